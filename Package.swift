@@ -1,0 +1,81 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every target of ours is held to the same rules: Swift 6, warnings are errors, imports are internal unless said.
+let house: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let tomlKit: Target.Dependency = .product(name: "TOMLKit", package: "TOMLKit")
+
+func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: house)
+}
+
+func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, swiftSettings: house)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
+}
+
+let package = Package(
+    name: "patchbay",
+    products: [
+        .executable(name: "patchbay", targets: ["patchbay"]),
+        .executable(name: "patchbayd", targets: ["patchbayd"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
+        .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        // C, seen through module maps: no code but what Swift cannot import by itself.
+        .systemLibrary(name: "CAvahi", providers: [.apt(["libavahi-client-dev"])]),
+        .systemLibrary(name: "CUsbmuxd", providers: [.apt(["libusbmuxd-dev"])]),
+        .systemLibrary(name: "CLinux"),
+
+        // The words, and the descriptors they travel on.
+        module("Model", []),
+        module("Sockets", ["CLinux", "Model"]),
+
+        // The sources.
+        module("Discovery", ["CAvahi", "CLinux", "Model", logging, lifecycle]),
+        module("Devices", ["CLinux", "CUsbmuxd", "Model", "Sockets", logging, lifecycle]),
+        module("Probes", ["Model", "Sockets", nioCore, nioHTTP1]),
+
+        // The board, and the ways through it.
+        module("Registry", ["Model"]),
+        module("Tunnels", ["CLinux", "Model", "Sockets", logging, lifecycle]),
+
+        // The doors.
+        module("API", ["Model", "Registry", "Tunnels", hummingbird, logging, lifecycle, nioCore]),
+        module("Client", ["Model", nioCore, nioPosix, nioHTTP1]),
+
+        // The two programs.
+        program(
+            "patchbayd",
+            [
+                "API", "CLinux", "Devices", "Discovery", "Model", "Probes", "Registry", "Sockets", "Tunnels",
+                argumentParser, logging, lifecycle, tomlKit,
+            ]
+        ),
+        program("patchbay", ["Client", "Model", argumentParser]),
+    ]
+)

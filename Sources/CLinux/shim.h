@@ -1,0 +1,69 @@
+/* The Linux calls that Swift's Glibc module leaves out, and the ones whose C shape Swift cannot import.
+ * Declared here by hand where glibc hides them behind _GNU_SOURCE, which Swift's Clang importer does not define. */
+#pragma once
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+extern int accept4(int, struct sockaddr *, socklen_t *, int);
+extern int pipe2(int *, int);
+extern int pthread_setname_np(pthread_t, const char *);
+extern ssize_t splice(int, off_t *, int, off_t *, size_t, unsigned);
+
+/* accept4(2): the connection is non-blocking and closed on exec from its first moment. */
+static inline int CLinux_accept(int listener)
+{
+	return accept4(listener, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+/* socket(2) with the same two flags; the flags are an enum in glibc, which Swift cannot combine. */
+static inline int CLinux_socket(int domain)
+{
+	return socket(domain, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+/* fcntl(2) is variadic, so Swift does not see it. A duplicate that does not survive exec. */
+static inline int CLinux_duplicate(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+static inline int CLinux_set_nonblocking(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 ? flags : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+}
+
+static inline int CLinux_set_close_on_exec(int fd)
+{
+	return fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+/* getrlimit(2) and setrlimit(2) on RLIMIT_NOFILE, an enum constant in glibc. */
+static inline int CLinux_get_descriptor_limit(struct rlimit *limit)
+{
+	return getrlimit(RLIMIT_NOFILE, limit);
+}
+
+static inline int CLinux_set_descriptor_limit(const struct rlimit *limit)
+{
+	return setrlimit(RLIMIT_NOFILE, limit);
+}
+
+static inline void CLinux_set_thread_name(const char *name)
+{
+	(void)pthread_setname_np(pthread_self(), name);
+}

@@ -1,0 +1,56 @@
+package import FoundationEssentials
+
+/// How the broker is: what `patchbay status` shows and `doctor` starts from.
+package struct BrokerStatus: Hashable, Sendable, Codable {
+    package var version: String
+    package var pid: Int32
+    package var since: Date
+    /// The registry's revision, and how many endpoints stand in it by state.
+    package var revision: UInt64
+    package var endpoints: [String: Int]
+    package var devices: Int
+    package var tunnels: Int
+    package var sources: [SourceStatus]
+
+    package init(
+        version: String, pid: Int32, since: Date, revision: UInt64, endpoints: [String: Int], devices: Int, tunnels: Int,
+        sources: [SourceStatus]
+    ) {
+        self.version = version
+        self.pid = pid
+        self.since = since
+        self.revision = revision
+        self.endpoints = endpoints
+        self.devices = devices
+        self.tunnels = tunnels
+        self.sources = sources
+    }
+}
+
+/// How one source is, with what a person can do about it.
+package struct SourceStatus: Hashable, Sendable, Codable {
+    package enum State: String, Hashable, Sendable, Codable {
+        case ok
+        /// On its way: connecting, or restarting after a fault.
+        case starting
+        /// What it needs is not there; it is picked up when it appears.
+        case missing
+        /// Turned off in the configuration.
+        case off
+    }
+
+    /// `bonjour`, `usb`.
+    package let name: String
+    package var state: State
+    /// A sentence: what it sees, or what is wrong.
+    package var detail: String
+    /// What to type or do, when something is wrong.
+    package var remedy: String?
+
+    package init(name: String, state: State, detail: String, remedy: String? = nil) {
+        self.name = name
+        self.state = state
+        self.detail = detail
+        self.remedy = remedy
+    }
+}

@@ -1,0 +1,98 @@
+package import FoundationEssentials
+
+/// One debuggable app instance as a user thinks of it.
+///
+/// Its id survives relaunch, another port, a replug and a restart of the broker; everything else about it may change.
+package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
+    package enum State: String, Hashable, Sendable, Codable {
+        /// Something proved lately that it is there.
+        case online
+        /// It was there; the last proof failed or is stale.
+        case suspect
+        /// It is gone, and kept so that its address goes on working when it comes back.
+        case offline
+        /// It is listed and never dialled; `reason` says why.
+        case blocked
+    }
+
+    /// Whether a person said yes to it. USB and static endpoints are approved by being plugged in or written down.
+    package enum Approval: String, Hashable, Sendable, Codable {
+        case discovered
+        case approved
+        case changed
+    }
+
+    /// A phone, as much of it as an endpoint's reader needs.
+    package struct Place: Hashable, Sendable, Codable {
+        package var udid: UDID?
+        package var host: Untrusted?
+
+        package init(udid: UDID? = nil, host: Untrusted? = nil) {
+            self.udid = udid
+            self.host = host
+        }
+    }
+
+    package let id: EndpointID
+    package var kind: EndpointKind
+    package var app: Untrusted
+    package var name: Untrusted
+    package var version: Untrusted?
+    package var place: Place
+    package var state: State
+    /// Why it is suspect, offline or blocked, as a sentence.
+    package var reason: String?
+    package var approval: Approval
+    /// Best first. Empty while it is offline.
+    package var routes: [Route]
+    package var txt: TXTRecord
+    /// Which sources see it now.
+    package var sources: [Sighting.Source]
+    package var boot: Untrusted?
+    /// When this endpoint was first listed.
+    package var since: Date
+    /// When a source last saw it, or a probe last reached it.
+    package var lastSeen: Date
+
+    package init(
+        id: EndpointID, kind: EndpointKind, app: Untrusted, name: Untrusted, version: Untrusted? = nil,
+        place: Place = Place(), state: State, reason: String? = nil, approval: Approval, routes: [Route] = [],
+        txt: TXTRecord = TXTRecord(), sources: [Sighting.Source] = [], boot: Untrusted? = nil, since: Date, lastSeen: Date
+    ) {
+        self.id = id
+        self.kind = kind
+        self.app = app
+        self.name = name
+        self.version = version
+        self.place = place
+        self.state = state
+        self.reason = reason
+        self.approval = approval
+        self.routes = routes
+        self.txt = txt
+        self.sources = sources
+        self.boot = boot
+        self.since = since
+        self.lastSeen = lastSeen
+    }
+}
+
+/// One step of the list, numbered. A follower that has seen revision N needs exactly the changes after N.
+package struct EndpointChange: Hashable, Sendable, Codable {
+    package enum Kind: String, Hashable, Sendable, Codable {
+        case added
+        case changed
+        /// Forgotten: a person deleted it. An app that merely went away is `changed` to offline.
+        case removed
+    }
+
+    package let revision: UInt64
+    package let kind: Kind
+    package let endpoint: Endpoint
+
+    package init(revision: UInt64, kind: Kind, endpoint: Endpoint) {
+        self.revision = revision
+        self.kind = kind
+        self.endpoint = endpoint
+    }
+}

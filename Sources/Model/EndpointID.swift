@@ -1,0 +1,68 @@
+/// The name under which an endpoint is addressed for ever: `[a-z0-9-]{1,40}`, readable, made of app and place.
+package struct EndpointID: Hashable, Sendable, Comparable, CustomStringConvertible {
+    package let text: String
+
+    package static let lengthLimit = 40
+
+    /// Returns nil unless the text has the form of an id.
+    package init?(_ text: some StringProtocol) {
+        let allowed = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
+            default: false
+            }
+        }
+        guard allowed, (1...Self.lengthLimit).contains(text.utf8.count) else { return nil }
+        self.text = String(text)
+    }
+
+    /// A readable id out of names that may hold anything: the last part of a bundle id, then the place.
+    ///
+    /// - Parameter attempt: 1 for the plain id; 2 and up append `-2`, `-3`… where the plain one is taken.
+    package init(app: Untrusted, place: String, attempt: Int = 1) {
+        let suffix = attempt > 1 ? "-\(attempt)" : ""
+        let room = Self.lengthLimit - suffix.utf8.count
+        let words = [Self.slug(app.text.split(separator: ".").last.map(String.init) ?? app.text), Self.slug(place)]
+        let joined = words.filter { !$0.isEmpty }.joined(separator: "-")
+        var cut = String(joined.prefix(room))
+        while cut.hasSuffix("-") { cut.removeLast() }
+        text = (cut.isEmpty ? "endpoint" : cut) + suffix
+    }
+
+    package var description: String { text }
+
+    package static func < (one: EndpointID, other: EndpointID) -> Bool { one.text < other.text }
+
+    /// Lower-case letters and digits with single hyphens between them.
+    private static func slug(_ text: String) -> String {
+        var slug = ""
+        for character in text.lowercased() {
+            if character.isASCII, character.isLetter || character.isNumber {
+                slug.append(character)
+            } else if !slug.isEmpty, !slug.hasSuffix("-") {
+                slug.append("-")
+            }
+        }
+        while slug.hasSuffix("-") { slug.removeLast() }
+        return slug
+    }
+}
+
+extension EndpointID: Codable {
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let id = EndpointID(text) else {
+            throw DecodingError.dataCorruptedError(
+                in: container,
+                debugDescription: "\"\(Untrusted(text))\" is not an endpoint id; `patchbay list` shows them"
+            )
+        }
+        self = id
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+}

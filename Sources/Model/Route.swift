@@ -1,0 +1,81 @@
+/// A way to reach an endpoint.
+package enum Route: Hashable, Sendable {
+    case lan(LANRoute)
+    case usb(USBRoute)
+}
+
+/// Through the network: an address, a port, and for link-local addresses the interface they are valid on.
+package struct LANRoute: Hashable, Sendable, Codable {
+    /// A numeric IPv4 or IPv6 address without scope.
+    package let address: String
+    package let port: UInt16
+    /// The interface's name, `wlan0`; nil for a static endpoint that names none.
+    package let interface: String?
+    /// The kernel's index of that interface, needed as scope of `fe80::` addresses; 0 where there is none.
+    package let interfaceIndex: UInt32
+
+    package init(address: String, port: UInt16, interface: String? = nil, interfaceIndex: UInt32 = 0) {
+        self.address = address
+        self.port = port
+        self.interface = interface
+        self.interfaceIndex = interfaceIndex
+    }
+}
+
+/// Through the cable: a TCP port on a phone's loopback.
+package struct USBRoute: Hashable, Sendable, Codable {
+    package let udid: UDID
+    package let port: UInt16
+
+    package init(udid: UDID, port: UInt16) {
+        self.udid = udid
+        self.port = port
+    }
+}
+
+extension Route {
+    package var port: UInt16 {
+        switch self {
+        case .lan(let route): route.port
+        case .usb(let route): route.port
+        }
+    }
+}
+
+/// In people's notation: `192.168.1.20:8080`, `[fe80::1%wlan0]:8080`, `usb:UDID:8080`.
+extension Route: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .lan(let route):
+            guard route.address.contains(":") else { return "\(route.address):\(route.port)" }
+            let scope = route.address.lowercased().hasPrefix("fe80") ? route.interface.map { "%\($0)" } ?? "" : ""
+            return "[\(route.address)\(scope)]:\(route.port)"
+        case .usb(let route):
+            return "usb:\(route.udid):\(route.port)"
+        }
+    }
+}
+
+extension Route: Codable {
+    private enum Keys: String, CodingKey { case via }
+    private enum Via: String, Codable { case lan, usb }
+
+    package init(from decoder: any Decoder) throws {
+        switch try decoder.container(keyedBy: Keys.self).decode(Via.self, forKey: .via) {
+        case .lan: self = .lan(try LANRoute(from: decoder))
+        case .usb: self = .usb(try USBRoute(from: decoder))
+        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Keys.self)
+        switch self {
+        case .lan(let route):
+            try container.encode(Via.lan, forKey: .via)
+            try route.encode(to: encoder)
+        case .usb(let route):
+            try container.encode(Via.usb, forKey: .via)
+            try route.encode(to: encoder)
+        }
+    }
+}

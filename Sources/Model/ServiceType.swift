@@ -1,0 +1,61 @@
+/// A DNS-SD service type such as `_appreveal._tcp` (RFC 6763, section 7; the name's syntax is RFC 6335, section 5.1).
+package struct ServiceType: Hashable, Sendable, Comparable, CustomStringConvertible {
+    /// The type in lower case, without domain: `_name._tcp` or `_name._udp`.
+    package let text: String
+
+    package static let appreveal = ServiceType(known: "_appreveal._tcp")
+    package static let debug = ServiceType(known: "_debug._tcp")
+    package static let mcp = ServiceType(known: "_mcp._tcp")
+    package static let openagents = ServiceType(known: "_openagents._tcp")
+    package static let dartVMService = ServiceType(known: "_dartvmservice._tcp")
+
+    /// What Patchbay browses when nobody says otherwise.
+    package static let standard: [ServiceType] = [appreveal, debug, mcp, openagents, dartVMService]
+
+    /// Returns nil unless `text` is a well-formed type. DNS names compare without case, so the case is folded.
+    ///
+    /// RFC 6335 allows 15 characters; longer names exist in the field (Avahi takes up to 63), so the limit here is Avahi's.
+    /// One-letter names are refused because Avahi 0.8 refuses them ("Invalid service type").
+    package init?(_ text: some StringProtocol) {
+        let folded = text.lowercased()
+        let labels = folded.split(separator: ".", omittingEmptySubsequences: false)
+        guard labels.count == 2, labels[1] == "_tcp" || labels[1] == "_udp", labels[0].first == "_" else { return nil }
+        let name = labels[0].dropFirst()
+        let letters = name.utf8.filter { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
+        let allowed = name.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
+            default: false
+            }
+        }
+        guard (2...62).contains(name.utf8.count), allowed, !letters.isEmpty, name.first != "-", name.last != "-" else {
+            return nil
+        }
+        self.text = folded
+    }
+
+    private init(known text: String) { self.text = text }
+
+    package var description: String { text }
+
+    package static func < (one: ServiceType, other: ServiceType) -> Bool { one.text < other.text }
+}
+
+extension ServiceType: Codable {
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let type = ServiceType(text) else {
+            throw DecodingError.dataCorruptedError(
+                in: container,
+                debugDescription: "\"\(Untrusted(text))\" is not a service type; write it like _appreveal._tcp"
+            )
+        }
+        self = type
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+}

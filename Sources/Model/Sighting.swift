@@ -1,0 +1,77 @@
+/// One thing one source saw: a Bonjour service on one interface and protocol, a port that answers on a phone, a line of
+/// the configuration.
+///
+/// Sources say what they see and nothing about what it means: which sightings are one endpoint is the registry's decision.
+package struct Sighting: Hashable, Sendable {
+    /// Names the sighting for as long as its source sees it; a later sighting with the same id replaces this one.
+    package struct ID: Hashable, Sendable, CustomStringConvertible {
+        package let source: Source
+        /// Unique within the source; its form is the source's own business.
+        package let key: String
+
+        package init(source: Source, key: String) {
+            self.source = source
+            self.key = key
+        }
+
+        package var description: String { "\(source.rawValue):\(key)" }
+    }
+
+    package enum Source: String, Hashable, Sendable, Codable {
+        case bonjour
+        case usb
+        case config
+    }
+
+    package let id: ID
+    package let kind: EndpointKind
+    /// The app: its bundle identifier where the source knows it, else the name under which it advertised itself.
+    package let app: Untrusted
+    /// True when `app` is a bundle identifier, which two sightings of one app share; a name is only a name.
+    package let appIsBundleID: Bool
+    /// What people call it: the Bonjour instance name, the configured name, or the app's own.
+    package let name: Untrusted
+    /// Where it runs as its source knows it: an SRV target (`iphone.local`), or nil where a device says it better.
+    package let host: Untrusted?
+    /// The phone it runs on, known only over the cable or from a TXT key.
+    package let device: UDID?
+    /// What tells two servers of one app on one host apart (a TXT `role` or `id` key); empty almost always.
+    package let role: Untrusted
+    package let version: Untrusted?
+    package let txt: TXTRecord
+    /// Every way to reach it that this sighting knows, the best first.
+    package let routes: [Route]
+    /// Changes with each launch of the app, where the source can tell; the port is what changes otherwise.
+    package let boot: Untrusted?
+
+    package init(
+        id: ID, kind: EndpointKind, app: Untrusted, appIsBundleID: Bool, name: Untrusted, host: Untrusted? = nil,
+        device: UDID? = nil, role: Untrusted = Untrusted(""), version: Untrusted? = nil, txt: TXTRecord = TXTRecord(),
+        routes: [Route], boot: Untrusted? = nil
+    ) {
+        self.id = id
+        self.kind = kind
+        self.app = app
+        self.appIsBundleID = appIsBundleID
+        self.name = name
+        self.host = host
+        self.device = device
+        self.role = role
+        self.version = version
+        self.txt = txt
+        self.routes = routes
+        self.boot = boot
+    }
+}
+
+/// What a source tells, in order.
+package enum SightingEvent: Hashable, Sendable {
+    /// New, or changed: the whole sighting as it stands.
+    case seen(Sighting)
+    /// The source says that it is gone (a goodbye, an unplugged phone, a port that refuses).
+    case lost(Sighting.ID)
+    /// The source itself went away (avahi-daemon died): nothing is known to be gone, nothing is known to be there.
+    case sourceLost(Sighting.Source)
+    /// The source is back and has said again everything it sees; what it did not say again is gone.
+    case sourceReconciled(Sighting.Source)
+}

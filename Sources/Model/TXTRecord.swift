@@ -1,0 +1,93 @@
+/// The key/value pairs beside a Bonjour service (RFC 6763, section 6), in the order they came.
+///
+/// Every form of the RFC is kept apart: `key` alone (an attribute that is just there), `key=` (an empty value) and
+/// `key=value`, whose value is bytes, not text. The first of several equal keys wins, keys compare without case, and
+/// an item whose key is missing (`=value`) is ignored, as section 6.4 demands.
+package struct TXTRecord: Hashable, Sendable {
+    /// One pair. A nil value is an attribute without `=`.
+    package struct Entry: Hashable, Sendable {
+        package let key: String
+        package let value: [UInt8]?
+    }
+
+    package private(set) var entries: [Entry] = []
+
+    /// How much of a received record is looked at: RFC 6763, section 6.2, advises at most 1,300 bytes.
+    package static let byteLimit = 1_300
+    package static let keyLimit = 32
+
+    /// True when a received record went past a limit, so that something of it is missing here.
+    package private(set) var isTruncated = false
+
+    package init() {}
+
+    /// Reads the strings of a received record. Never fails: what is malformed is left out.
+    package init(items: some Sequence<[UInt8]>) {
+        var bytes = 0
+        for item in items {
+            bytes += item.count + 1
+            guard bytes <= Self.byteLimit, entries.count < Self.keyLimit else {
+                isTruncated = true
+                break
+            }
+            append(item: item)
+        }
+    }
+
+    /// The strings to publish, in order. Each is at most 255 bytes when `problem` is nil.
+    package var items: [[UInt8]] {
+        entries.map { entry in
+            Array(entry.key.utf8) + (entry.value.map { [UInt8(ascii: "=")] + $0 } ?? [])
+        }
+    }
+
+    /// The value of a key as text, nil where the key is absent, has no value, or has one that is not UTF-8.
+    package subscript(_ key: String) -> String? {
+        guard let value = entries.first(where: { Self.same($0.key, key) })?.value else { return nil }
+        return String(validating: value, as: UTF8.self)
+    }
+
+    package func contains(_ key: String) -> Bool {
+        entries.contains { Self.same($0.key, key) }
+    }
+
+    /// Sets a key, in its place if it is there already. A nil value makes it an attribute without `=`.
+    package mutating func set(_ key: String, to value: [UInt8]?) {
+        let entry = Entry(key: key, value: value)
+        if let index = entries.firstIndex(where: { Self.same($0.key, key) }) {
+            entries[index] = entry
+        } else {
+            entries.append(entry)
+        }
+    }
+
+    /// Why this record must not be published, in words; nil when it may be.
+    package var problem: String? {
+        for (entry, item) in zip(entries, items) {
+            if !Self.isKey(entry.key) {
+                return "the TXT key \"\(Untrusted(entry.key))\" must be printable ASCII without \"=\" (RFC 6763, 6.4)"
+            }
+            if item.count > 255 { return "the TXT item \"\(entry.key)\" has \(item.count) bytes; at most 255 fit" }
+        }
+        let size = items.reduce(0) { $0 + $1.count + 1 }
+        if size > Self.byteLimit { return "the TXT record has \(size) bytes; at most \(Self.byteLimit) are published" }
+        if entries.count > Self.keyLimit {
+            return "the TXT record has \(entries.count) keys; at most \(Self.keyLimit) are published"
+        }
+        return nil
+    }
+
+    private mutating func append(item: [UInt8]) {
+        let split = item.firstIndex(of: UInt8(ascii: "="))
+        guard let key = String(validating: item[..<(split ?? item.endIndex)], as: UTF8.self), Self.isKey(key),
+            !contains(key)
+        else { return }
+        entries.append(Entry(key: key, value: split.map { Array(item[($0 + 1)...]) }))
+    }
+
+    private static func isKey(_ key: String) -> Bool {
+        !key.isEmpty && key.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "=") }
+    }
+
+    private static func same(_ one: String, _ other: String) -> Bool { one.lowercased() == other.lowercased() }
+}

@@ -1,0 +1,117 @@
+package import FoundationEssentials
+
+/// A local address that leads to an endpoint or to a port of a device.
+///
+/// Desired state, not a connection: it stands while the phone is unplugged, usbmuxd restarts or the broker does.
+package struct Tunnel: Hashable, Sendable, Codable, Identifiable {
+    package enum State: Hashable, Sendable {
+        /// Listening, and what it leads to is not there now; connections are refused with the reason.
+        case waiting(reason: String)
+        /// Listening, and what it leads to is there.
+        case active
+        /// Not listening: the local address could not be had.
+        case failed(reason: String)
+    }
+
+    /// `t1`, `t2`…; never used again for another tunnel.
+    package let id: String
+    package let spec: TunnelSpec
+    package var state: State
+    /// What is listened on now: `127.0.0.1:43211`, `[::1]:43211`, or a socket's path. `tcp:0` shows the port it got.
+    package var bound: [LocalAddress]
+    package var statistics: TunnelStatistics
+    package let since: Date
+
+    package init(
+        id: String, spec: TunnelSpec, state: State, bound: [LocalAddress] = [],
+        statistics: TunnelStatistics = TunnelStatistics(), since: Date
+    ) {
+        self.id = id
+        self.spec = spec
+        self.state = state
+        self.bound = bound
+        self.statistics = statistics
+        self.since = since
+    }
+}
+
+/// What was asked for: where to listen and where it leads. Kept in the state directory and restored at start.
+package struct TunnelSpec: Hashable, Sendable, Codable {
+    package let local: LocalAddress
+    package let target: TunnelTarget
+    /// Refuse to replace a tunnel that is on the same local address already, as adb's option of the name.
+    package let noRebind: Bool
+    /// False for a tunnel that lives only as long as the connection that asked for it (`patchbay iproxy`).
+    package let isKept: Bool
+
+    package init(local: LocalAddress, target: TunnelTarget, noRebind: Bool = false, isKept: Bool = true) {
+        self.local = local
+        self.target = target
+        self.noRebind = noRebind
+        self.isKept = isKept
+    }
+}
+
+/// Where a tunnel leads.
+package enum TunnelTarget: Hashable, Sendable, Codable {
+    /// A TCP port on the loopback of a phone.
+    case device(udid: UDID, port: UInt16)
+    /// An endpoint by whatever route is best at each new connection.
+    case endpoint(EndpointID)
+}
+
+/// Counted since the tunnel was made or the broker started, whichever is later.
+package struct TunnelStatistics: Hashable, Sendable, Codable {
+    /// Bytes from the local client towards the target, and back.
+    package var bytesUp: UInt64 = 0
+    package var bytesDown: UInt64 = 0
+    /// Connections accepted so far, and those open now.
+    package var connections: UInt64 = 0
+    package var open: UInt64 = 0
+    /// Connections that failed, by reason (`DialFailure.Reason`).
+    package var failures: [String: UInt64] = [:]
+    /// How long the last successful dial took, in milliseconds.
+    package var lastConnectMilliseconds: Double?
+    package var lastConnected: Date?
+
+    package init() {}
+}
+
+extension Tunnel.State: Codable {
+    private enum Keys: String, CodingKey { case name, reason }
+
+    package var name: String {
+        switch self {
+        case .waiting: "waiting"
+        case .active: "active"
+        case .failed: "failed"
+        }
+    }
+
+    package var reason: String? {
+        switch self {
+        case .waiting(let reason), .failed(let reason): reason
+        case .active: nil
+        }
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Keys.self)
+        let reason = try container.decodeIfPresent(String.self, forKey: .reason) ?? ""
+        let name = try container.decode(String.self, forKey: .name)
+        switch name {
+        case "waiting": self = .waiting(reason: reason)
+        case "active": self = .active
+        case "failed": self = .failed(reason: reason)
+        default:
+            throw DecodingError.dataCorruptedError(
+                forKey: .name, in: container, debugDescription: "\"\(name)\" is not the state of a tunnel")
+        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Keys.self)
+        try container.encode(name, forKey: .name)
+        try container.encodeIfPresent(reason, forKey: .reason)
+    }
+}

@@ -1,0 +1,21 @@
+import Glibc
+
+/// A file descriptor with exactly one owner, closed when the owner is done with it.
+///
+/// Noncopyable, so that the compiler proves what comments usually promise: nobody closes it twice (the number may belong
+/// to somebody else by then), nobody forgets it.
+package struct Descriptor: ~Copyable, Sendable {
+    package let number: CInt
+
+    /// Takes over an open descriptor.
+    package init(owning number: CInt) { self.number = number }
+
+    deinit { close(number) }
+
+    /// Gives the descriptor away: the caller closes it.
+    package consuming func release() -> CInt {
+        let number = number
+        discard self
+        return number
+    }
+}

@@ -1,0 +1,40 @@
+package import Model
+
+/// Opens a byte stream to a route.
+///
+/// The role that keeps tunnels and probes from knowing how a phone is reached: `LANDialer` here, the usbmuxd client in
+/// Devices, one that picks between them in patchbayd.
+package protocol Dialer: Sendable {
+    /// - Throws: `DialFailure`; cancelling the task gives up at once.
+    func dial(_ route: Route) async throws -> Carrier
+}
+
+/// An established stream to a target.
+package struct Carrier: ~Copyable, Sendable {
+    /// What a half-close does on this stream.
+    package enum HalfClose: Sendable {
+        /// `shutdown(SHUT_WR)` reaches the other end and its reply still arrives (TCP, unix sockets).
+        case propagates
+        /// Any shutdown ends both directions at once and loses the reply (usbmuxd): the end of what the client sends is
+        /// kept to ourselves, and what the device still sends is drained.
+        case destroys
+    }
+
+    /// Connected, non-blocking, stream.
+    package let descriptor: Descriptor
+    package let halfClose: HalfClose
+    /// Bytes that the target sent before the stream was handed over; they come first.
+    package let early: [UInt8]
+
+    package init(descriptor: consuming Descriptor, halfClose: HalfClose, early: [UInt8] = []) {
+        self.descriptor = descriptor
+        self.halfClose = halfClose
+        self.early = early
+    }
+
+    /// Gives the descriptor away together with what is known about it.
+    package consuming func release() -> (number: CInt, halfClose: HalfClose, early: [UInt8]) {
+        let (halfClose, early) = (halfClose, early)
+        return (descriptor.release(), halfClose, early)
+    }
+}
