@@ -19,7 +19,11 @@ package struct Advertisement: Hashable, Sendable, Codable, Identifiable {
     package var finalName: Untrusted
 
     package init(
-        id: String, spec: AdvertisementSpec, state: State, reason: String? = nil, finalName: Untrusted
+        id: String,
+        spec: AdvertisementSpec,
+        state: State,
+        reason: String? = nil,
+        finalName: Untrusted
     ) {
         self.id = id
         self.spec = spec

@@ -13,7 +13,13 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
     package var sources: [SourceStatus]
 
     package init(
-        version: String, pid: Int32, since: Date, revision: UInt64, endpoints: [String: Int], devices: Int, tunnels: Int,
+        version: String,
+        pid: Int32,
+        since: Date,
+        revision: UInt64,
+        endpoints: [String: Int],
+        devices: Int,
+        tunnels: Int,
         sources: [SourceStatus]
     ) {
         self.version = version

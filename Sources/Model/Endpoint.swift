@@ -55,9 +55,21 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     package var lastSeen: Date
 
     package init(
-        id: EndpointID, kind: EndpointKind, app: Untrusted, name: Untrusted, version: Untrusted? = nil,
-        place: Place = Place(), state: State, reason: String? = nil, approval: Approval, routes: [Route] = [],
-        txt: TXTRecord = TXTRecord(), sources: [Sighting.Source] = [], boot: Untrusted? = nil, since: Date, lastSeen: Date
+        id: EndpointID,
+        kind: EndpointKind,
+        app: Untrusted,
+        name: Untrusted,
+        version: Untrusted? = nil,
+        place: Place = Place(),
+        state: State,
+        reason: String? = nil,
+        approval: Approval,
+        routes: [Route] = [],
+        txt: TXTRecord = TXTRecord(),
+        sources: [Sighting.Source] = [],
+        boot: Untrusted? = nil,
+        since: Date,
+        lastSeen: Date
     ) {
         self.id = id
         self.kind = kind

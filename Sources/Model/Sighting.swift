@@ -45,9 +45,18 @@ package struct Sighting: Hashable, Sendable {
     package let boot: Untrusted?
 
     package init(
-        id: ID, kind: EndpointKind, app: Untrusted, appIsBundleID: Bool, name: Untrusted, host: Untrusted? = nil,
-        device: UDID? = nil, role: Untrusted = Untrusted(""), version: Untrusted? = nil, txt: TXTRecord = TXTRecord(),
-        routes: [Route], boot: Untrusted? = nil
+        id: ID,
+        kind: EndpointKind,
+        app: Untrusted,
+        appIsBundleID: Bool,
+        name: Untrusted,
+        host: Untrusted? = nil,
+        device: UDID? = nil,
+        role: Untrusted = Untrusted(""),
+        version: Untrusted? = nil,
+        txt: TXTRecord = TXTRecord(),
+        routes: [Route],
+        boot: Untrusted? = nil
     ) {
         self.id = id
         self.kind = kind

@@ -23,8 +23,12 @@ package struct Tunnel: Hashable, Sendable, Codable, Identifiable {
     package let since: Date
 
     package init(
-        id: String, spec: TunnelSpec, state: State, bound: [LocalAddress] = [],
-        statistics: TunnelStatistics = TunnelStatistics(), since: Date
+        id: String,
+        spec: TunnelSpec,
+        state: State,
+        bound: [LocalAddress] = [],
+        statistics: TunnelStatistics = TunnelStatistics(),
+        since: Date
     ) {
         self.id = id
         self.spec = spec
@@ -105,7 +109,10 @@ extension Tunnel.State: Codable {
         case "failed": self = .failed(reason: reason)
         default:
             throw DecodingError.dataCorruptedError(
-                forKey: .name, in: container, debugDescription: "\"\(name)\" is not the state of a tunnel")
+                forKey: .name,
+                in: container,
+                debugDescription: "\"\(name)\" is not the state of a tunnel"
+            )
         }
     }
 

@@ -1,0 +1,17 @@
+package import Model
+
+/// What is kept of an endpoint between two runs of the broker, so that its id outlives them.
+package struct EndpointRecord: Hashable, Sendable, Codable {
+    /// As it was when it was last seen; restored as offline.
+    package var endpoint: Endpoint
+    /// Every key under which its app was seen; one for the network and one for the cable is the usual number.
+    package var keys: [IdentityKey]
+    /// The exact SRV target, to tell apart two apps whose keys are alike.
+    package var host: String?
+
+    package init(endpoint: Endpoint, keys: [IdentityKey], host: String? = nil) {
+        self.endpoint = endpoint
+        self.keys = keys
+        self.host = host
+    }
+}

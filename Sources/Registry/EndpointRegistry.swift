@@ -1,0 +1,83 @@
+package import FoundationEssentials
+package import Model
+
+/// The one list of everything reachable, and the feed of its changes.
+///
+/// Sources tell it what they see; it never asks. Whoever follows the feed gets every change in order, after the list as it
+/// stood or after the last revision they know.
+package actor EndpointRegistry {
+    /// Where a follower starts.
+    package enum Start: Sendable {
+        /// The changes since the revision it named.
+        case replay([EndpointChange])
+        /// The whole list: it named no revision, or one whose successors are no longer kept.
+        case snapshot([Endpoint], revision: UInt64)
+    }
+
+    private var board: EndpointBoard
+    private var feed: ChangeFeed
+    private let now: @Sendable () -> Date
+
+    /// - Parameters:
+    ///   - records: What an earlier run kept; these endpoints are listed as offline until they are seen again.
+    ///   - revision: The last revision of that run.
+    package init(
+        records: [EndpointRecord] = [],
+        startingAfter revision: UInt64 = 0,
+        now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        board = EndpointBoard(records: records)
+        feed = ChangeFeed(startingAfter: revision)
+        self.now = now
+    }
+
+    package var endpoints: [Endpoint] { board.endpoints }
+    package var records: [EndpointRecord] { board.records }
+    package var revision: UInt64 { feed.revision }
+    package var refused: UInt64 { board.refused }
+
+    package func endpoint(_ id: EndpointID) throws(RegistryError) -> Endpoint {
+        guard let endpoint = board[id] else { throw .noSuchEndpoint(id.text) }
+        return endpoint
+    }
+
+    /// Takes in everything a source says, until it ends.
+    package func follow(_ events: some AsyncSequence<SightingEvent, Never> & Sendable) async {
+        for await event in events { apply(event) }
+    }
+
+    package func apply(_ event: SightingEvent) {
+        publish(board.apply(event, at: now()))
+    }
+
+    /// Takes in what a probe of an endpoint found; nil is success.
+    package func report(_ failure: DialFailure?, of id: EndpointID) {
+        publish(board.report(failure, of: id, at: now()))
+    }
+
+    /// Forgets an endpoint that is gone; its id may be given to another one then.
+    package func forget(_ id: EndpointID) throws(RegistryError) {
+        publish([try board.forget(id)])
+    }
+
+    /// Every change after `revision`, or from now on with the list as it stands; nothing between the two is lost.
+    package func changes(after revision: UInt64? = nil) -> (start: Start, changes: AsyncStream<EndpointChange>) {
+        let start =
+            revision.flatMap { feed.changes(after: $0) }.map(Start.replay)
+            ?? .snapshot(board.endpoints, revision: feed.revision)
+        return (start, feed.follow())
+    }
+
+    /// Ends every feed; the daemon is going.
+    package func finish() { feed.finish() }
+
+    private func publish(_ outcomes: [EndpointBoard.Outcome]) {
+        for outcome in outcomes {
+            switch outcome {
+            case .added(let endpoint): feed.append(.added, endpoint)
+            case .changed(let endpoint): feed.append(.changed, endpoint)
+            case .removed(let endpoint): feed.append(.removed, endpoint)
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+package import Model
+
+/// What makes an endpoint the same one after a relaunch: its kind, its app, where it runs, and its role there.
+///
+/// Deliberately without port, address and Bonjour instance name: all three change while the app stays the same one for
+/// the person who works with it.
+package struct IdentityKey: Hashable, Sendable, Codable {
+    package let kind: EndpointKind
+    package let app: Untrusted
+    package let place: String
+    package let role: Untrusted
+
+    /// Every key under which this sighting's app may be known already, the strongest first: the phone is a better place
+    /// than the host name, which the network may change.
+    package static func candidates(for sighting: Sighting) -> [IdentityKey] {
+        let places: [String] =
+            switch sighting.id.source {
+            case .config: ["config:\(sighting.id.key)"]
+            case .bonjour, .usb:
+                [sighting.device.map { "device:\($0)" }, sighting.host.map { "host:\(stem(ofHost: $0.text))" }]
+                    .compactMap { $0 }
+            }
+        return places.map {
+            IdentityKey(kind: sighting.kind, app: sighting.app, place: $0, role: sighting.role)
+        }
+    }
+
+    /// The host's name without what the network adds to it.
+    ///
+    /// Avahi and mDNSResponder rename a host `name-2.local` when they believe that somebody else has its name, often
+    /// wrongly (avahi/avahi#117): the number is no part of who it is.
+    package static func stem(ofHost host: String) -> String {
+        var name = Substring(host.lowercased())
+        while name.hasSuffix(".") { name = name.dropLast() }
+        if name.hasSuffix(".local") { name = name.dropLast(6) }
+        if let hyphen = name.lastIndex(of: "-") {
+            let number = name[name.index(after: hyphen)...]
+            if (1...4).contains(number.count), number.allSatisfy({ ("0"..."9").contains($0) }), number.first != "0" {
+                name = name[..<hyphen]
+            }
+        }
+        return String(name)
+    }
+}

@@ -1,0 +1,21 @@
+import Model
+
+/// Which of several routes is tried first: the cable, then the network from the most to the least likely to work.
+enum RoutePreference {
+    static func sorted(_ routes: some Sequence<Route>) -> [Route] {
+        Set(routes).sorted { one, other in
+            let (first, second) = (rank(one), rank(other))
+            return first == second ? one.description < other.description : first < second
+        }
+    }
+
+    private static func rank(_ route: Route) -> Int {
+        guard case .lan(let lan) = route else { return 0 }
+        let address = lan.address.lowercased()
+        return switch true {
+        case !address.contains(":"): address.hasPrefix("169.254.") ? 3 : 1
+        case address.hasPrefix("fe80"): 4
+        default: 2
+        }
+    }
+}

@@ -1,0 +1,253 @@
+import FoundationEssentials
+import Model
+import Testing
+
+@testable import Registry
+
+@Suite struct EndpointBoardTests {
+    private let now = Date(timeIntervalSince1970: 1_000)
+    private let phone = UDID("00008030-001A2B3C4D5E6F70")
+    private let otherPhone = UDID("0123456789abcdef0123456789abcdef01234567")
+
+    private func board(_ sightings: Sighting...) -> EndpointBoard {
+        var board = EndpointBoard()
+        for sighting in sightings { _ = board.apply(.seen(sighting), at: now) }
+        return board
+    }
+
+    @Test func `an app seen on two interfaces and two protocols is one endpoint with all routes`() {
+        let board = board(
+            Seen.lan(),
+            Seen.lan(interface: "wlan0", address: "192.168.2.20"),
+            Seen.lan(address: "2001:db8::20")
+        )
+
+        #expect(board.endpoints.map(\.id.text) == ["shop-iphone"])
+        #expect(board.endpoints.first?.routes.count == 3)
+    }
+
+    @Test func `twins that only share a name are two endpoints`() {
+        let board = board(Seen.lan(host: "iphone.local"), Seen.lan(host: "ipad.local", address: "192.168.1.21"))
+
+        #expect(board.endpoints.map(\.id.text) == ["shop-ipad", "shop-iphone"])
+    }
+
+    @Test func `two servers of one app on one host are two endpoints`() {
+        let board = board(Seen.lan(port: 4_000), Seen.lan(port: 4_001, name: "AppReveal-com.example.shop (2)"))
+
+        #expect(board.endpoints.map(\.id.text) == ["shop-iphone", "shop-iphone-2"])
+    }
+
+    @Test func `an app that comes back on another port keeps its id`() {
+        var board = board(Seen.lan(port: 4_000))
+        _ = board.apply(.lost(Seen.lan().id), at: now)
+        #expect(board.endpoints.first?.state == .offline)
+
+        let outcomes = board.apply(.seen(Seen.lan(port: 5_555)), at: now)
+
+        #expect(board.endpoints.map(\.id.text) == ["shop-iphone"])
+        #expect(board.endpoints.first?.routes.map(\.port) == [5_555])
+        #expect(outcomes.count == 1)
+    }
+
+    @Test func `an app that moves without saying goodbye keeps its id`() {
+        var board = board(Seen.lan(port: 4_000))
+
+        let outcomes = board.apply(.seen(Seen.lan(port: 5_555)), at: now)
+
+        #expect(outcomes == board.endpoints.map(EndpointBoard.Outcome.changed))
+        #expect(board.endpoints.first?.routes.map(\.port) == [5_555])
+    }
+
+    @Test func `a host that the network renames keeps its endpoints' ids`() {
+        var board = board(Seen.lan(host: "mac.local"))
+        _ = board.apply(.lost(Seen.lan(host: "mac.local").id), at: now)
+
+        _ = board.apply(.seen(Seen.lan(host: "mac-2.local")), at: now)
+
+        #expect(board.endpoints.map(\.id.text) == ["shop-mac"])
+    }
+
+    @Test func `after a restart each of two alike hosts gets its own id back in any order`() {
+        let first = Seen.lan(host: "mac.local")
+        let second = Seen.lan(host: "mac-2.local", address: "192.168.1.21")
+        let before = board(first, second)
+        let ids = before.endpoints.map { ($0.place.host, $0.id) }
+
+        var after = EndpointBoard(records: before.records)
+        _ = after.apply(.seen(second), at: now)
+        _ = after.apply(.seen(first), at: now)
+
+        #expect(after.endpoints.map(\.place.host) == ids.map(\.0))
+        #expect(after.endpoints.map(\.id) == ids.map(\.1))
+    }
+
+    @Test func `an endpoint of an earlier run is listed offline until it is seen`() throws {
+        var board = EndpointBoard(records: board(Seen.lan()).records)
+        let restored = try #require(board.endpoints.first)
+        #expect(restored.state == .offline)
+        #expect(restored.routes.isEmpty)
+
+        _ = board.apply(.seen(Seen.lan(port: 7_000)), at: now)
+
+        #expect(board.endpoints.map(\.id) == [restored.id])
+        #expect(board.endpoints.first?.state == .online)
+    }
+
+    @Test func `the same app on the network and on the cable is one endpoint and the cable goes first`() throws {
+        let phone = try #require(phone)
+        for sightings in [[Seen.lan(), Seen.usb(udid: phone)], [Seen.usb(udid: phone), Seen.lan()]] {
+            var board = EndpointBoard()
+            for sighting in sightings { _ = board.apply(.seen(sighting), at: now) }
+
+            #expect(board.endpoints.count == 1)
+            #expect(board.endpoints.first?.app.text == "com.example.shop")
+            #expect(board.endpoints.first?.routes.first == .usb(USBRoute(udid: phone, port: 4_000)))
+            #expect(board.endpoints.first?.routes.count == 2)
+        }
+    }
+
+    @Test func `two phones that answer on the port are not guessed to be the one on the network`() throws {
+        let (one, two) = (try #require(phone), try #require(otherPhone))
+        let board = board(Seen.usb(udid: one), Seen.usb(udid: two), Seen.lan())
+
+        #expect(board.endpoints.count == 3)
+    }
+
+    @Test func `two apps whose bundle ids differ never meet`() throws {
+        let board = board(Seen.usb("com.example.other", udid: try #require(phone)), Seen.lan())
+
+        #expect(board.endpoints.count == 2)
+    }
+
+    @Test func `a phone that is unplugged leaves its app on the network`() throws {
+        let cable = Seen.usb(udid: try #require(phone))
+        var board = board(Seen.lan(), cable)
+
+        _ = board.apply(.lost(cable.id), at: now)
+
+        #expect(board.endpoints.count == 1)
+        #expect(board.endpoints.first?.state == .online)
+        #expect(board.endpoints.first?.sources == [.bonjour])
+    }
+
+    @Test func `losing one of several sightings is no loss`() {
+        var board = board(Seen.lan(), Seen.lan(interface: "wlan0", address: "192.168.2.20"))
+
+        _ = board.apply(.lost(Seen.lan().id), at: now)
+
+        #expect(board.endpoints.first?.state == .online)
+        #expect(board.endpoints.first?.routes.count == 1)
+    }
+
+    @Test func `seeing the same thing twice is no change`() {
+        var board = board(Seen.lan())
+
+        #expect(board.apply(.seen(Seen.lan()), at: now.addingTimeInterval(5)).isEmpty)
+        #expect(board.endpoints.first?.lastSeen == now.addingTimeInterval(5))
+    }
+
+    @Test func `a source that dies makes its endpoints suspect and one that returns settles them`() {
+        var board = board(Seen.lan(), Seen.lan("com.example.mail"))
+
+        _ = board.apply(.sourceLost(.bonjour), at: now)
+        #expect(board.endpoints.map(\.state) == [.suspect, .suspect])
+        _ = board.apply(.seen(Seen.lan()), at: now)
+        _ = board.apply(.sourceReconciled(.bonjour), at: now)
+
+        #expect(board[EndpointID("shop-iphone") ?? Self.nowhere]?.state == .online)
+        #expect(board[EndpointID("mail-iphone") ?? Self.nowhere]?.state == .offline)
+    }
+
+    @Test func `the loss of one source does not touch what another sees`() throws {
+        var board = board(Seen.lan(), Seen.usb(udid: try #require(phone)))
+
+        _ = board.apply(.sourceLost(.bonjour), at: now)
+
+        #expect(board.endpoints.map(\.state) == [.online])
+    }
+
+    @Test func `one failed probe is suspect, three are offline, one success is online`() throws {
+        var board = board(Seen.lan())
+        let id = try #require(board.endpoints.first?.id)
+        let dead = DialFailure(.unreachable, "no way to 192.168.1.20")
+
+        _ = board.report(dead, of: id, at: now)
+        #expect(board[id]?.state == .suspect)
+        #expect(board[id]?.reason == dead.description)
+        _ = board.report(dead, of: id, at: now)
+        _ = board.report(dead, of: id, at: now)
+        #expect(board[id]?.state == .offline)
+        _ = board.report(nil, of: id, at: now)
+        #expect(board[id]?.state == .online)
+        #expect(board[id]?.reason == nil)
+    }
+
+    @Test func `an advert repeated by a cache does not revive what the probes found dead`() throws {
+        var board = board(Seen.lan())
+        let id = try #require(board.endpoints.first?.id)
+        for _ in 1...3 { _ = board.report(DialFailure(.refused, "refused"), of: id, at: now) }
+
+        _ = board.apply(.seen(Seen.lan()), at: now)
+
+        #expect(board[id]?.state == .offline)
+    }
+
+    @Test func `plugging in and writing down approve, advertising does not`() throws {
+        let board = board(
+            Seen.lan("com.example.a"),
+            Seen.usb("com.example.b", udid: try #require(phone), port: 9_876),
+            Seen.config("c")
+        )
+
+        #expect(board.endpoints.map(\.approval) == [.discovered, .approved, .approved])
+    }
+
+    @Test func `a host that floods the network is held to its limit and others are not`() {
+        var board = EndpointBoard()
+        for number in 1...200 {
+            let flood = Seen.lan("com.flood.n\(number)", host: "evil.local", port: UInt16(1_000 + number))
+            _ = board.apply(.seen(flood), at: now)
+        }
+        _ = board.apply(.seen(Seen.lan()), at: now)
+
+        #expect(board.endpoints.count == EndpointBoard.limitPerHost + 1)
+        #expect(board.refused == 200 - UInt64(EndpointBoard.limitPerHost))
+        #expect(board.endpoints.contains { $0.id.text == "shop-iphone" })
+    }
+
+    @Test func `at the limit the longest gone unapproved endpoint makes room and an approved one never does`() throws {
+        var board = EndpointBoard()
+        let kept = Seen.config("kept")
+        _ = board.apply(.seen(kept), at: now)
+        _ = board.apply(.lost(kept.id), at: now)
+        for number in 1..<EndpointBoard.limit {
+            let sighting = Seen.lan("com.example.n\(number)", host: "host\(number / 50).local", port: UInt16(number))
+            _ = board.apply(.seen(sighting), at: now.addingTimeInterval(Double(number)))
+            if number == 7 { _ = board.apply(.lost(sighting.id), at: now) }
+        }
+        #expect(board.endpoints.count == EndpointBoard.limit)
+
+        let outcomes = board.apply(.seen(Seen.lan(host: "new.local")), at: now.addingTimeInterval(9_999))
+
+        #expect(board.endpoints.count == EndpointBoard.limit)
+        #expect(outcomes.count == 2)
+        #expect(board.endpoints.contains { $0.id.text == "kept" })
+        #expect(board.endpoints.contains { $0.id.text == "shop-new" })
+        #expect(!board.endpoints.contains { $0.id.text == "n7-host0" })
+    }
+
+    @Test func `only what is gone can be forgotten`() throws {
+        var board = board(Seen.lan())
+        let id = try #require(board.endpoints.first?.id)
+        #expect(throws: RegistryError.stillSeen(id)) { try board.forget(id) }
+
+        _ = board.apply(.lost(Seen.lan().id), at: now)
+        _ = try board.forget(id)
+
+        #expect(board.endpoints.isEmpty)
+        #expect(throws: RegistryError.noSuchEndpoint(id.text)) { try board.forget(id) }
+    }
+
+    private static let nowhere = EndpointID(app: Untrusted("nowhere"), place: "")
+}

@@ -1,0 +1,55 @@
+import FoundationEssentials
+import Model
+
+/// Short ways to say what was seen.
+enum Seen {
+    static func lan(
+        _ app: String = "com.example.shop",
+        host: String = "iphone.local",
+        port: UInt16 = 4_000,
+        interface: String = "eth0",
+        address: String = "192.168.1.20",
+        name: String? = nil,
+        kind: EndpointKind = .appreveal
+    ) -> Sighting {
+        let name = name ?? "AppReveal-\(app)"
+        return Sighting(
+            id: Sighting.ID(source: .bonjour, key: "\(interface)/\(address.contains(":") ? 6 : 4)/\(name)/\(host)"),
+            kind: kind,
+            app: Untrusted(app),
+            appIsBundleID: true,
+            name: Untrusted(name),
+            host: Untrusted(host),
+            routes: [.lan(LANRoute(address: address, port: port, interface: interface))]
+        )
+    }
+
+    static func usb(
+        _ app: String = "",
+        udid: UDID,
+        port: UInt16 = 4_000,
+        kind: EndpointKind = .appreveal
+    ) -> Sighting {
+        Sighting(
+            id: Sighting.ID(source: .usb, key: "\(udid)/\(port)"),
+            kind: kind,
+            app: Untrusted(app),
+            appIsBundleID: !app.isEmpty,
+            name: Untrusted(app),
+            device: udid,
+            role: Untrusted(app.isEmpty ? "port-\(port)" : ""),
+            routes: [.usb(USBRoute(udid: udid, port: port))]
+        )
+    }
+
+    static func config(_ name: String, port: UInt16 = 8_000) -> Sighting {
+        Sighting(
+            id: Sighting.ID(source: .config, key: name),
+            kind: .tcp,
+            app: Untrusted(name),
+            appIsBundleID: false,
+            name: Untrusted(name),
+            routes: [.lan(LANRoute(address: "127.0.0.1", port: port))]
+        )
+    }
+}
