@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -66,4 +67,10 @@ static inline int CLinux_set_descriptor_limit(const struct rlimit *limit)
 static inline void CLinux_set_thread_name(const char *name)
 {
 	(void)pthread_setname_np(pthread_self(), name);
+}
+
+/* flock(2), whose name is a struct as well. Never waits: another holder makes it fail with EWOULDBLOCK. */
+static inline int CLinux_try_lock(int fd)
+{
+	return flock(fd, LOCK_EX | LOCK_NB);
 }

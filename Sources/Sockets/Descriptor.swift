@@ -18,4 +18,11 @@ package struct Descriptor: ~Copyable, Sendable {
         discard self
         return number
     }
+
+    /// Closes a TCP connection so that the other end sees an error (RST) and not an orderly end; what was not sent yet is
+    /// thrown away. On other sockets this is a plain close.
+    package consuming func reset() {
+        var abortive = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(number, SOL_SOCKET, SO_LINGER, &abortive, socklen_t(MemoryLayout<linger>.size))
+    }
 }

@@ -15,8 +15,8 @@ package struct Carrier: ~Copyable, Sendable {
     package enum HalfClose: Sendable {
         /// `shutdown(SHUT_WR)` reaches the other end and its reply still arrives (TCP, unix sockets).
         case propagates
-        /// Any shutdown ends both directions at once and loses the reply (usbmuxd): the end of what the client sends is
-        /// kept to ourselves, and what the device still sends is drained.
+        /// Any shutdown ends both directions at once and loses the reply (usbmuxd): the end of what the client sends
+        /// is kept to ourselves, and what the device still sends is drained.
         case destroys
     }
 
@@ -25,16 +25,25 @@ package struct Carrier: ~Copyable, Sendable {
     package let halfClose: HalfClose
     /// Bytes that the target sent before the stream was handed over; they come first.
     package let early: [UInt8]
+    /// A place among a limited number of streams, given back when the last reference goes: whoever holds the descriptor
+    /// holds this too and lets go of it only after closing. Nil where nobody counts.
+    package let lease: (any Sendable)?
 
-    package init(descriptor: consuming Descriptor, halfClose: HalfClose, early: [UInt8] = []) {
+    package init(
+        descriptor: consuming Descriptor,
+        halfClose: HalfClose,
+        early: [UInt8] = [],
+        lease: (any Sendable)? = nil
+    ) {
         self.descriptor = descriptor
         self.halfClose = halfClose
         self.early = early
+        self.lease = lease
     }
 
-    /// Gives the descriptor away together with what is known about it.
-    package consuming func release() -> (number: CInt, halfClose: HalfClose, early: [UInt8]) {
-        let (halfClose, early) = (halfClose, early)
-        return (descriptor.release(), halfClose, early)
+    /// Gives the descriptor away together with what is known about it, the lease included.
+    package consuming func release() -> (number: CInt, halfClose: HalfClose, early: [UInt8], lease: (any Sendable)?) {
+        let (halfClose, early, lease) = (halfClose, early, lease)
+        return (descriptor.release(), halfClose, early, lease)
     }
 }

@@ -3,7 +3,9 @@ import Glibc
 
 /// Starts a thread of our own, for loops that block in the kernel and so must not sit in Swift's pool.
 ///
-/// - Parameter name: At most 15 bytes are shown by `ps -L` (pthread_setname_np(3)).
+/// - Parameters:
+///   - name: At most 15 bytes are shown by `ps -L` (pthread_setname_np(3)).
+///   - body: What the thread does; the thread ends with it.
 package func startThread(named name: String, _ body: @escaping @Sendable () -> Void) {
     final class Box: Sendable {
         let name: String
@@ -16,14 +18,17 @@ package func startThread(named name: String, _ body: @escaping @Sendable () -> V
     var thread = pthread_t()
     let box = Unmanaged.passRetained(Box(name, body))
     let started = pthread_create(
-        &thread, nil,
+        &thread,
+        nil,
         { argument in
             guard let argument else { return nil }
             let box = Unmanaged<Box>.fromOpaque(argument).takeRetainedValue()
             CLinux_set_thread_name(String(box.name.prefix(15)))
             box.body()
             return nil
-        }, box.toOpaque())
+        },
+        box.toOpaque()
+    )
     precondition(started == 0, "no thread could be started: errno \(started)")
     pthread_detach(thread)
 }

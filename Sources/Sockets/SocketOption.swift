@@ -1,0 +1,43 @@
+import Glibc
+
+/// The few socket options that Patchbay sets or asks for.
+package enum SocketOption {
+    /// Turns Nagle's algorithm off: a reply in two small writes is not held back until the first is acknowledged.
+    ///
+    /// - Returns: False when the socket is not TCP.
+    @discardableResult
+    package static func setNoDelay(_ descriptor: CInt) -> Bool {
+        set(CInt(IPPROTO_TCP), TCP_NODELAY, to: 1, descriptor)
+    }
+
+    /// Keeps an urgent byte (tcp(7)) in its place in the stream, where a relay passes it on like any other.
+    @discardableResult
+    package static func setUrgentInline(_ descriptor: CInt) -> Bool { set(SOL_SOCKET, SO_OOBINLINE, to: 1, descriptor) }
+
+    /// Lets a listener have its port while connections of an earlier one are in TIME_WAIT.
+    static func setReuseAddress(_ descriptor: CInt) { set(SOL_SOCKET, SO_REUSEADDR, to: 1, descriptor) }
+
+    /// Whether an IPv6 listener leaves IPv4 alone, whatever the machine's default is.
+    static func setIPv6Only(_ isOnly: Bool, _ descriptor: CInt) {
+        set(CInt(IPPROTO_IPV6), IPV6_V6ONLY, to: isOnly ? 1 : 0, descriptor)
+    }
+
+    /// What an asynchronous connect ended with (SO_ERROR); reading it clears it.
+    package static func pendingError(of descriptor: CInt) -> CInt {
+        var code: CInt = 0
+        var length = socklen_t(MemoryLayout<CInt>.size)
+        return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &length) == 0 ? code : errno
+    }
+
+    /// How many bytes the other end has not taken yet: not acknowledged (tcp(7)), or not read (unix(7)). 0 if unknown.
+    package static func unsent(by descriptor: CInt) -> Int {
+        var count: CInt = 0
+        return ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : 0
+    }
+
+    @discardableResult
+    private static func set(_ level: CInt, _ option: CInt, to value: CInt, _ descriptor: CInt) -> Bool {
+        var value = value
+        return setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<CInt>.size)) == 0
+    }
+}
