@@ -1,0 +1,74 @@
+import Model
+
+/// Who an advert says it is: the fields of a sighting that come out of its name and its TXT record.
+///
+/// Claims, not facts: the registry and a person decide what they are worth.
+struct AdvertisedIdentity: Hashable, Sendable {
+    let app: Untrusted
+    let appIsBundleID: Bool
+    let version: Untrusted?
+    let boot: Untrusted?
+    let role: Untrusted
+    let device: UDID?
+
+    /// The most that App Store Connect takes for a bundle identifier.
+    static let bundleIDLimit = 155
+
+    /// Reads the instance name as it was received, and the record beside it.
+    init(instance: String, kind: EndpointKind, txt: TXTRecord) {
+        if let bundleID = Self.bundleID(instance: instance, kind: kind, txt: txt) {
+            app = Untrusted(bundleID, limit: Self.bundleIDLimit)
+            appIsBundleID = true
+        } else {
+            app = Untrusted(instance)
+            appIsBundleID = false
+        }
+        version = Self.text(txt["version"] ?? txt["ver"])
+        boot = Self.text(txt["boot"])
+        role = Self.text(txt["role"] ?? txt["id"]) ?? Untrusted("")
+        device = (txt["udid"] ?? txt["device"]).flatMap { UDID($0) }
+    }
+
+    private static func bundleID(instance: String, kind: EndpointKind, txt: TXTRecord) -> String? {
+        if let stated = txt["bundleId"], isBundleID(stated) { return stated }
+        let plain = withoutCollisionSuffix(instance)
+        switch kind {
+        case .appreveal:
+            // AppReveal names its instance after the bundle identifier in every release.
+            let prefix = "AppReveal-"
+            guard plain.hasPrefix(prefix) else { return nil }
+            let rest = String(plain.dropFirst(prefix.count))
+            return isBundleID(rest) ? rest : nil
+        case .dartVM:
+            // Flutter's iOS engine uses the bare bundle identifier (FlutterDartVMServicePublisher).
+            return isBundleID(plain) && plain.contains(".") ? plain : nil
+        default: return nil
+        }
+    }
+
+    /// Two phones that run one app collide, and the second becomes `Name (2)` (Apple) or `Name #2` (Avahi).
+    private static func withoutCollisionSuffix(_ instance: String) -> String {
+        guard let space = instance.lastIndex(of: " ") else { return instance }
+        let suffix = instance[instance.index(after: space)...]
+        let isApple = suffix.hasPrefix("(") && suffix.hasSuffix(")") && Int(suffix.dropFirst().dropLast()) != nil
+        let isAvahi = suffix.hasPrefix("#") && Int(suffix.dropFirst()) != nil
+        return isApple || isAvahi ? String(instance[..<space]) : instance
+    }
+
+    /// Letters, digits, hyphens, dots, and the underscores of Android package names.
+    private static func isBundleID(_ text: String) -> Bool {
+        (1...bundleIDLimit).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    private static func text(_ value: String?) -> Untrusted? {
+        value.flatMap { $0.isEmpty ? nil : Untrusted($0) }
+    }
+}

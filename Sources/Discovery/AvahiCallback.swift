@@ -1,0 +1,54 @@
+import CAvahi
+import Model
+
+/// What libavahi-client calls back: each copies C memory to values and tells the ticket in its userdata.
+///
+/// They run on the Avahi thread, inside the poll's turn or inside the very call that makes the object.
+enum AvahiCallback {
+    static func client(_ client: OpaquePointer?, _ state: AvahiClientState, _ userdata: UnsafeMutableRawPointer?) {
+        let server: AvahiFact.Server
+        switch state {
+        case AVAHI_CLIENT_CONNECTING: server = .connecting
+        case AVAHI_CLIENT_S_REGISTERING, AVAHI_CLIENT_S_COLLISION: server = .registering
+        case AVAHI_CLIENT_S_RUNNING: server = .running
+        // Only here the error number means anything; in other states it is a leftover.
+        case AVAHI_CLIENT_FAILURE: server = .failed(avahi_client_errno(client))
+        default: return
+        }
+        AvahiTicket.report(.client(server), to: userdata)
+    }
+
+    static func change(_ event: AvahiBrowserEvent, _ client: @autoclosure () -> OpaquePointer?) -> AvahiFact.Change? {
+        switch event {
+        case AVAHI_BROWSER_NEW: .appeared
+        case AVAHI_BROWSER_REMOVE: .disappeared
+        case AVAHI_BROWSER_ALL_FOR_NOW: .allForNow
+        case AVAHI_BROWSER_FAILURE: .failed(avahi_client_errno(client()))
+        // CACHE_EXHAUSTED says only that the cache has been read.
+        default: nil
+        }
+    }
+
+    static func key(
+        _ interface: AvahiIfIndex,
+        _ transport: AvahiProtocol,
+        _ name: UnsafePointer<CChar>?,
+        _ type: UnsafePointer<CChar>?,
+        _ domain: UnsafePointer<CChar>?
+    ) -> ServiceKey? {
+        guard let name, let type, let domain else { return nil }
+        return ServiceKey(
+            interface: interface,
+            transport: transport,
+            name: Array(String(cString: name).utf8),
+            type: String(cString: type),
+            domain: String(cString: domain)
+        )
+    }
+
+    static func address(_ address: UnsafePointer<AvahiAddress>?) -> NetworkAddress? {
+        guard let address else { return nil }
+        let size = Int(address.pointee.proto) == Int(AVAHI_PROTO_INET) ? 4 : 16
+        return withUnsafeBytes(of: address.pointee.data) { NetworkAddress(bytes: Array($0.prefix(size))) }
+    }
+}

@@ -1,0 +1,90 @@
+import CAvahi
+import Model
+
+/// The calls that ask: browsers and resolvers. Each returns `AVAHI_OK` or the error.
+extension AvahiConnection {
+    func browseServices(_ type: ServiceType) -> CInt {
+        make(.services(type)) { client, userdata in
+            avahi_service_browser_new(
+                client,
+                Self.anyInterface,
+                Self.anyProtocol,
+                type.text,
+                Self.domain,
+                AvahiLookupFlags(0),
+                { browser, interface, transport, event, name, type, domain, flags, userdata in
+                    guard let change = AvahiCallback.change(event, avahi_service_browser_get_client(browser)) else {
+                        return
+                    }
+                    let key = AvahiCallback.key(interface, transport, name, type, domain)
+                    let isOurOwn = flags.rawValue & AVAHI_LOOKUP_RESULT_OUR_OWN.rawValue != 0
+                    AvahiTicket.report(.service(change, key, isOurOwn: isOurOwn), to: userdata)
+                },
+                userdata
+            )
+        }
+    }
+
+    /// Asks for host, port and TXT record, and for one address if that is wanted; all of them come from `browseRecords`.
+    func resolve(_ key: ServiceKey, wantsAddress: Bool) -> CInt {
+        let flags = wantsAddress ? AvahiLookupFlags(0) : AVAHI_LOOKUP_NO_ADDRESS
+        return make(.resolver(key)) { client, userdata in
+            avahi_service_resolver_new(
+                client,
+                key.interface,
+                key.transport,
+                key.instance,
+                key.type,
+                key.domain,
+                Self.anyProtocol,
+                flags,
+                { resolver, _, _, event, _, _, _, host, address, port, txt, _, userdata in
+                    guard event == AVAHI_RESOLVER_FOUND, let host else {
+                        let client = avahi_service_resolver_get_client(resolver)
+                        return AvahiTicket.report(.unresolved(avahi_client_errno(client)), to: userdata)
+                    }
+                    let details = ServiceDetails(
+                        host: String(cString: host),
+                        port: port,
+                        txt: TXTRecord(items: AvahiText.items(of: txt)),
+                        address: AvahiCallback.address(address)
+                    )
+                    AvahiTicket.report(.resolved(details), to: userdata)
+                },
+                userdata
+            )
+        }
+    }
+
+    /// Follows the records of a name in Avahi's escaped notation; `type` is `AVAHI_DNS_TYPE_PTR` and so on.
+    func browseRecords(
+        _ purpose: AvahiPurpose,
+        name: String,
+        type: Int,
+        interface: CInt = anyInterface,
+        transport: CInt = anyProtocol
+    ) -> CInt {
+        make(purpose) { client, userdata in
+            avahi_record_browser_new(
+                client,
+                interface,
+                transport,
+                name,
+                UInt16(AVAHI_DNS_CLASS_IN),
+                UInt16(type),
+                AvahiLookupFlags(0),
+                { browser, interface, transport, event, _, _, _, data, size, _, userdata in
+                    guard let change = AvahiCallback.change(event, avahi_record_browser_get_client(browser)) else {
+                        return
+                    }
+                    let bytes = Array(UnsafeRawBufferPointer(start: data, count: data == nil ? 0 : size))
+                    AvahiTicket.report(
+                        .record(change, interface: interface, transport: transport, data: bytes),
+                        to: userdata
+                    )
+                },
+                userdata
+            )
+        }
+    }
+}

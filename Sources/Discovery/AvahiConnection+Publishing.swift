@@ -1,0 +1,89 @@
+import CAvahi
+import Model
+
+/// The calls that publish: one entry group for each advertisement. Each returns `AVAHI_OK` or the error.
+extension AvahiConnection {
+    /// Publishes a service, withdrawing what the group held before.
+    ///
+    /// The group is reset, not made anew: that would get round mDNS's limits on traffic (avahi-client, "good_publish").
+    func publish(_ id: String, name: String, spec: AdvertisementSpec) -> CInt {
+        if let group = pointer(of: .group(id)) {
+            let code = reset(group)
+            if code < 0 { return code }
+        } else {
+            let code = makeGroup(.group(id))
+            if code < 0 { return code }
+        }
+        guard let group = pointer(of: .group(id)) else { return CInt(AVAHI_ERR_DISCONNECTED) }
+        let added = call { _ in
+            AvahiText.withList(spec.txt) { list in
+                avahi_entry_group_add_service_strlst(
+                    group,
+                    Self.anyInterface,
+                    Self.anyProtocol,
+                    AvahiPublishFlags(0),
+                    name,
+                    spec.type.text,
+                    nil,
+                    nil,
+                    spec.port,
+                    list
+                )
+            }
+        }
+        if added < 0 { return added }
+        return call { _ in avahi_entry_group_commit(group) }
+    }
+
+    func updateText(_ id: String, name: String, spec: AdvertisementSpec) -> CInt {
+        guard let group = pointer(of: .group(id)) else { return CInt(AVAHI_ERR_DISCONNECTED) }
+        return call { _ in
+            AvahiText.withList(spec.txt) { list in
+                avahi_entry_group_update_service_txt_strlst(
+                    group,
+                    Self.anyInterface,
+                    Self.anyProtocol,
+                    AvahiPublishFlags(0),
+                    name,
+                    spec.type.text,
+                    nil,
+                    list
+                )
+            }
+        }
+    }
+
+    /// Withdraws what a group published and keeps the group.
+    func withdraw(_ id: String) {
+        if let group = pointer(of: .group(id)) { _ = reset(group) }
+    }
+
+    /// Asks the daemon for something that sends no packet: a fault of the connection is all that can come of it.
+    func ping() {
+        if makeGroup(.heartbeat) == CInt(AVAHI_OK) { free(.heartbeat) }
+    }
+
+    private func reset(_ group: OpaquePointer) -> CInt {
+        call { _ in avahi_entry_group_is_empty(group) != 0 ? CInt(AVAHI_OK) : avahi_entry_group_reset(group) }
+    }
+
+    private func makeGroup(_ purpose: AvahiPurpose) -> CInt {
+        make(purpose) { client, userdata in
+            avahi_entry_group_new(
+                client,
+                { group, state, userdata in
+                    let told: AvahiFact.Group
+                    switch state {
+                    case AVAHI_ENTRY_GROUP_ESTABLISHED: told = .established
+                    case AVAHI_ENTRY_GROUP_COLLISION: told = .collided
+                    case AVAHI_ENTRY_GROUP_FAILURE:
+                        told = .failed(avahi_client_errno(avahi_entry_group_get_client(group)))
+                    default: return
+                    }
+                    AvahiTicket.report(.group(told), to: userdata)
+                },
+                userdata
+            )
+        }
+    }
+}

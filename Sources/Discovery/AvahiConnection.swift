@@ -1,0 +1,116 @@
+import CAvahi
+import Model
+
+/// One connection to avahi-daemon with everything made on it: the only owner of libavahi-client's pointers.
+///
+/// Every call is timed. After the first fault no further call is made, because each would block for as long as the first
+/// did; `close()` is all that is left to do. Confined to the Avahi thread through the actor that holds it.
+final class AvahiConnection {
+    private struct Object {
+        let pointer: OpaquePointer
+        /// The userdata of the object's callbacks, which must live as long as the object does.
+        let ticket: AvahiTicket
+    }
+
+    /// The wildcards of the lookup calls.
+    static let anyInterface = AvahiIfIndex(AVAHI_IF_UNSPEC)
+    static let anyProtocol = AvahiProtocol(AVAHI_PROTO_UNSPEC)
+    static let domain = "local"
+
+    private(set) var fault: AvahiFault?
+    private unowned let engine: AvahiEngine
+    private let health: BonjourHealth
+    private let clientTicket: AvahiTicket
+    private var client: OpaquePointer?
+    private var objects: [AvahiPurpose: Object] = [:]
+
+    /// Connects to the bus. The daemon need not be there: the client then reports when it appears.
+    ///
+    /// - Throws: `AvahiFault` when there is no bus to connect to.
+    init(on poll: AvahiPollPointer, engine: AvahiEngine, health: BonjourHealth) throws(AvahiFault) {
+        self.engine = engine
+        self.health = health
+        clientTicket = AvahiTicket(purpose: .client, engine: engine)
+        let userdata = Unmanaged.passUnretained(clientTicket).toOpaque()
+        var code: CInt = 0
+        health.callBegan()
+        client = avahi_client_new(
+            poll.api,
+            AVAHI_CLIENT_NO_FAIL,
+            { AvahiCallback.client($0, $1, $2) },
+            userdata,
+            &code
+        )
+        // Not a fault however long it took: a hung daemon shows as CONNECTING now, and that has its own limit.
+        _ = health.callEnded()
+        if client == nil { throw .unreachable(reason: AvahiText.error(code)) }
+    }
+
+    deinit { close() }
+
+    /// Frees everything; the only place where the client and what is still open on it are freed.
+    ///
+    /// avahi_client_free closes the bus before it frees the objects, so that this never blocks; the daemon withdraws the
+    /// adverts of a client that left and sends their goodbyes.
+    func close() {
+        guard let client else { return }
+        self.client = nil
+        avahi_client_free(client)
+        objects = [:]
+    }
+
+    /// False for what an object said before it was freed.
+    func holds(_ ticket: AvahiTicket) -> Bool {
+        ticket === clientTicket || objects[ticket.purpose]?.ticket === ticket
+    }
+
+    func has(_ purpose: AvahiPurpose) -> Bool { objects[purpose] != nil }
+
+    func pointer(of purpose: AvahiPurpose) -> OpaquePointer? { objects[purpose]?.pointer }
+
+    /// Makes an object by one of the `avahi_…_new` calls.
+    ///
+    /// - Returns: `AVAHI_OK` or the error.
+    func make(
+        _ purpose: AvahiPurpose,
+        _ create: (OpaquePointer, UnsafeMutableRawPointer) -> OpaquePointer?
+    ) -> CInt {
+        let ticket = AvahiTicket(purpose: purpose, engine: engine)
+        return call { client in
+            guard let object = create(client, Unmanaged.passUnretained(ticket).toOpaque()) else {
+                return avahi_client_errno(client)
+            }
+            objects[purpose] = Object(pointer: object, ticket: ticket)
+            return CInt(AVAHI_OK)
+        }
+    }
+
+    /// Frees one object; the only place where that happens while the connection stands.
+    func free(_ purpose: AvahiPurpose) {
+        guard let object = objects[purpose] else { return }
+        _ = call { _ in
+            objects[purpose] = nil
+            switch purpose {
+            case .client: return CInt(AVAHI_OK)
+            case .services: return avahi_service_browser_free(object.pointer)
+            case .resolver: return avahi_service_resolver_free(object.pointer)
+            case .pointers, .location, .text, .addresses: return avahi_record_browser_free(object.pointer)
+            case .group, .heartbeat: return avahi_entry_group_free(object.pointer)
+            }
+        }
+    }
+
+    /// Makes one blocking call and judges its outcome: too slow, or an error that ends the connection, is a fault.
+    func call(_ body: (OpaquePointer) -> CInt) -> CInt {
+        guard let client, fault == nil else { return CInt(AVAHI_ERR_DISCONNECTED) }
+        health.callBegan()
+        let code = body(client)
+        let elapsed = health.callEnded()
+        if elapsed > AvahiFault.callLimit {
+            fault = .hung(seconds: Int(elapsed.components.seconds))
+        } else if code < 0 {
+            fault = AvahiFault(code: code)
+        }
+        return code
+    }
+}

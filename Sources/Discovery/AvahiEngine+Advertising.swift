@@ -1,0 +1,88 @@
+import CAvahi
+import Logging
+import Model
+
+/// How the engine brings about what the board asks for.
+extension AvahiEngine {
+    var nextAdvertStep: ContinuousClock.Instant? { adverts.values.compactMap(\.deadline).min() }
+
+    /// - Parameter isReady: Whether the daemon publishes now.
+    func advertise(isReady: Bool) {
+        let wishes = board.takeWishes()
+        let wanted = Set(wishes.map(\.id))
+        for id in adverts.keys where !wanted.contains(id) {
+            connection?.free(.group(id))
+            adverts[id] = nil
+        }
+        for (id, spec) in wishes {
+            var advert = adverts[id] ?? AdvertStateMachine(spec, alternative: AvahiText.alternative)
+            advert.want(spec.txt)
+            if isReady, let connection { advance(&advert, id, on: connection) }
+            adverts[id] = advert
+            board.report(id, progress(of: advert, isReady: isReady))
+        }
+        board.leftAll(but: wanted)
+    }
+
+    func handleGroup(_ group: AvahiFact.Group, _ id: String) {
+        guard var advert = adverts[id] else { return }
+        switch group {
+        case .established:
+            advert.established()
+            logger.info(
+                "advertised",
+                metadata: ["id": "\(id)", "name": "\(Untrusted(advert.name))", "type": "\(advert.wanted.type)"]
+            )
+        case .collided: advert.collided()
+        case .failed(let code):
+            if isFault(code) { return }
+            advert.failed("Avahi says: \(AvahiText.error(code))")
+        }
+        adverts[id] = advert
+    }
+
+    /// avahi-daemon settles its host name anew: what points to the old one is taken back.
+    func withdrawAdverts() {
+        for id in adverts.keys {
+            connection?.withdraw(id)
+            adverts[id]?.withdrawn()
+        }
+    }
+
+    /// One call, or as many as there are names to try.
+    private func advance(_ advert: inout AdvertStateMachine, _ id: String, on connection: AvahiConnection) {
+        while let step = advert.step(now: .now) {
+            let code: CInt
+            switch step {
+            case .publish: code = connection.publish(id, name: advert.name, spec: advert.wanted)
+            case .updateText: code = connection.updateText(id, name: advert.name, spec: advert.wanted)
+            }
+            switch Int(code) {
+            case Int(AVAHI_OK): step == .publish ? advert.committed(now: .now) : advert.textUpdated(now: .now)
+            case Int(AVAHI_ERR_COLLISION): advert.collided()
+            case _ where connection.fault != nil: return
+            default: advert.failed("Avahi says: \(AvahiText.error(code))")
+            }
+        }
+    }
+
+    private func progress(of advert: AdvertStateMachine, isReady: Bool) -> AdvertisementBoard.Progress {
+        var progress = AdvertisementBoard.Progress(
+            state: .waiting,
+            finalName: Untrusted(advert.name),
+            isSettled: advert.isSettled
+        )
+        switch advert.phase {
+        case .waiting where connection == nil || !isReady:
+            progress.reason = "Avahi is not there; it is published as soon as it is"
+            // A daemon that settles its host name is done within a second: worth the wait.
+            progress.isSettled = !isConnected
+        case .waiting, .registering: progress.state = .registering
+        case .published: progress.state = .published
+        case .failed(let reason):
+            progress.state = .failed
+            progress.reason = reason
+        }
+        return progress
+    }
+}

@@ -1,0 +1,20 @@
+/// Why Bonjour did not do what it was asked.
+package enum DiscoveryError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The advertisement is not one that Bonjour can carry; `reason` says which part of it.
+    case notPublishable(name: String, reason: String)
+    case noSuchAdvertisement(id: String)
+    case tooManyAdvertisements(limit: Int)
+    /// `run()` was called a second time; a source runs once.
+    case alreadyRun
+
+    package var description: String {
+        switch self {
+        case .notPublishable(let name, let reason): "\"\(name)\" cannot be advertised: \(reason)"
+        case .noSuchAdvertisement(let id):
+            "there is no advertisement \"\(id)\"; `patchbay advertise --list` shows those that stand"
+        case .tooManyAdvertisements(let limit):
+            "\(limit) services are advertised already, which is the limit; withdraw one that is not needed"
+        case .alreadyRun: "this Bonjour source has run already; make another one"
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import Model
+import Testing
+
+@testable import Discovery
+
+@Suite struct AdvertisedIdentityTests {
+    @Test func `the TXT record says who it is`() {
+        let txt = TXTRecord(items: [
+            Array("bundleId=com.example.shop".utf8), Array("version=3.2.0".utf8), Array("role=worker".utf8),
+            Array("boot=7f".utf8), Array("udid=00008030001C2D223A88802E".utf8),
+        ])
+
+        let identity = AdvertisedIdentity(instance: "AppReveal-something", kind: .appreveal, txt: txt)
+
+        #expect(identity.app.text == "com.example.shop")
+        #expect(identity.appIsBundleID)
+        #expect(identity.version?.text == "3.2.0")
+        #expect(identity.role.text == "worker")
+        #expect(identity.boot?.text == "7f")
+        #expect(identity.device?.text == "00008030-001C2D223A88802E")
+    }
+
+    @Test(arguments: ["AppReveal-com.example.shop", "AppReveal-com.example.shop (2)", "AppReveal-com.example.shop #3"])
+    func `AppReveal's instance name gives the bundle identifier that the TXT record lacks`(instance: String) {
+        let identity = AdvertisedIdentity(instance: instance, kind: .appreveal, txt: TXTRecord())
+
+        #expect(identity.app.text == "com.example.shop")
+        #expect(identity.appIsBundleID)
+    }
+
+    @Test func `a name that is only a name is not taken for a bundle identifier`() {
+        let debugger = AdvertisedIdentity(instance: "Anna's Mac", kind: .debug, txt: TXTRecord())
+        let odd = AdvertisedIdentity(instance: "AppReveal-a b", kind: .appreveal, txt: TXTRecord())
+
+        #expect(debugger.app.text == "Anna's Mac")
+        #expect(!debugger.appIsBundleID)
+        #expect(!odd.appIsBundleID)
+    }
+
+    @Test func `Flutter's VM service is named by its bundle identifier`() {
+        let identity = AdvertisedIdentity(instance: "com.example.shop", kind: .dartVM, txt: TXTRecord())
+
+        #expect(identity.appIsBundleID)
+    }
+
+    @Test func `a bundle identifier with an escape sequence is not one, and nothing raw gets through`() {
+        let txt = TXTRecord(items: [Array("bundleId=com.\u{1B}[31m".utf8), Array("version=\u{202E}1".utf8)])
+
+        let identity = AdvertisedIdentity(instance: "x\u{1B}[2J\ny", kind: .appreveal, txt: txt)
+
+        #expect(!identity.appIsBundleID)
+        #expect(identity.app.text == "x\u{FFFD}[2J\u{FFFD}y")
+        #expect(identity.version?.text == "\u{FFFD}1")
+    }
+}

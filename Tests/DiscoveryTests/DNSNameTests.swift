@@ -1,0 +1,81 @@
+import Model
+import Testing
+
+@testable import Discovery
+
+@Suite struct DNSNameTests {
+    @Test func `a PTR target is read label by label`() throws {
+        let name = try #require(DNSName(pointerData: wire("My App", "_http", "_tcp", "local")))
+
+        #expect(name.labels.map { String(decoding: $0, as: UTF8.self) } == ["My App", "_http", "_tcp", "local"])
+    }
+
+    @Test(
+        arguments: [
+            [], [5], [3, 65, 66], [0xC0, 0x0C], [64] + [UInt8](repeating: 65, count: 64) + [0], [1, 65], [1, 65, 0, 0],
+        ] as [[UInt8]]
+    )
+    func `what is not one whole name is refused`(data: [UInt8]) {
+        #expect(DNSName(pointerData: data) == nil)
+    }
+
+    @Test func `a name of more than 255 bytes is refused`() {
+        let labels = [String](repeating: String(repeating: "a", count: 63), count: 4)
+
+        #expect(DNSName(pointerData: wire(labels)) == nil)
+        #expect(DNSName(pointerData: wire(Array(labels.dropLast()))) != nil)
+    }
+
+    @Test func `unusual bytes are escaped as Avahi reads them`() {
+        let name = DNSName(labels: [Array("a.b\\c d\u{1B}é".utf8), Array("local".utf8)])
+
+        #expect(name.escaped == #"a\.b\\c\032d\027\195\169.local"#)
+    }
+
+    @Test func `a label with a zero byte or broken UTF-8 cannot be asked for`() {
+        #expect(!DNSName(labels: [[65, 0, 66]]).isAskable)
+        #expect(!DNSName(labels: [[0xFF]]).isAskable)
+        #expect(!DNSName(labels: []).isAskable)
+        #expect(DNSName(labels: [Array("é".utf8)]).isAskable)
+    }
+
+    @Test func `an SRV record gives port and target`() throws {
+        let record = try #require(ServiceRecord(data: [0, 0, 0, 0, 0x1F, 0x90] + wire("phone", "local")))
+
+        #expect(record.port == 8080)
+        #expect(record.target.escaped == "phone.local")
+    }
+
+    @Test(
+        arguments: [
+            [], [0, 0, 0, 0, 1], [0, 0, 0, 0, 1, 2], [0, 0, 0, 0, 1, 2, 0], [0, 0, 0, 0, 1, 2, 1, 65, 0, 9],
+        ]
+            as [[UInt8]]
+    )
+    func `an SRV record that is cut, has no host or bytes too many is refused`(data: [UInt8]) {
+        #expect(ServiceRecord(data: data) == nil)
+    }
+
+    @Test func `TXT data keeps order and stops where a string claims more than there is`() {
+        let txt = TXTRecord(recordData: [3] + Array("b=2".utf8) + [0, 1] + Array("a".utf8) + [9] + Array("c=3".utf8))
+
+        #expect(txt.entries.map(\.key) == ["b", "a"])
+    }
+
+    @Test func `no bytes whatever make the readers fail`() {
+        var random = Numbers(seed: 42)
+        for _ in 0..<20_000 {
+            let data = (0..<Int.random(in: 0...80, using: &random)).map { _ in
+                // Small numbers now and then, so that labels come out whole.
+                Bool.random(using: &random)
+                    ? UInt8.random(in: 0...8, using: &random) : .random(in: 0...255, using: &random)
+            }
+            if let name = DNSName(pointerData: data) {
+                #expect(name.labels.reduce(1) { $0 + $1.count + 1 } == data.count)
+                #expect(name.escaped.utf8.allSatisfy { (0x21...0x7E).contains($0) })
+            }
+            if let record = ServiceRecord(data: data) { #expect(record.target.isAskable) }
+            #expect(TXTRecord(recordData: data).entries.count <= TXTRecord.keyLimit)
+        }
+    }
+}
