@@ -1,0 +1,23 @@
+import CLinux
+import Glibc
+
+/// An app that sends back what it gets, and ends when the client has.
+package final class EchoServer: Sendable {
+    private let server: LoopbackServer
+
+    package init(address: String = "127.0.0.1", port: UInt16 = 0, in scratch: ScratchFolder) throws {
+        server = try LoopbackServer(address: address, port: port, in: scratch) { connection in
+            var buffer = [UInt8](repeating: 0, count: 65536)
+            while true {
+                let count = recv(connection, &buffer, buffer.count, 0)
+                guard count > 0, Stream.send(buffer[..<count], to: connection) else { return }
+            }
+        }
+    }
+
+    package var port: UInt16 { server.port }
+
+    package var openConnections: Int { server.openConnections }
+
+    package func stop() { server.stop() }
+}

@@ -1,0 +1,62 @@
+/// An app with a debug server in it: what AppReveal 0.9 looks like from outside.
+///
+/// The server is `sampleapp.py`. On a phone of `PhoneRig` it is reached at the same port as here.
+package final class SampleApp: Sendable {
+    package let bundle: String
+    package let version: String
+    package let port: UInt16
+    /// Says "request: …" for each one it gets.
+    package let program: Program
+
+    /// Returns when it listens.
+    ///
+    /// - Parameters:
+    ///   - port: 0 for any that is free; give it to relaunch an app where it was.
+    ///   - host: Runs there, at all its addresses; else in the test's own network, on loopback.
+    package init(
+        _ bundle: String = "com.example.shop",
+        version: String = "3.2.0",
+        address: String = "127.0.0.1",
+        port: UInt16 = 0,
+        on host: AvahiHost? = nil,
+        in scratch: ScratchFolder
+    ) async throws {
+        (self.bundle, self.version) = (bundle, version)
+        let address = host == nil ? address : "0.0.0.0"
+        program = try await Program(
+            "python3",
+            [
+                "\(RigFolder.sources)/sampleapp.py", "--address", address, "--port", "\(port)", "--bundle", bundle,
+                "--version", version,
+            ],
+            in: scratch,
+            namespace: host?.namespace
+        )
+        let line = try await program.waitForLine("listening on ")
+        guard let port = UInt16(line.dropFirst("listening on ".count)) else {
+            throw RigError("the sample app said “\(line)” where its port should be")
+        }
+        self.port = port
+    }
+
+    /// Advertises it as AppReveal does; returns when the name is established.
+    ///
+    /// - Returns: The program that holds the advertisement; kill it to withdraw it.
+    package func advertise(through host: AvahiHost) async throws -> Program {
+        let publisher = try await host.start(
+            "avahi-publish-service",
+            [
+                "AppReveal-\(bundle)", "_appreveal._tcp", "\(port)", "bundleId=\(bundle)", "version=\(version)",
+                "transport=streamable-http",
+            ]
+        )
+        try await publisher.waitForLine("Established under name")
+        return publisher
+    }
+
+    /// The app quits.
+    package func quit() async throws {
+        program.kill()
+        _ = try await program.exitStatus()
+    }
+}
