@@ -1,0 +1,50 @@
+/// An endpoint that a person wrote down, because nothing announces it: a line of the configuration, or `patchbay add`.
+package struct StaticEndpoint: Hashable, Sendable, Codable {
+    package let name: String
+    package let kind: EndpointKind
+    /// A numeric IPv4 or IPv6 address, or `localhost`; other names would be looked up by whoever controls the resolver.
+    package let address: String
+    /// 1 to 65535.
+    package let port: UInt16
+    /// The app's bundle identifier, if the endpoint is to merge with what other sources see of the same app.
+    package let app: String?
+
+    package init(name: String, kind: EndpointKind, address: String, port: UInt16, app: String? = nil) {
+        self.name = name
+        self.kind = kind
+        self.address = address
+        self.port = port
+        self.app = app
+    }
+
+    /// Why this cannot be an endpoint, in words; nil when it can.
+    package var problem: String? {
+        if Untrusted(name).text != name || name.isEmpty {
+            return "the name must be plain text of 1 to \(Untrusted.nameLimit) bytes"
+        }
+        if let app, Untrusted(app, limit: 155).text != app || app.isEmpty {
+            return "the app must be a bundle identifier such as com.example.shop"
+        }
+        if !Self.isAddress(address) {
+            return "\"\(Untrusted(address))\" is neither a numeric IP address nor localhost"
+        }
+        if port == 0 { return "port 0 cannot be reached by anybody; give the port that the server listens on" }
+        return nil
+    }
+
+    /// Whether the text has the characters of a numeric address; the socket call has the last word.
+    private static func isAddress(_ text: String) -> Bool {
+        if text == "localhost" { return true }
+        let bytes = text.split(separator: ".", omittingEmptySubsequences: false)
+        if bytes.count == 4, bytes.allSatisfy({ $0.allSatisfy(\.isNumber) && UInt8($0) != nil }) { return true }
+        let digits = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+                UInt8(ascii: "A")...UInt8(ascii: "F"), UInt8(ascii: ":"), UInt8(ascii: "."):
+                true
+            default: false
+            }
+        }
+        return digits && text.split(separator: ":", omittingEmptySubsequences: false).count > 2
+    }
+}
