@@ -1,0 +1,203 @@
+import FoundationEssentials
+package import Logging
+package import Model
+import ServiceLifecycle
+import Sockets
+
+/// Knows which phones are plugged in, as long as it runs.
+///
+/// It tells usbmuxd to Listen on one connection and asks for the list on another, because Listen does not say where the
+/// phones end that were there before. Both clients get their phones from here: Listen is always our own code, since
+/// libusbmuxd's events cannot be used in a daemon (`LibusbmuxdClient` says why). That usbmuxd is absent is the normal state
+/// of a machine without a phone; it is picked up when its socket appears, or within a second.
+package actor DeviceSource: Service {
+    /// How to reach a phone now.
+    struct Handle: Sendable {
+        let deviceID: UInt32
+        /// The run of usbmuxd in which the DeviceID is good.
+        let epoch: ListenEpoch
+    }
+
+    private static let answerLimit = Duration.seconds(5)
+    /// How often usbmuxd is asked for a sign of life, however quiet Listen is.
+    private static let checkInterval = Duration.seconds(10)
+
+    /// Everything since `init`, for one consumer; ends with `run()`. Unbounded: an event is a hand at a cable, or a restart.
+    package nonisolated let events: AsyncStream<DeviceEvent>
+
+    private nonisolated let address: UsbmuxAddress
+    private nonisolated let client: any UsbmuxClient
+    /// Lists for the sign of life: a queue inside libusbmuxd would look like a usbmuxd that hangs.
+    private nonisolated let pulse: NativeUsbmuxClient
+    private nonisolated let clock: any Clock<Duration>
+    private nonisolated let logger: Logger
+    private nonisolated let teller: AsyncStream<DeviceEvent>.Continuation
+
+    private var epoch: ListenEpoch?
+    private var table = DeviceTable()
+    private var isReady = false
+    /// Why there is no epoch; nil before the first try.
+    private var fault: UsbmuxError?
+
+    /// The client, for lists and streams, speaks to the same address, where usbmuxd listens or will.
+    package init(
+        address: UsbmuxAddress,
+        client: any UsbmuxClient,
+        logger: Logger,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
+        self.address = address
+        self.client = client
+        self.clock = clock
+        self.logger = logger
+        pulse = NativeUsbmuxClient(address: address, clock: clock)
+        (events, teller) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
+    }
+
+    /// The phones that can be reached now, by UDID; none while usbmuxd is absent.
+    package func devices() -> [Device] { table.devices }
+
+    /// Opens streams to the phones that this source sees.
+    package nonisolated var dialer: UsbmuxDialer { UsbmuxDialer(source: self, client: client) }
+
+    /// Follows usbmuxd through all its ends and returns, until the service group shuts down.
+    package func run() async throws {
+        await cancelWhenGracefulShutdown { await self.attend() }
+        teller.finish()
+    }
+
+    package func status() -> SourceStatus {
+        SourceStatus(of: address, fault: epoch == nil ? fault : nil, phones: isReady ? table.devices.count : nil)
+    }
+
+    /// - Throws: `DialFailure`, `usbmuxdAbsent` or `deviceAbsent`.
+    func handle(of udid: UDID) throws -> Handle {
+        guard let epoch else {
+            let why = fault?.description ?? "usbmuxd has not been reached yet; try again in a moment"
+            throw DialFailure(.usbmuxdAbsent, "phone \(udid) cannot be reached: \(why)")
+        }
+        guard let record = table.record(of: udid) else { throw DialFailure.absent(udid) }
+        return Handle(deviceID: record.deviceID, epoch: epoch)
+    }
+
+    func shows(_ udid: UDID) -> Bool { table.record(of: udid) != nil }
+
+    private func attend() async {
+        let watch = address.path.map { DirectoryWatch(path: $0) }
+        var pause = RetryPause()
+        while !Task.isCancelled {
+            // Before the attempt: a socket that is made after it failed must not be missed.
+            if watch?.arm() == true { pause.reset() }
+            do {
+                try await listen()
+            } catch let error as UsbmuxError {
+                note(error)
+            } catch {
+                // Cancelled: the loop ends.
+            }
+            if await pause.wait(orChangeOf: watch, clock: clock) { pause.reset() }
+        }
+    }
+
+    /// One run of usbmuxd, from its first word to its last. Always ends by throwing.
+    private func listen() async throws {
+        let epoch = try await Deadline(limit: Self.answerLimit, clock: clock).run("Listen") { [address, clock] in
+            let socket = try await address.connect(clock: clock)
+            var wire = UsbmuxWire(over: socket.number)
+            guard case .result(.ok) = try await wire.ask(.listen) else {
+                throw UsbmuxError.garbled("an answer to Listen that is no result")
+            }
+            return ListenEpoch(listeningOn: socket)
+        }
+        begin(epoch)
+        defer { finish(epoch) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.follow(epoch) }
+            group.addTask { try await self.reconcile(epoch) }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    private func begin(_ epoch: ListenEpoch) {
+        self.epoch = epoch
+        table = DeviceTable()
+        isReady = false
+        fault = nil
+        logger.info("usbmuxd found", metadata: ["address": "\(address)"])
+    }
+
+    private func finish(_ epoch: ListenEpoch) {
+        epoch.end()
+        self.epoch = nil
+        table = DeviceTable()
+        isReady = false
+        teller.yield(.usbmuxdLost)
+        logger.info("usbmuxd lost", metadata: ["address": "\(address)"])
+    }
+
+    private func note(_ error: UsbmuxError) {
+        if fault != error {
+            logger.notice("phones cannot be listed", metadata: ["reason": "\(error)"])
+        }
+        fault = error
+    }
+
+    /// Reads what usbmuxd tells unasked, until it hangs up.
+    private nonisolated func follow(_ epoch: ListenEpoch) async throws {
+        var wire = UsbmuxWire(over: epoch.number)
+        while true {
+            let message = try await wire.receive(for: "Listen")
+            await apply(try UsbmuxReply(message), in: epoch)
+        }
+    }
+
+    private func apply(_ reply: UsbmuxReply, in epoch: ListenEpoch) {
+        guard epoch === self.epoch else { return }
+        switch reply {
+        case .attached(let record): announce(table.attach(record, at: Date.now))
+        case .detached(let deviceID): announce(table.detach(deviceID))
+        case .other(let kind): logger.debug("nothing to do", metadata: ["message": "\(Untrusted(kind))"])
+        case .result, .devices, .buid: break
+        }
+    }
+
+    /// Adds the list to what was told, then asks again from time to time, to learn that usbmuxd hangs.
+    private nonisolated func reconcile(_ epoch: ListenEpoch) async throws {
+        await expectList(in: epoch)
+        var list: [UsbmuxDeviceRecord] = []
+        do {
+            list = try await client.listDevices()
+        } catch let error as UsbmuxError {
+            // What Listen says is complete in the end; only the moment at which it is cannot be told.
+            logger.notice("the list of phones failed", metadata: ["reason": "\(error)"])
+        }
+        await apply(list, in: epoch)
+        while true {
+            try await clock.sleep(for: Self.checkInterval)
+            await expectList(in: epoch)
+            await apply(try await pulse.listDevices(), in: epoch)
+        }
+    }
+
+    private func expectList(in epoch: ListenEpoch) {
+        if epoch === self.epoch { table.expectList() }
+    }
+
+    private func apply(_ list: [UsbmuxDeviceRecord], in epoch: ListenEpoch) {
+        // A list that another run of usbmuxd gave is none of this one's.
+        guard epoch === self.epoch, epoch.isAlive else { return }
+        announce(table.reconcile(with: list, at: Date.now))
+        if !isReady {
+            isReady = true
+            teller.yield(.usbmuxdReady)
+        }
+    }
+
+    private func announce(_ events: [DeviceEvent]) {
+        for event in events {
+            logger.debug("phone", metadata: ["event": "\(event)"])
+            teller.yield(event)
+        }
+    }
+}

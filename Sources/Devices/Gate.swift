@@ -1,0 +1,58 @@
+import Synchronization
+
+/// Lets a number of tasks through at a time, the others in the order in which they came.
+final class Gate: Sendable {
+    private struct State {
+        var free: Int
+        var queue: [Promise<Void>] = []
+    }
+
+    private let state: Mutex<State>
+
+    init(places: Int) { state = Mutex(State(free: places)) }
+
+    /// Waits for a place. Throws `CancellationError`.
+    func enter() async throws -> Permit {
+        let turn = state.withLock { state -> Promise<Void>? in
+            if state.free > 0 {
+                state.free -= 1
+                return nil
+            }
+            let turn = Promise<Void>()
+            state.queue.append(turn)
+            return turn
+        }
+        do {
+            try await turn?.value()
+        } catch {
+            state.withLock { $0.queue.removeAll { $0 === turn } }
+            throw error
+        }
+        return Permit(of: self)
+    }
+
+    fileprivate func leave() {
+        state.withLock { state in
+            while !state.queue.isEmpty {
+                // One that was cancelled meanwhile is passed over. Resuming under the lock only schedules its task.
+                if state.queue.removeFirst().settle(.success(())) { return }
+            }
+            state.free += 1
+        }
+    }
+}
+
+/// A place inside a gate.
+final class Permit: Sendable {
+    private let gate: Gate
+    private let isGivenBack = Atomic(false)
+
+    fileprivate init(of gate: Gate) { self.gate = gate }
+
+    /// Lets the next one in. More than once is as good as once.
+    func giveBack() {
+        if !isGivenBack.exchange(true, ordering: .acquiringAndReleasing) { gate.leave() }
+    }
+
+    deinit { giveBack() }
+}

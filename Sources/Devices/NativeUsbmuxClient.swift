@@ -1,0 +1,88 @@
+package import Sockets
+
+/// Speaks to usbmuxd itself, a connection per request.
+///
+/// Every request has its own deadline. At most 4 wait for usbmuxd at a time, because its accept queue holds 5. A Connect
+/// also waits for the phone, which may be silent for ever: it gives its place among the 4 to the next one after
+/// `patience`, and at most 4 wait for one phone, so that a silent phone delays nobody but those who want that phone.
+package final class NativeUsbmuxClient: UsbmuxClient {
+    private static let requestsInFlight = 4
+    private static let connectsPerPhone = 4
+    private static let patience = Duration.milliseconds(50)
+
+    private let address: UsbmuxAddress
+    private let budget: MuxBudget
+    private let clock: any Clock<Duration>
+    private let connectLimit: Duration
+    private let answerLimit: Duration
+    private let gate = Gate(places: requestsInFlight)
+    private let phones = DeviceGates(places: connectsPerPhone)
+
+    /// The budget is shared with whoever else opens streams to the same usbmuxd. `connectLimit` is the most that a Connect
+    /// takes, waiting for its turn included; `answerLimit` the most that any other request takes.
+    package init(
+        address: UsbmuxAddress,
+        budget: MuxBudget = MuxBudget(),
+        clock: any Clock<Duration> = ContinuousClock(),
+        connectLimit: Duration = .seconds(10),
+        answerLimit: Duration = .seconds(5)
+    ) {
+        self.address = address
+        self.budget = budget
+        self.clock = clock
+        self.connectLimit = connectLimit
+        self.answerLimit = answerLimit
+    }
+
+    package func listDevices() async throws -> [UsbmuxDeviceRecord] {
+        guard case .devices(let devices) = try await ask(.listDevices) else {
+            throw UsbmuxError.garbled("an answer to ListDevices without a list")
+        }
+        return devices
+    }
+
+    package func readBUID() async throws -> String {
+        guard case .buid(let buid) = try await ask(.readBUID) else {
+            throw UsbmuxError.garbled("an answer to ReadBUID without one")
+        }
+        return buid
+    }
+
+    package func connect(deviceID: UInt32, port: UInt16) async throws -> Carrier {
+        let lease = try budget.lease()
+        let handover = Handover()
+        try await Deadline(limit: connectLimit, clock: clock).run("Connect") { [self] in
+            try await phones.hold(deviceID) {
+                let permit = try await gate.enter()
+                defer { permit.giveBack() }
+                let socket = try await address.connect(clock: clock)
+                async let _ = release(permit)
+                var wire = UsbmuxWire(over: socket.number)
+                guard case .result(.ok) = try await wire.ask(.connect(deviceID: deviceID, port: port)) else {
+                    throw UsbmuxError.garbled("an answer to Connect that is no result")
+                }
+                handover.put(socket)
+            }
+        }
+        guard let descriptor = handover.take() else { throw UsbmuxError.closed(request: "Connect") }
+        return Carrier(descriptor: descriptor, halfClose: .destroys, lease: lease)
+    }
+
+    /// Asks something that usbmuxd answers by itself.
+    private func ask(_ request: UsbmuxRequest) async throws -> UsbmuxReply {
+        try await Deadline(limit: answerLimit, clock: clock).run(request.name) { [self] in
+            let permit = try await gate.enter()
+            defer { permit.giveBack() }
+            let socket = try await address.connect(clock: clock)
+            var wire = UsbmuxWire(over: socket.number)
+            return try await wire.ask(request)
+        }
+    }
+
+    /// Lets the next request in once it is plain that this one waits for the phone.
+    private func release(_ permit: Permit) async {
+        // Ends early, by cancellation, as soon as there is an answer.
+        try? await clock.sleep(for: Self.patience)
+        permit.giveBack()
+    }
+}

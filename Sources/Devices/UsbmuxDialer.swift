@@ -1,0 +1,87 @@
+package import Model
+package import Sockets
+
+/// Opens streams to phones by their UDID.
+///
+/// The DeviceID that usbmuxd wants is looked up at each dial, among the phones of the usbmuxd that runs now, and the
+/// stream is handed over only if that usbmuxd was still the one that answered. A restart in between makes the dial begin
+/// again, once, or fail; it never gives the stream of another phone.
+package struct UsbmuxDialer: Dialer {
+    private let source: DeviceSource
+    private let client: any UsbmuxClient
+
+    init(source: DeviceSource, client: any UsbmuxClient) {
+        self.source = source
+        self.client = client
+    }
+
+    package func dial(_ route: Route) async throws -> Carrier {
+        guard case .usb(let route) = route else {
+            throw DialFailure(.noRoute, "\(route) does not lead through a cable; dial it through the network")
+        }
+        guard route.port != 0 else {
+            throw DialFailure(.failed, "port 0 cannot be reached by anybody; give the port that the app listens on")
+        }
+        var failure = UsbmuxError.closed(request: "Connect")
+        for _ in 0..<2 {
+            let handle = try await source.handle(of: route.udid)
+            do {
+                let carrier = try await client.connect(deviceID: handle.deviceID, port: route.port)
+                if handle.epoch.vouches(for: carrier.descriptor.number) { return carrier }
+                failure = .closed(request: "Connect")
+            } catch UsbmuxError.result(.badDevice, let request) {
+                // Unplugged this moment, or the 65,536th Connect, which usbmuxd refuses for no reason: its source port
+                // comes round to 0.
+                failure = .result(.badDevice, request: request)
+            } catch let error as UsbmuxError {
+                if error == .closed(request: "Connect"), !handle.epoch.isAlive {
+                    failure = error
+                    continue
+                }
+                throw await self.failure(error, at: route)
+            }
+        }
+        throw await self.failure(failure, at: route)
+    }
+
+    /// The one place where what usbmuxd said becomes what tunnels and probes say.
+    private func failure(_ error: UsbmuxError, at route: USBRoute) async -> DialFailure {
+        let phone = "phone \(route.udid)"
+        switch error {
+        case .result(.refused, _), .result(.badCommand, _):
+            // Both are also what a phone that was pulled meanwhile leaves behind, netmuxd's only word is the second one.
+            guard await source.shows(route.udid) else { return .absent(route.udid) }
+            return DialFailure(
+                .refused,
+                "nothing listens on port \(route.port) of \(phone); start the app, or check the port"
+            )
+        case .result(.badDevice, _):
+            return .absent(route.udid)
+        case .timedOut:
+            return DialFailure(
+                .timedOut,
+                "\(phone) did not answer on port \(route.port) in time; unlock it, or unplug it and plug it in again"
+            )
+        case .absent:
+            return DialFailure(.usbmuxdAbsent, "\(phone) cannot be reached: \(error)")
+        case .closed:
+            return DialFailure(
+                .usbmuxdAbsent,
+                "usbmuxd ended while \(phone) was being reached; try again when it is back"
+            )
+        case .limit, .descriptors:
+            return DialFailure(.limit, "\(phone) was not dialled: \(error)")
+        case .badAddress, .denied, .result, .garbled, .failed:
+            return DialFailure(.failed, "\(phone) cannot be reached: \(error)")
+        }
+    }
+}
+
+extension DialFailure {
+    static func absent(_ udid: UDID) -> DialFailure {
+        DialFailure(
+            .deviceAbsent,
+            "phone \(udid) is not plugged in; connect it by cable, or see `patchbay devices` for those that are"
+        )
+    }
+}
