@@ -1,0 +1,114 @@
+import FoundationEssentials
+import Glibc
+import Model
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+
+/// One connection to the broker for one call: connected when it begins, closed when it ends.
+struct HTTPConnection: Sendable {
+    private typealias Stream = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
+
+    let path: String
+    /// Nothing received for so long ends the call.
+    let silence: Duration
+
+    /// A list of 1,024 endpoints at their limits is below 4 MiB.
+    static let bodyLimit = 16 << 20
+
+    /// Sends the call and gives the body of a successful answer, piece by piece, to `receive`.
+    ///
+    /// Returns when the answer has ended.
+    /// - Throws: `ClientError`, `CancellationError`, or what `receive` throws.
+    func perform(_ call: HTTPCall, _ receive: (ByteBuffer) async throws -> Void) async throws {
+        let stream = try await connect(for: call)
+        var thrownByReceiver: (any Error)?
+        do {
+            try await stream.executeThenClose { inbound, outbound in
+                try await outbound.write(.head(call.head))
+                if let body = call.body { try await outbound.write(.body(.byteBuffer(ByteBuffer(bytes: body)))) }
+                try await outbound.write(.end(nil))
+                var status: HTTPResponseStatus?
+                var refusal: [UInt8] = []
+                for try await part in inbound {
+                    switch (part, status) {
+                    case (.head(let head), _): status = head.status
+                    case (.body(let bytes), let status?) where (200..<300).contains(status.code):
+                        do {
+                            try await receive(bytes)
+                        } catch {
+                            thrownByReceiver = error
+                            throw error
+                        }
+                    case (.body(let bytes), _):
+                        refusal += bytes.readableBytesView
+                        if refusal.count > 64 << 10 { throw garbage(call, "an error of more than 64 KiB") }
+                    case (.end, let status?) where !(200..<300).contains(status.code):
+                        throw Self.refused(call, status, refusal)
+                    case (.end, _): return
+                    }
+                }
+                try Task.checkCancellation()
+                throw ClientError.connectionLost(what: call.name)
+            }
+        } catch {
+            throw thrownByReceiver ?? translated(error, call)
+        }
+    }
+
+    private func connect(for call: HTTPCall) async throws -> Stream {
+        guard path.hasPrefix("/") else { throw ClientError.unusablePath(path: path, reason: "it is not absolute") }
+        guard path.utf8.count <= LocalAddress.pathLimit else {
+            throw ClientError.unusablePath(path: path, reason: "it has \(path.utf8.count) bytes")
+        }
+        let timeout = TimeAmount(silence)
+        let tooSilent = ClientError.timedOut(what: call.name, seconds: Double(timeout.nanoseconds) / 1e9)
+        do {
+            return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .connect(unixDomainSocketPath: path) { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(IdleStateHandler(readTimeout: timeout))
+                        try channel.pipeline.syncOperations.addHandler(SilenceHandler(error: tooSilent))
+                        try channel.pipeline.syncOperations.addHTTPClientHandlers()
+                        return try Stream(wrappingChannelSynchronously: channel)
+                    }
+                }
+        } catch {
+            throw translated(error, call)
+        }
+    }
+
+    /// What went wrong in the words of this module: the one place where errno and NIO's errors are read.
+    private func translated(_ error: any Error, _ call: HTTPCall) -> any Error {
+        switch error {
+        case is ClientError, is CancellationError: return error
+        case let error as IOError:
+            switch error.errnoCode {
+            case ENOENT, ECONNREFUSED, ENOTDIR, ENOTSOCK, EPROTOTYPE: return ClientError.brokerNotRunning(path: path)
+            case EACCES, EPERM: return ClientError.notPermitted(path: path)
+            // unix(7): a non-blocking connect to a full accept queue.
+            case EAGAIN: return ClientError.busy(path: path)
+            case ECONNRESET, EPIPE: return ClientError.connectionLost(what: call.name)
+            default: return garbage(call, "\(error)")
+            }
+        case HTTPParserError.invalidEOFState: return ClientError.connectionLost(what: call.name)
+        case is HTTPParserError: return garbage(call, "it is not HTTP")
+        case is ChannelError: return ClientError.connectionLost(what: call.name)
+        default: return garbage(call, "\(error)")
+        }
+    }
+
+    private static func refused(_ call: HTTPCall, _ status: HTTPResponseStatus, _ body: [UInt8]) -> ClientError {
+        guard let problem = try? Wire.decoder().decode(Problem.self, from: Data(body)) else {
+            return .notUnderstood(
+                what: "the answer to \(call.name)",
+                detail: "status \(status.code) without a problem in JSON"
+            )
+        }
+        return .refused(problem)
+    }
+
+    private func garbage(_ call: HTTPCall, _ detail: String) -> ClientError {
+        .notUnderstood(what: "the answer to \(call.name)", detail: detail)
+    }
+}

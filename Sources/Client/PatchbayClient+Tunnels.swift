@@ -1,0 +1,41 @@
+package import Model
+import NIOHTTP1
+
+/// Local addresses that lead to endpoints and phones.
+extension PatchbayClient {
+    package func tunnels() async throws -> TunnelList {
+        try await answer(to: HTTPCall(method: .GET, path: ["tunnels"]))
+    }
+
+    /// Opens a tunnel that stands until it is removed.
+    package func open(_ spec: TunnelSpec) async throws -> Tunnel {
+        try await answer(to: HTTPCall(method: .POST, path: ["tunnels"], body: body(spec)))
+    }
+
+    package func removeTunnel(_ id: String) async throws {
+        try await perform(HTTPCall(method: .DELETE, path: ["tunnels", id]))
+    }
+
+    /// Removes every tunnel and says how many there were.
+    package func removeAllTunnels() async throws -> Int {
+        try await answer(to: HTTPCall(method: .DELETE, path: ["tunnels"]), as: Removal.self).removed
+    }
+
+    /// Opens tunnels that stand for as long as this call does: they go when it is cancelled or the process ends.
+    ///
+    /// Returns when the broker ends the stream.
+    package func holdTunnels(
+        _ specs: [TunnelSpec],
+        _ handle: (HeldTunnelEvent) async throws -> Void
+    ) async throws {
+        let call = HTTPCall(method: .POST, path: ["tunnels", "held"], body: try body(specs))
+        try await follow(call) { event in
+            switch event.name {
+            case "tunnels": try await handle(.opened(decode([Tunnel].self, from: event.data.utf8, what: "an event")))
+            case "failure":
+                try await handle(.failure(decode(TunnelFailure.self, from: event.data.utf8, what: "an event")))
+            default: break
+            }
+        }
+    }
+}

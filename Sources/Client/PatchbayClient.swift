@@ -1,0 +1,93 @@
+import FoundationEssentials
+import Model
+import NIOCore
+import NIOHTTP1
+
+/// The broker's HTTP API as Swift calls.
+///
+/// A value without state: each call connects, asks, and closes, so that a broker which restarts between two calls is no
+/// event. All calls throw `ClientError`; cancelling the task ends a call at once.
+package struct PatchbayClient: Sendable {
+    package let socketPath: String
+    /// How long the broker may say nothing before a call gives up.
+    package let patience: Duration
+
+    /// A stream has a comment every 15 s, so three of them were missed.
+    private static let streamPatience = Duration.seconds(45)
+
+    /// - Parameters:
+    ///   - socketPath: Absolute; `SocketPath.find` knows where the broker is.
+    ///   - patience: For calls that are answered at once; a probe and a `wait` get more by themselves.
+    package init(socketPath: String, patience: Duration = .seconds(10)) {
+        self.socketPath = socketPath
+        self.patience = patience
+    }
+
+    /// Performs a call and reads its answer.
+    func answer<Answer: Decodable>(
+        to call: HTTPCall,
+        as type: Answer.Type = Answer.self,
+        extraPatience: Duration = .zero
+    ) async throws -> Answer {
+        let bytes = try await bytes(of: call, extraPatience: extraPatience)
+        return try decode(type, from: bytes, what: "the answer to \(call.name)")
+    }
+
+    /// Performs a call whose answer has no body.
+    func perform(_ call: HTTPCall) async throws {
+        _ = try await bytes(of: call, extraPatience: .zero)
+    }
+
+    /// Performs a call whose answer is an event stream, until the broker ends it.
+    func follow(_ call: HTTPCall, _ handle: (ServerSentEvent) async throws -> Void) async throws {
+        var call = call
+        call.accept = "text/event-stream"
+        var parser = EventStreamParser(limit: HTTPConnection.bodyLimit)
+        try await HTTPConnection(path: socketPath, silence: max(patience, Self.streamPatience)).perform(call) {
+            buffer in
+            for event in try parser.feed(buffer.readableBytesView) { try await handle(event) }
+        }
+    }
+
+    func decode<Value: Decodable>(_ type: Value.Type, from bytes: some Sequence<UInt8>, what: String) throws -> Value {
+        do {
+            return try Wire.decoder().decode(type, from: Data(bytes))
+        } catch {
+            throw ClientError.notUnderstood(what: what, detail: Self.text(of: error))
+        }
+    }
+
+    func body(_ value: some Encodable) throws -> [UInt8] { Array(try Wire.encoder().encode(value)) }
+
+    private func bytes(of call: HTTPCall, extraPatience: Duration) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        let connection = HTTPConnection(path: socketPath, silence: patience + extraPatience)
+        try await connection.perform(call) { buffer in
+            bytes += buffer.readableBytesView
+            guard bytes.count <= HTTPConnection.bodyLimit else {
+                throw ClientError.notUnderstood(
+                    what: "the answer to \(call.name)",
+                    detail: "it is larger than \(HTTPConnection.bodyLimit) bytes"
+                )
+            }
+        }
+        return bytes
+    }
+
+    /// Where in the document it went wrong, without the pages that a DecodingError prints.
+    private static func text(of error: any Error) -> String {
+        switch error {
+        case DecodingError.keyNotFound(let key, let context):
+            "\(path(context.codingPath)) has no \"\(key.stringValue)\""
+        case DecodingError.dataCorrupted(let context), DecodingError.typeMismatch(_, let context),
+            DecodingError.valueNotFound(_, let context):
+            "\(path(context.codingPath)): \(context.debugDescription)"
+        default: "\(error)"
+        }
+    }
+
+    private static func path(_ keys: [any CodingKey]) -> String {
+        keys.isEmpty
+            ? "the document" : keys.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".")
+    }
+}

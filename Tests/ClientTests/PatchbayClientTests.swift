@@ -1,0 +1,146 @@
+import Client
+import FoundationEssentials
+import Model
+import Testing
+
+@Suite struct PatchbayClientTests {
+    @Test func `a list is asked for with its filters escaped and read whole`() async throws {
+        let list = EndpointList(revision: 9, endpoints: [Samples.endpoint])
+
+        try await ScriptedBroker.with(.pieces([ScriptedBroker.json(try Samples.json(list))])) { broker, client in
+            let answer = try await client.endpoints(state: .online, app: "a&b c", since: 8, wait: 1)
+
+            #expect(answer == list)
+            let request = try #require(broker.requests.first)
+            #expect(request.hasPrefix("GET /v1/endpoints?since=8&wait=1&state=online&app=a%26b%20c HTTP/1.1\r\n"))
+            #expect(request.contains("Host: localhost\r\n"))
+        }
+    }
+
+    @Test func `an answer may come in any number of pieces`() async throws {
+        let text = ScriptedBroker.json(try Samples.json(TunnelList(tunnels: [Samples.tunnel])))
+
+        try await ScriptedBroker.with(.pieces(text.map(String.init))) { _, client in
+            let tunnels = try await client.tunnels().tunnels
+
+            #expect(tunnels == [Samples.tunnel])
+        }
+    }
+
+    @Test func `a chunked answer is put together`() async throws {
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+        try await ScriptedBroker.with(.pieces([head, "5\r\n{\"rem\r\n", "b\r\noved\":   3}\r\n0\r\n\r\n"])) {
+            _,
+            client in
+            let removed = try await client.removeAllTunnels()
+
+            #expect(removed == 3)
+        }
+    }
+
+    @Test func `a body is sent as JSON with its length`() async throws {
+        let answer = ScriptedBroker.json(try Samples.json(Samples.tunnel), status: "201 Created")
+
+        try await ScriptedBroker.with(.pieces([answer])) { broker, client in
+            #expect(try await client.open(Samples.tunnel.spec) == Samples.tunnel)
+
+            let request = try #require(broker.requests.first)
+            #expect(request.hasPrefix("POST /v1/tunnels HTTP/1.1\r\n"))
+            #expect(request.contains("Content-Type: application/json\r\n"))
+            let body = try Samples.json(Samples.tunnel.spec)
+            #expect(request.contains("Content-Length: \(body.utf8.count)\r\n"))
+            #expect(request.hasSuffix("\r\n\r\n" + body))
+        }
+    }
+
+    @Test func `an id that a person typed cannot leave its place in the path`() async throws {
+        try await ScriptedBroker.with(.pieces(["HTTP/1.1 204 No Content\r\n\r\n"])) { broker, client in
+            try await client.removeTunnel("../t1?x#y")
+
+            #expect(broker.requests.first?.hasPrefix("DELETE /v1/tunnels/..%2Ft1%3Fx%23y HTTP/1.1") == true)
+        }
+    }
+
+    @Test func `a problem arrives as the broker said it`() async throws {
+        let problem = Problem(.notFound, "no endpoint \"x\"", next: "patchbay list")
+        let answer = ScriptedBroker.json(
+            try Samples.json(problem),
+            status: "404 Not Found",
+            type: "application/problem+json"
+        )
+
+        try await ScriptedBroker.with(.pieces([answer])) { _, client in
+            let id = try #require(EndpointID("x"))
+
+            let error = await #expect(throws: ClientError.self) { try await client.endpoint(id) }
+
+            #expect(error == .refused(problem))
+            #expect(error?.description == "no endpoint \"x\"")
+            #expect(error?.remedy == "patchbay list")
+        }
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\nboom",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]",
+        "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nnot json!",
+        "SSH-2.0-OpenSSH_9.2\r\n",
+    ])
+    func `an answer that no broker gives is named as such`(answer: String) async throws {
+        try await ScriptedBroker.with(.pieces([answer])) { _, client in
+            let error = await #expect(throws: ClientError.self) { try await client.status() }
+
+            guard case .notUnderstood(let what, _) = error else {
+                Issue.record("not understood was expected, not \(String(describing: error))")
+                return
+            }
+            #expect(what == "the answer to GET /v1/status")
+        }
+    }
+
+    @Test(arguments: ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"a\":"])
+    func `a connection that ends early is lost, not misread`(answer: String) async throws {
+        try await ScriptedBroker.with(.pieces([answer])) { _, client in
+            await #expect(throws: ClientError.connectionLost(what: "GET /v1/status")) { try await client.status() }
+        }
+    }
+
+    @Test func `a broker that says nothing is given up after the patience`() async throws {
+        try await ScriptedBroker.with(.silence) { _, client in
+            await #expect(throws: ClientError.timedOut(what: "GET /v1/status", seconds: 0.3)) {
+                try await client.status()
+            }
+        }
+    }
+
+    @Test func `an answer without end is cut off`() async throws {
+        let piece = String(repeating: "x", count: 1 << 20)
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 40000000\r\n\r\n"
+
+        try await ScriptedBroker.with(.open([head] + Array(repeating: piece, count: 20))) { _, client in
+            let error = await #expect(throws: ClientError.self) { try await client.status() }
+            #expect(error?.description.contains("larger than") == true)
+        }
+    }
+
+    @Test func `no socket, a dead socket and a plain file all mean that no broker runs`() async throws {
+        let missing = PatchbayClient(socketPath: "/nonexistent/patchbay.sock")
+        let file = PatchbayClient(socketPath: "/dev/null")
+
+        await #expect(throws: ClientError.brokerNotRunning(path: "/nonexistent/patchbay.sock")) {
+            try await missing.status()
+        }
+        await #expect(throws: ClientError.brokerNotRunning(path: "/dev/null")) { try await file.status() }
+    }
+
+    @Test(arguments: ["relative.sock", "/" + String(repeating: "x", count: 107)])
+    func `a path that cannot be a socket is said before anything is tried`(path: String) async throws {
+        let error = await #expect(throws: ClientError.self) { try await PatchbayClient(socketPath: path).status() }
+
+        guard case .unusablePath = error else {
+            Issue.record("unusable path was expected, not \(String(describing: error))")
+            return
+        }
+    }
+}

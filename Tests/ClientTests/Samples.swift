@@ -1,0 +1,45 @@
+import FoundationEssentials
+import Model
+
+/// One of each word, for tests.
+enum Samples {
+    static let date = Date(timeIntervalSince1970: 1_795_000_000.25)
+    static let udid: UDID = {
+        guard let udid = UDID("00008101-000123456789ABCD") else { preconditionFailure("the sample is a UDID") }
+        return udid
+    }()
+
+    static let endpoint = Endpoint(
+        id: EndpointID(app: Untrusted("com.example.shop"), place: "Test iPhone"),
+        kind: .appreveal,
+        app: Untrusted("com.example.shop"),
+        name: Untrusted("Shop"),
+        place: Endpoint.Place(udid: udid),
+        state: .online,
+        approval: .approved,
+        routes: [.usb(USBRoute(udid: udid, port: 9876))],
+        txt: TXTRecord(items: [Array("auth=none".utf8)]),
+        sources: [.usb],
+        since: date,
+        lastSeen: date
+    )
+
+    static let tunnel = Tunnel(
+        id: "t3",
+        spec: TunnelSpec(local: .tcp(host: nil, port: 0), target: .device(udid: udid, port: 22)),
+        state: .waiting(reason: "the phone is not plugged in"),
+        bound: [.tcp(host: "127.0.0.1", port: 43211)],
+        since: date
+    )
+
+    static let advertisement = Advertisement(
+        id: "a1",
+        spec: AdvertisementSpec(name: "Shop", type: .appreveal, port: 8080),
+        state: .published,
+        finalName: Untrusted("Shop #2")
+    )
+
+    static func json(_ value: some Encodable) throws -> String {
+        String(decoding: try Wire.encoder().encode(value), as: UTF8.self)
+    }
+}

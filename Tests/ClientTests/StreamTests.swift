@@ -1,0 +1,90 @@
+import Client
+import FoundationEssentials
+import Model
+import Testing
+
+@Suite struct StreamTests {
+    @Test func `the feed delivers snapshot, changes and phones in order and asks for what was missed`() async throws {
+        let list = EndpointList(revision: 4, endpoints: [Samples.endpoint])
+        let change = EndpointChange(revision: 5, kind: .changed, endpoint: Samples.endpoint)
+        let pieces = [
+            ScriptedBroker.streamHead, ": hello\n\n", "id: 4\nevent: snapshot\ndata: \(try Samples.json(list))\n\n",
+            "event: novelty\ndata: 1\n\n", "id: 5\nevent: endpoint\ndata: \(try Samples.json(change))\n\n",
+            "event: devices\ndata: {\"schema\":1,\"devices\":[]}\n\n",
+        ]
+
+        try await ScriptedBroker.with(.pieces(pieces)) { broker, client in
+            var events: [BrokerEvent] = []
+            try await client.followEvents(after: 3) { events.append($0) }
+
+            #expect(events == [.snapshot(list), .endpoint(change), .devices(DeviceList(devices: []))])
+            #expect(broker.requests.first?.contains("Last-Event-ID: 3\r\n") == true)
+            #expect(broker.requests.first?.contains("Accept: text/event-stream\r\n") == true)
+        }
+    }
+
+    @Test func `an event that is not JSON ends the feed with its reason`() async throws {
+        try await ScriptedBroker.with(.open([ScriptedBroker.streamHead, "event: endpoint\ndata: {\n\n"])) { _, client in
+            let error = await #expect(throws: ClientError.self) { try await client.followEvents { _ in } }
+            #expect(error?.description.hasPrefix("an endpoint event was not understood") == true)
+        }
+    }
+
+    @Test func `held tunnels are told with their addresses, then their failures`() async throws {
+        let failure = TunnelFailure(tunnel: "t3", reason: .refused, detail: "nothing listens on port 22")
+        let pieces = [
+            ScriptedBroker.streamHead, "event: tunnels\ndata: \(try Samples.json([Samples.tunnel]))\n\n",
+            "event: failure\ndata: \(try Samples.json(failure))\n\n",
+        ]
+
+        try await ScriptedBroker.with(.pieces(pieces)) { broker, client in
+            var events: [HeldTunnelEvent] = []
+            try await client.holdTunnels([Samples.tunnel.spec]) { events.append($0) }
+
+            #expect(events == [.opened([Samples.tunnel]), .failure(failure)])
+            #expect(broker.requests.first?.hasPrefix("POST /v1/tunnels/held HTTP/1.1") == true)
+        }
+    }
+
+    @Test func `a held advertisement tells each name it gets`() async throws {
+        let pieces = [
+            ScriptedBroker.streamHead, "event: advertisement\ndata: \(try Samples.json(Samples.advertisement))\n\n",
+        ]
+
+        try await ScriptedBroker.with(.pieces(pieces)) { _, client in
+            var names: [String] = []
+            try await client.holdAdvertisement(Samples.advertisement.spec) { names.append($0.finalName.text) }
+
+            #expect(names == ["Shop #2"])
+        }
+    }
+
+    @Test func `what the reader throws is thrown, and the connection closed`() async throws {
+        struct Enough: Error {}
+        let pieces = [ScriptedBroker.streamHead, "event: devices\ndata: {\"schema\":1,\"devices\":[]}\n\n"]
+
+        try await ScriptedBroker.with(.open(pieces)) { _, client in
+            await #expect(throws: Enough.self) { try await client.followEvents { _ in throw Enough() } }
+        }
+    }
+
+    @Test func `cancelling the task ends an open stream at once`() async throws {
+        let pieces = [ScriptedBroker.streamHead, "event: devices\ndata: {\"schema\":1,\"devices\":[]}\n\n"]
+
+        try await ScriptedBroker.with(.open(pieces)) { _, client in
+            let (seen, sign) = AsyncStream.makeStream(of: Void.self)
+            await withTaskGroup(of: (any Error)?.self) { group in
+                group.addTask {
+                    do {
+                        try await client.followEvents { _ in sign.yield() }
+                        return nil
+                    } catch { return error }
+                }
+                for await _ in seen { break }
+                group.cancelAll()
+                let error = await group.next() ?? nil
+                #expect(error is CancellationError)
+            }
+        }
+    }
+}
