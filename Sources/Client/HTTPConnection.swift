@@ -25,9 +25,9 @@ struct HTTPConnection: Sendable {
         var thrownByReceiver: (any Error)?
         do {
             try await stream.executeThenClose { inbound, outbound in
-                try await outbound.write(.head(call.head))
-                if let body = call.body { try await outbound.write(.body(.byteBuffer(ByteBuffer(bytes: body)))) }
-                try await outbound.write(.end(nil))
+                // The broker may have answered and closed already (a refusal by the head alone does); what it said is
+                // still there to be read, and if it said nothing, the loop below finds that out.
+                try? await outbound.write(contentsOf: parts(of: call))
                 var status: HTTPResponseStatus?
                 var refusal: [UInt8] = []
                 for try await part in inbound {
@@ -54,6 +54,11 @@ struct HTTPConnection: Sendable {
         } catch {
             throw thrownByReceiver ?? translated(error, call)
         }
+    }
+
+    private func parts(of call: HTTPCall) -> [HTTPClientRequestPart] {
+        let body = call.body.map { [HTTPClientRequestPart.body(.byteBuffer(ByteBuffer(bytes: $0)))] } ?? []
+        return [.head(call.head)] + body + [.end(nil)]
     }
 
     private func connect(for call: HTTPCall) async throws -> Stream {
