@@ -1,0 +1,92 @@
+import FoundationEssentials
+import Model
+import Testing
+
+@testable import Devices
+
+@Suite struct DeviceTableTests {
+    private let now = Date(timeIntervalSince1970: 1)
+
+    private static func record(
+        _ deviceID: UInt32,
+        _ udid: String = Samples.phone,
+        _ transport: Device.Transport = .usb
+    ) throws -> UsbmuxDeviceRecord {
+        UsbmuxDeviceRecord(deviceID: deviceID, udid: try #require(UDID(udid)), transport: transport)
+    }
+
+    @Test func `a phone comes once and goes once`() throws {
+        var table = DeviceTable()
+
+        let came = table.attach(try Self.record(1), at: now)
+        let again = table.attach(try Self.record(1), at: now)
+        let went = table.detach(1)
+
+        let device = Device(udid: try #require(UDID(Samples.phone)), transport: .usb, since: now)
+        #expect(came == [.attached(device)])
+        #expect(again == [])
+        #expect(went == [.detached(device)])
+        #expect(table.detach(1) == [])
+        #expect(table.devices == [])
+    }
+
+    @Test func `a replug seen in the wrong order is no event and the new number is used`() throws {
+        var table = DeviceTable()
+        _ = table.attach(try Self.record(1), at: now)
+
+        #expect(table.attach(try Self.record(2), at: now) == [])
+        #expect(table.detach(1) == [])
+
+        #expect(table.record(of: try #require(UDID(Samples.phone)))?.deviceID == 2)
+    }
+
+    @Test func `the cable is preferred to the network`() throws {
+        var table = DeviceTable()
+        let udid = try #require(UDID(Samples.phone))
+        _ = table.attach(try Self.record(1), at: now)
+        _ = table.attach(try Self.record(2, Samples.phone, .network), at: now)
+
+        #expect(table.devices.map(\.transport) == [.usb, .network])
+        #expect(table.record(of: udid)?.deviceID == 1)
+        _ = table.detach(1)
+        #expect(table.record(of: udid)?.deviceID == 2)
+    }
+
+    @Test func `a number that names another phone takes it from the first`() throws {
+        var table = DeviceTable()
+        _ = table.attach(try Self.record(1), at: now)
+
+        let events = table.attach(try Self.record(1, Samples.other), at: now)
+
+        #expect(events.count == 2)
+        #expect(table.record(of: try #require(UDID(Samples.phone))) == nil)
+        #expect(table.devices.map(\.udid.text) == [Samples.other])
+    }
+
+    @Test func `a list adds what nobody told and brings nothing back`() throws {
+        var table = DeviceTable()
+        _ = table.attach(try Self.record(1), at: now)
+        table.expectList()
+        _ = table.attach(try Self.record(3, Samples.other), at: now)
+        _ = table.detach(1)
+
+        let events = table.reconcile(
+            with: [try Self.record(1), try Self.record(2, Samples.phone, .network)],
+            at: now
+        )
+
+        #expect(events.count == 1)
+        #expect(table.devices.map(\.transport) == [.network, .usb])
+    }
+
+    @Test func `phones without end are not kept`() throws {
+        var table = DeviceTable()
+        for deviceID in 1...1000 as ClosedRange<UInt32> {
+            let digits = String(deviceID, radix: 16)
+            let udid = String(repeating: "0", count: 40 - digits.count) + digits
+            _ = table.attach(try Self.record(deviceID, udid), at: now)
+        }
+
+        #expect(table.devices.count == DeviceTable.limit)
+    }
+}

@@ -1,0 +1,220 @@
+import Glibc
+import Model
+import Rig
+import Sockets
+import Testing
+
+@testable import Devices
+
+@Suite struct NativeUsbmuxClientTests {
+    /// What a usbmuxd gone mad answers to anything.
+    enum Garbage: String, CaseIterable {
+        case nothingAndClose, truncatedHeader, truncatedBody, fourGigabytes, shorterThanHeader, wrongVersion, wrongTag
+        case binaryList, bomb, endlessBody, noise, emptyList, http
+
+        var bytes: [UInt8] {
+            switch self {
+            case .nothingAndClose: []
+            case .truncatedHeader: Array(Samples.result(0).prefix(7))
+            case .truncatedBody: Samples.result(0).dropLast(9)
+            case .fourGigabytes: UsbmuxHeader(length: .max, version: 1, kind: 8, tag: 1).encoded
+            case .shorterThanHeader: UsbmuxHeader(length: 3, version: 1, kind: 8, tag: 1).encoded
+            case .wrongVersion: UsbmuxMessage(tag: 1, body: .result(.badVersion)).encoded
+            case .wrongTag: Samples.result(0, tag: 77)
+            case .binaryList: UsbmuxMessage(tag: 1, body: .propertyList(Array("bplist00\u{8}".utf8))).encoded
+            case .bomb: Samples.frame(String(repeating: "<array>", count: 60_000))
+            case .endlessBody:
+                UsbmuxHeader(length: 1 << 20, version: 1, kind: 8, tag: 1).encoded + [UInt8](repeating: 60, count: 5000)
+            case .noise: (0..<9999).map { UInt8(truncatingIfNeeded: $0 &* 7919 >> 3) }
+            case .emptyList: UsbmuxMessage(tag: 1, body: .propertyList([])).encoded
+            case .http: Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)
+            }
+        }
+    }
+
+    @Test(arguments: Garbage.allCases)
+    func `garbage is an error in words and leaves nothing open`(garbage: Garbage) async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { client in
+                _ = client.request()
+                client.send(garbage.bytes)
+            }
+            let budget = MuxBudget()
+            let client = NativeUsbmuxClient(address: fake.address, budget: budget)
+
+            await #expect(throws: UsbmuxError.self) { _ = try await client.listDevices() }
+            await #expect(throws: UsbmuxError.self) { _ = try await client.readBUID() }
+            await #expect(throws: UsbmuxError.self) { _ = try await client.connect(deviceID: 1, port: 1) }
+
+            #expect(budget.used == 0)
+        }
+    }
+
+    @Test func `one that never answers is given up at the deadline`() async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
+            let client = NativeUsbmuxClient(
+                address: fake.address,
+                connectLimit: .milliseconds(120),
+                answerLimit: .milliseconds(60)
+            )
+
+            await #expect(throws: UsbmuxError.timedOut(request: "ListDevices", limit: .milliseconds(60))) {
+                _ = try await client.listDevices()
+            }
+            await #expect(throws: UsbmuxError.timedOut(request: "Connect", limit: .milliseconds(120))) {
+                _ = try await client.connect(deviceID: 1, port: 1)
+            }
+        }
+    }
+
+    @Test func `what it says is understood`() async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) {
+                $0.behave(phones: [(1, Samples.phone), (2, Samples.other)])
+            }
+            let client = NativeUsbmuxClient(address: fake.address)
+
+            #expect(try await client.listDevices().map(\.deviceID) == [1, 2])
+            #expect(try await client.readBUID() == "30142955-4440")
+        }
+    }
+
+    @Test(
+        arguments: [(1, UsbmuxResult.badCommand), (2, .badDevice), (3, .refused), (9, .other(9))]
+            as [(UInt32, UsbmuxResult)]
+    )
+    func `a refusal says which`(code: UInt32, result: UsbmuxResult) async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], connect: code) }
+            let client = NativeUsbmuxClient(address: fake.address)
+
+            await #expect(throws: UsbmuxError.result(result, request: "Connect")) {
+                _ = try await client.connect(deviceID: 1, port: 1)
+            }
+        }
+    }
+
+    @Test func `what the phone says first comes first`() async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], welcome: "SSH-2.0-phone") }
+
+            let carrier = try await NativeUsbmuxClient(address: fake.address).connect(deviceID: 1, port: 22)
+
+            #expect(try await read(13, from: carrier) == "SSH-2.0-phone")
+        }
+    }
+
+    @Test func `a place is taken as long as the stream is held, and no longer`() async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: []) }
+            let budget = MuxBudget(limit: 1)
+            let client = NativeUsbmuxClient(address: fake.address, budget: budget)
+            do {
+                let first = try await client.connect(deviceID: 1, port: 1)
+                await #expect(throws: UsbmuxError.limit(1)) { _ = try await client.connect(deviceID: 1, port: 1) }
+                let released = first.release()
+                #expect(budget.used == 1)
+                _ = withExtendedLifetime(released.lease) { close(released.number) }
+            }
+            #expect(budget.used == 0)
+
+            _ = try await client.connect(deviceID: 1, port: 1)
+        }
+    }
+
+    @Test func `a full accept queue is waited for`() async throws {
+        try await withScratchFolder { scratch in
+            let queue = try FakeUsbmuxd(in: scratch, backlog: 0, pause: .milliseconds(20)) { $0.behave(phones: []) }
+            let client = NativeUsbmuxClient(address: queue.address)
+
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for device in 1...16 as ClosedRange<UInt32> {
+                    group.addTask { _ = try await client.connect(deviceID: device, port: 1) }
+                }
+                try await group.waitForAll()
+            }
+
+            #expect(queue.accepted == 16)
+        }
+    }
+
+    @Test func `a silent phone does not delay another phone`() async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { client in
+                guard let text = client.requestText() else { return }
+                if text.contains("<integer>2</integer>") { client.send(Samples.result(0)) }
+                client.waitForEnd()
+            }
+            let client = NativeUsbmuxClient(address: fake.address, connectLimit: .seconds(4))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<40 {
+                    group.addTask { _ = try? await client.connect(deviceID: 1, port: 1) }
+                }
+                try await eventually("the silent phone is being dialled") { fake.accepted >= 4 }
+
+                let start = ContinuousClock.now
+                for _ in 0..<10 { _ = try await client.connect(deviceID: 2, port: 1) }
+                #expect(ContinuousClock.now - start < .seconds(2))
+                group.cancelAll()
+            }
+            #expect(fake.accepted <= 4 + 10 + 4)
+        }
+    }
+
+    @Test func `cancelling gives up at once and leaves no place taken`() async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
+            let budget = MuxBudget()
+            let client = NativeUsbmuxClient(address: fake.address, budget: budget)
+            let start = ContinuousClock.now
+
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<20 {
+                    group.addTask {
+                        await #expect(throws: CancellationError.self) {
+                            _ = try await client.connect(deviceID: 1, port: 1)
+                        }
+                    }
+                }
+                group.cancelAll()
+            }
+
+            #expect(ContinuousClock.now - start < .seconds(2))
+            #expect(budget.used == 0)
+        }
+    }
+
+    @Test func `no socket, no listener and no permission are told apart`() async throws {
+        try await withScratchFolder { scratch in
+            let path = scratch.file("none")
+            let client = NativeUsbmuxClient(address: .unix(path: path))
+            await #expect(throws: UsbmuxError.absent(.unix(path: path), errno: ENOENT)) {
+                _ = try await client.listDevices()
+            }
+            let fake = try FakeUsbmuxd(at: path) { $0.waitForEnd() }
+            fake.stop()
+            try await eventually("the socket is stale") {
+                do { _ = try await client.listDevices() } catch UsbmuxError.absent(_, ECONNREFUSED) {
+                    return true
+                } catch {}
+                return false
+            }
+        }
+    }
+
+    @Test func `TCP is spoken too, to a number and to a name`() async throws {
+        try await withScratchFolder { scratch in
+            let server = try LoopbackServer(in: scratch) {
+                FakeClient(number: $0).behave(phones: [(3, Samples.phone)])
+            }
+
+            for host in ["127.0.0.1", "localhost"] {
+                let client = NativeUsbmuxClient(address: .tcp(host: host, port: server.port))
+                #expect(try await client.listDevices().map(\.deviceID) == [3])
+            }
+            let nowhere = NativeUsbmuxClient(address: .tcp(host: "no-such-host.invalid", port: 1))
+            await #expect(throws: UsbmuxError.self) { _ = try await nowhere.listDevices() }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+import Model
+import Rig
+import Sockets
+import Synchronization
+import Testing
+
+@testable import Devices
+
+@Suite struct UsbmuxDialerTests {
+    private static func route(_ udid: String = Samples.phone, port: UInt16 = 9876) throws -> Route {
+        .usb(USBRoute(udid: try #require(UDID(udid)), port: port))
+    }
+
+    /// Why a dial failed; nil when it did not.
+    private static func reason(_ dialer: UsbmuxDialer, _ route: Route) async throws -> DialFailure.Reason? {
+        do {
+            _ = try await dialer.dial(route)
+            return nil
+        } catch let failure as DialFailure {
+            return failure.reason
+        }
+    }
+
+    @Test func `a phone is dialled by its UDID`() async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(41, Samples.phone)], welcome: "hello") }
+            try await withSource(at: fake.address) { source in
+                try await eventually("the phone is listed") { await source.devices().count == 1 }
+
+                let carrier = try await source.dialer.dial(try Self.route())
+
+                #expect(try await read(5, from: carrier) == "hello")
+                #expect(carrier.halfClose == .destroys)
+            }
+        }
+    }
+
+    @Test func `each reason for failure is told apart`() async throws {
+        try await withScratchFolder { scratch in
+            let code = Mutex<UInt32>(3)
+            let fake = try FakeUsbmuxd(in: scratch) { client in
+                client.behave(phones: [(1, Samples.phone)], connect: code.withLock { $0 })
+            }
+            let budget = MuxBudget(limit: 1)
+            let client = NativeUsbmuxClient(address: fake.address, budget: budget, connectLimit: .milliseconds(100))
+            try await withSource(at: fake.address, client: client) { source in
+                try await eventually("the phone is listed") { await source.devices().count == 1 }
+                let dialer = source.dialer
+
+                #expect(try await Self.reason(dialer, try Self.route()) == .refused)
+                code.withLock { $0 = 1 }
+                #expect(try await Self.reason(dialer, try Self.route()) == .refused)
+                code.withLock { $0 = 2 }
+                #expect(try await Self.reason(dialer, try Self.route()) == .deviceAbsent)
+                #expect(try await Self.reason(dialer, try Self.route(Samples.other)) == .deviceAbsent)
+                #expect(try await Self.reason(dialer, try Self.route(port: 0)) == .failed)
+                let lan = Route.lan(LANRoute(address: "127.0.0.1", port: 1))
+                #expect(try await Self.reason(dialer, lan) == .noRoute)
+                let lease = try budget.lease()
+                #expect(try await Self.reason(dialer, try Self.route()) == .limit)
+                withExtendedLifetime(lease) {}
+                fake.stop()
+                try await eventually("usbmuxd is gone") { await source.devices().isEmpty }
+                #expect(try await Self.reason(dialer, try Self.route()) == .usbmuxdAbsent)
+            }
+        }
+    }
+
+    @Test func `a phone that never answers is a dial that timed out`() async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { client in
+                guard client.request() == "Listen" else { return client.waitForEnd() }
+                client.send(Samples.result(0) + Samples.frame(Samples.attached(1, Samples.phone), tag: 0))
+                client.waitForEnd()
+            }
+            let client = NativeUsbmuxClient(address: fake.address, connectLimit: .milliseconds(100))
+            try await withSource(at: fake.address, client: client) { source in
+                try await eventually("the phone is listed") { await source.devices().count == 1 }
+
+                #expect(try await Self.reason(source.dialer, try Self.route()) == .timedOut)
+            }
+        }
+    }
+
+    @Test func `the refusal that usbmuxd gives each 65,536th Connect is asked about once more`() async throws {
+        try await withScratchFolder { scratch in
+            let connects = Mutex(0)
+            let fake = try FakeUsbmuxd(in: scratch) { client in
+                let text = client.requestText() ?? ""
+                guard text.contains("<string>Connect</string>") else {
+                    client.send(Samples.result(0) + Samples.frame(Samples.attached(1, Samples.phone), tag: 0))
+                    return client.waitForEnd()
+                }
+                let isFirst = connects.withLock { count in
+                    count += 1
+                    return count == 1
+                }
+                client.send(Samples.result(isFirst ? 2 : 0))
+                client.waitForEnd()
+            }
+            try await withSource(at: fake.address) { source in
+                try await eventually("the phone is listed") { await source.devices().count == 1 }
+
+                #expect(try await Self.reason(source.dialer, try Self.route()) == nil)
+                #expect(connects.withLock { $0 } == 2)
+            }
+        }
+    }
+
+    @Test func `a number that names another phone after a restart never leads to that phone`() async throws {
+        try await withScratchFolder { scratch in
+            let path = scratch.file("usbmuxd")
+            let first = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Samples.phone)], welcome: "right") }
+            // Restarts usbmuxd between the look-up of the DeviceID and its use, the worst moment there is.
+            let native = NativeUsbmuxClient(address: .unix(path: path))
+            let client = InterruptedClient(native) {
+                first.stop()
+                let second = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Samples.other)], welcome: "wrong") }
+                scratch.atEnd { second.stop() }
+            }
+            try await withSource(at: .unix(path: path), client: client) { source in
+                try await eventually("the phone is listed") { await source.devices().count == 1 }
+
+                let reason = try await Self.reason(source.dialer, try Self.route())
+
+                #expect(client.connected >= 1)
+                #expect(reason == .usbmuxdAbsent || reason == .deviceAbsent)
+            }
+        }
+    }
+
+    @Test func `a restart in which the phone stays is survived or said, and the stream is the right one`() async throws
+    {
+        try await withScratchFolder { scratch in
+            let path = scratch.file("usbmuxd")
+            let first = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Samples.phone)], welcome: "first") }
+            let client = InterruptedClient(NativeUsbmuxClient(address: .unix(path: path))) {
+                first.stop()
+                let second = try FakeUsbmuxd(at: path) { client in
+                    client.behave(phones: [(1, Samples.other), (2, Samples.phone)], welcome: "second")
+                }
+                scratch.atEnd { second.stop() }
+            }
+            try await withSource(at: .unix(path: path), client: client) { source in
+                try await eventually("the phone is listed") { await source.devices().count == 1 }
+                _ = try await Self.reason(source.dialer, try Self.route())
+
+                try await eventually("both phones are listed") { await source.devices().count == 2 }
+                let carrier = try await source.dialer.dial(try Self.route())
+
+                #expect(try await read(6, from: carrier) == "second")
+                #expect(client.lastDeviceID == 2)
+            }
+        }
+    }
+}
+
+/// A client to which something happens right before its first Connect.
+private final class InterruptedClient: UsbmuxClient {
+    private struct State {
+        var connected = 0
+        var lastDeviceID: UInt32 = 0
+        var interruption: (@Sendable () throws -> Void)?
+    }
+
+    private let client: any UsbmuxClient
+    private let state: Mutex<State>
+
+    init(_ client: any UsbmuxClient, _ interruption: @escaping @Sendable () throws -> Void) {
+        self.client = client
+        state = Mutex(State(interruption: interruption))
+    }
+
+    /// Connects that usbmuxd said yes to.
+    var connected: Int { state.withLock { $0.connected } }
+    var lastDeviceID: UInt32 { state.withLock { $0.lastDeviceID } }
+
+    func listDevices() async throws -> [UsbmuxDeviceRecord] { try await client.listDevices() }
+    func readBUID() async throws -> String { try await client.readBUID() }
+
+    func connect(deviceID: UInt32, port: UInt16) async throws -> Carrier {
+        let interruption = state.withLock { state in
+            defer { state.interruption = nil }
+            return state.interruption
+        }
+        try interruption?()
+        let carrier = try await client.connect(deviceID: deviceID, port: port)
+        state.withLock { state in
+            state.connected += 1
+            state.lastDeviceID = deviceID
+        }
+        return carrier
+    }
+}

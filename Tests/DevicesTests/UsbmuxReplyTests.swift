@@ -1,0 +1,112 @@
+import Model
+import Testing
+
+@testable import Devices
+
+@Suite struct UsbmuxReplyTests {
+    private static func record(_ properties: String, outer: String = "<key>DeviceID</key><integer>4</integer>")
+        -> String
+    {
+        "<dict>\(outer)<key>Properties</key><dict>\(properties)</dict></dict>"
+    }
+
+    private static let serial = "<key>SerialNumber</key><string>\(Samples.phone)</string>"
+    private static let cable = "<key>ConnectionType</key><string>USB</string>"
+
+    @Test func `usbmuxd's own records are read whole`() throws {
+        let udid = try #require(UDID(Samples.phone))
+
+        let reply = try Samples.reply(Samples.attached(4, "00008030001A2B3C4D5E6F70"))
+
+        #expect(
+            reply
+                == .attached(
+                    UsbmuxDeviceRecord(deviceID: 4, udid: udid, transport: .usb, productID: 4776, locationID: 65537)
+                )
+        )
+    }
+
+    @Test(arguments: [
+        record(serial + cable), record(serial), record(cable + "<key>UDID</key><string>\(Samples.phone)</string>"),
+        record(serial + cable + "<key>UDID</key><string></string>"),
+        record(cable + "<key>DeviceID</key><integer>4</integer>" + serial, outer: ""),
+        record(serial + cable + "<key>ProductID</key><string>odd</string><key>LocationID</key><integer>-1</integer>"),
+        record(serial + cable + "<key>NetworkAddress</key><data>AgAA</data>"),
+    ])
+    func `records of every dialect name the phone`(record: String) throws {
+        guard case .devices(let devices) = try Samples.reply(Samples.list([record])) else {
+            Issue.record("no list")
+            return
+        }
+
+        #expect(devices.map(\.deviceID) == [4])
+        #expect(devices.map(\.udid.text) == [Samples.phone])
+        #expect(devices.map(\.transport) == [.usb])
+    }
+
+    @Test(arguments: [
+        record(cable), record(serial + "<key>ConnectionType</key><string>Telepathy</string>"),
+        record(serial + cable, outer: "<key>DeviceID</key><integer>0</integer>"), record(serial + cable, outer: ""),
+        record(serial + cable, outer: "<key>DeviceID</key><integer>-1</integer>"),
+        record(serial + cable, outer: "<key>DeviceID</key><integer>4294967296</integer>"),
+        record(cable + "<key>SerialNumber</key><string>\u{202E}not a udid</string>"),
+        record(cable + "<key>SerialNumber</key><integer>12</integer>"), "<string>record</string>", "<dict/>",
+        "<dict><key>DeviceID</key><integer>4</integer></dict>",
+    ])
+    func `an odd record hides no other`(record: String) throws {
+        let reply = try Samples.reply(Samples.list([record, Samples.attached(9, Samples.other)]))
+
+        guard case .devices(let devices) = reply else {
+            Issue.record("no list")
+            return
+        }
+        #expect(devices.map(\.deviceID) == [9])
+    }
+
+    @Test func `a phone on cable and network is two records`() throws {
+        let reply = try Samples.reply(
+            Samples.list([Samples.attached(1, Samples.phone), Samples.attached(2, Samples.phone, transport: "Network")])
+        )
+
+        guard case .devices(let devices) = reply else {
+            Issue.record("no list")
+            return
+        }
+        #expect(devices.map(\.transport) == [.usb, .network])
+        #expect(devices.last?.productID == nil)
+    }
+
+    @Test(
+        arguments: [
+            (0, UsbmuxResult.ok), (1, .badCommand), (2, .badDevice), (3, .refused), (6, .badVersion), (77, .other(77)),
+        ] as [(UInt32, UsbmuxResult)]
+    )
+    func `results have their names`(code: UInt32, expected: UsbmuxResult) throws {
+        let reply = try Samples.reply(
+            "<dict><key>MessageType</key><string>Result</string><key>Number</key><integer>\(code)</integer></dict>"
+        )
+
+        #expect(reply == .result(expected))
+        #expect(expected.code == code)
+    }
+
+    @Test func `what is told unasked is understood, and what is not known changes nothing`() throws {
+        #expect(try Samples.reply(Samples.detached(5)) == .detached(5))
+        #expect(
+            try Samples.reply("<dict><key>MessageType</key><string>Paired</string></dict>") == .other("Paired")
+        )
+        #expect(
+            try Samples.reply("<dict><key>MessageType</key><string>Attached</string></dict>") == .other("Attached")
+        )
+        #expect(try Samples.reply("<dict><key>BUID</key><string>1-2</string></dict>") == .buid("1-2"))
+    }
+
+    @Test(arguments: [
+        "<dict/>", "<array/>", "<string>Result</string>", "<dict><key>MessageType</key><string>Result</string></dict>",
+        "<dict><key>MessageType</key><string>Detached</string></dict>", "<dict><key>DeviceList</key><true/></dict>",
+        "<dict><key>MessageType</key><integer>8</integer></dict>", "<dict><key>a</key></dict>", "<integer>x</integer>",
+    ])
+    func `a list that is no answer is an error`(inner: String) {
+        #expect(throws: UsbmuxError.self) { try Samples.reply(inner) }
+    }
+}
