@@ -14,7 +14,7 @@ package actor AvahiHost {
 
     /// A host by itself, up and running.
     ///
-    /// - Parameter settings: More keys for the `[server]` section of avahi-daemon.conf(5).
+    /// `settings` are more keys for the `[server]` section of avahi-daemon.conf(5).
     package init(_ name: String = "rig", in scratch: ScratchFolder, settings: [String: String] = [:]) async throws {
         let namespace = try await NetworkNamespace(in: scratch)
         try await self.init(name, interface: "lo", namespace: namespace, in: scratch, settings: settings)

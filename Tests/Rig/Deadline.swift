@@ -1,6 +1,6 @@
 /// Runs the work and gives up when it takes longer than a test should wait.
 ///
-/// - Parameter what: What did not happen, for the error; asked only then, so it may tell the latest state.
+/// `what` says what did not happen, for the error; it is asked only then, so it may tell the latest state.
 /// - Throws: `RigError` at the deadline, or what the work throws.
 package func withDeadline<Value: Sendable>(
     _ limit: Duration,

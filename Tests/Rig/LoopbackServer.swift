@@ -14,9 +14,7 @@ package final class LoopbackServer: Sendable {
     private let listener: CInt
     private let state = Mutex(State())
 
-    /// - Parameters:
-    ///   - port: 0 for any that is free.
-    ///   - serve: Gets a blocking socket, which is closed when it returns.
+    /// Port 0 is any that is free; `serve` gets a blocking socket, which is closed when it returns.
     package init(
         address: String = "127.0.0.1",
         port: UInt16 = 0,

@@ -15,9 +15,9 @@ package final class PatternServer: Sendable {
     package let uploads = Replay<Upload>()
     private let server: LoopbackServer
 
-    /// - Parameters:
-    ///   - count: Bytes for each client; after them the server shuts its sending side down and goes on reading.
-    ///   - pause: Microseconds between two reads, for an app that cannot keep up.
+    /// Each client gets `count` bytes; after them the server shuts its sending side down and goes on reading.
+    ///
+    /// `pause` is in microseconds, for an app that cannot keep up.
     package init(
         sending count: Int,
         address: String = "127.0.0.1",

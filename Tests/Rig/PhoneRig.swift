@@ -15,7 +15,7 @@ package actor PhoneRig {
 
     /// usbmuxd with these phones, listed.
     ///
-    /// - Parameter hangsAtUnplug: Reproduces libimobiledevice/usbmuxd#114: an unplug under load hangs usbmuxd for ever.
+    /// `hangsAtUnplug` reproduces libimobiledevice/usbmuxd#114: an unplug under load hangs usbmuxd for ever.
     package init(_ udids: [String] = [], in scratch: ScratchFolder, hangsAtUnplug: Bool = false) async throws {
         let library = "\(RigFolder.build)/usbmuxd"
         try await RigFolder.build(
@@ -40,7 +40,7 @@ package actor PhoneRig {
 
     /// Plugs a phone in; returns when usbmuxd lists it, or at once when its fault prevents that.
     ///
-    /// - Parameter udid: 40 hex digits, or 8 and 16 with a hyphen between.
+    /// A UDID is 40 hex digits, or 8 and 16 with a hyphen between.
     package func attach(_ udid: String, _ options: PhoneOptions = .usual) async throws {
         guard plugged[udid] == nil else { throw RigError("phone \(udid) is plugged in already") }
         let seen = usbmuxd?.transcript.soFar.count ?? 0

@@ -22,11 +22,8 @@ package final class Program: Sendable {
 
     /// Starts the program; it runs when this returns, but is not necessarily ready.
     ///
-    /// - Parameters:
-    ///   - command: A path, or the name of an installed program.
-    ///   - environment: Added to the test's own.
-    ///   - namespace: The network to run in, else the test's.
-    ///   - descriptorLimit: The soft `ulimit -n`.
+    /// The command is a path or the name of an installed program; the environment is added to the test's own; without a
+    /// namespace it runs in the test's network; the limit is the soft `ulimit -n`.
     package init(
         _ command: String,
         _ arguments: [String] = [],
@@ -72,7 +69,7 @@ package final class Program: Sendable {
 
     /// Waits until it has said, or says, a line that contains this.
     ///
-    /// - Parameter start: How many lines of the transcript to leave out, when only what comes next counts.
+    /// `start` is how many lines of the transcript to leave out, when only what comes next counts.
     /// - Returns: The whole line.
     /// - Throws: `RigError` at the deadline or when the program ends first; the message holds what it said instead.
     @discardableResult

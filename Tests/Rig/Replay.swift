@@ -33,7 +33,7 @@ package final class Replay<Element: Sendable>: Sendable {
         for reader in readers.values { reader.finish() }
     }
 
-    /// - Parameter start: How many elements to leave out, for a reader that only cares about what comes next.
+    /// What was said, then what follows; `start` is how many elements to leave out, for a reader that only cares about what comes next.
     package func elements(from start: Int = 0) -> AsyncStream<Element> {
         let (stream, reader) = AsyncStream<Element>.makeStream(bufferingPolicy: .unbounded)
         let (token, isFinished) = state.withLock { state in

@@ -10,9 +10,8 @@ package final class SampleApp: Sendable {
 
     /// Returns when it listens.
     ///
-    /// - Parameters:
-    ///   - port: 0 for any that is free; give it to relaunch an app where it was.
-    ///   - host: Runs there, at all its addresses; else in the test's own network, on loopback.
+    /// Port 0 is any that is free; give one to relaunch an app where it was. With a host it runs there and listens at all
+    /// its addresses, else in the test's own network, on loopback.
     package init(
         _ bundle: String = "com.example.shop",
         version: String = "3.2.0",

@@ -12,7 +12,8 @@ package final class ScratchFolder: Sendable {
     private let cleanups = Mutex<[Cleanup]>([])
 
     fileprivate init() throws {
-        var template = Array("/tmp/rig-XXXXXX".utf8CString)
+        _ = Self.swept
+        var template = Array("/tmp/rig-\(getpid())-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw RigError(call: "mkdtemp") }
         path = template.withUnsafeBufferPointer { String(decoding: $0.dropLast().map(UInt8.init), as: UTF8.self) }
     }
@@ -35,23 +36,37 @@ package final class ScratchFolder: Sendable {
     /// Runs this when the test is over, pass or fail; last in, first out.
     package func atEnd(_ cleanup: @escaping Cleanup) { cleanups.withLock { $0.append(cleanup) } }
 
+    /// Done once: removes what test processes left behind that were killed themselves.
+    private static let swept: Void = {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: "/tmp")) ?? [] {
+            let parts = name.split(separator: "-")
+            guard parts.count == 3, parts[0] == "rig", let owner = pid_t(parts[1]), kill(owner, 0) != 0, errno == ESRCH
+            else { continue }
+            try? FileManager.default.removeItem(atPath: "/tmp/\(name)")
+        }
+    }()
+
     fileprivate func close() async {
         while let cleanup = cleanups.withLock({ $0.popLast() }) { await cleanup() }
         try? FileManager.default.removeItem(atPath: path)
     }
 }
 
-/// Gives the body a folder and the right to start programs, and leaves neither behind.
+/// Gives the body a folder and the right to start programs, and leaves nothing of either behind.
+///
+/// Not to be nested: only so many tests may be inside at a time, see `Turnstile`.
 nonisolated(nonsending) package func withScratchFolder<Value>(
     _ body: (ScratchFolder) async throws -> Value
 ) async throws -> Value {
-    let scratch = try ScratchFolder()
+    await Turnstile.shared.enter()
+    let result: Result<Value, any Error>
     do {
-        let value = try await body(scratch)
+        let scratch = try ScratchFolder()
+        do { result = .success(try await body(scratch)) } catch { result = .failure(error) }
         await scratch.close()
-        return value
     } catch {
-        await scratch.close()
-        throw error
+        result = .failure(error)
     }
+    await Turnstile.shared.leave()
+    return try result.get()
 }

@@ -1,0 +1,75 @@
+# What the build and the tests need from Debian or Ubuntu, besides Swift 6.3; this is the only list.
+PACKAGES = libavahi-client-dev libusbmuxd-dev \
+	avahi-daemon avahi-utils curl dbus gcc iproute2 libc6-dev libimobiledevice-utils libusb-1.0-0-dev \
+	libusbmuxd-tools procps python3 python3-venv socat systemd usbmuxd util-linux
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+BUILT ?= .build/release
+OURS = Package.swift Sources Tests
+missing = $(shell for package in $(PACKAGES); do \
+	dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null | grep -qx installed || echo $$package; done)
+
+help: ## show this
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+
+setup: ## install what the build and the tests need (apt, as root)
+	@packages="$(missing)"; \
+	if ! swift --version >/dev/null 2>&1; then \
+		echo "Swift is missing: install 6.3 or later from https://www.swift.org/install/linux/"; exit 1; \
+	elif [ -z "$$packages" ]; then \
+		exit 0; \
+	elif [ "$$(id -u)" != 0 ]; then \
+		echo "To be installed with apt (Debian starts avahi-daemon with it): $$packages"; \
+		echo "Run this, and then make again:"; \
+		echo "  sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends $(strip $(PACKAGES))'"; \
+		exit 1; \
+	else \
+		echo "Installing with apt (Debian starts avahi-daemon with it): $$packages"; \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive \
+			apt-get install -q -y --no-install-recommends $$packages; \
+	fi
+
+build: ## build the two programs for use, without dependency on an installed Swift
+	swift build -c release --static-swift-stdlib --product patchbayd
+	swift build -c release --static-swift-stdlib --product patchbay
+
+test: setup ## build everything and run every test
+	swift build --build-tests
+	swift test --skip-build
+
+e2e-systemd: setup ## boot a small Debian and run the service under a real systemd (root; minutes)
+	Tests/Rig/systemd/boot
+
+demo: setup ## a phone, an app on it, one on the network, and what Patchbay makes of them
+	swift build
+	Tests/Rig/demo
+
+run: ## run the broker here, with your own configuration
+	swift run patchbayd
+
+format: ## bring our code into shape
+	swift format -i -r -p $(OURS)
+
+lint: ## say where our code is out of shape
+	swift format lint -s -r -p $(OURS)
+
+install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
+	@test -f $(BUILT)/patchbayd || { echo "$(BUILT)/patchbayd is not there: run make build first"; exit 1; }
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(BUILT)/patchbay $(BUILT)/patchbayd
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	for unit in patchbayd.service patchbayd.socket; do \
+		sed 's,/usr/bin/,$(PREFIX)/bin/,; s,/usr/share/,$(PREFIX)/share/,' systemd/$$unit \
+			>$(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit || exit 1; \
+		chmod 644 $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit; \
+	done
+	install -D -m 644 systemd/patchbay.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/patchbay.conf
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/patchbay README.md
+	test -e $(DESTDIR)/etc/patchbay/patchbay.toml || \
+		install -D -m 644 config/patchbay.example.toml $(DESTDIR)/etc/patchbay/patchbay.toml
+	@test -n "$(DESTDIR)" || echo "Start it: systemd-sysusers && systemctl daemon-reload && systemctl enable --now patchbayd"
+
+clean: ## remove everything that was built
+	rm -rf .build
+
+.PHONY: help setup build test e2e-systemd demo run format lint install clean

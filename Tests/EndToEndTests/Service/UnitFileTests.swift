@@ -1,0 +1,96 @@
+import FoundationEssentials
+import Rig
+import Testing
+
+@Suite(.needs(.systemd)) struct UnitFileTests {
+    @Test func `systemd-analyze finds nothing to say about the units`() async throws {
+        try await withScratchFolder { scratch in
+            let paths = try ["patchbayd.service", "patchbayd.socket"].map { name in
+                // The program named in ExecStart= must exist; on this machine another one stands for it.
+                try scratch.write(unit(name).replacing("/usr/bin/patchbayd", with: "/bin/true"), to: name)
+            }
+
+            let analyze = try await Program("systemd-analyze", ["verify", "--man=no"] + paths, in: scratch)
+
+            // It exits with 0 even when a key is unknown; only what it prints tells.
+            #expect(try await analyze.exitStatus(within: .seconds(30)) == .exited(0))
+            for await _ in analyze.transcript.elements() {}
+            #expect(analyze.story == "")
+        }
+    }
+
+    @Test func `the service is exposed to 1.5 of 10 at most`() async throws {
+        try await withScratchFolder { scratch in
+            let lines = try await Program.run(
+                "systemd-analyze",
+                ["security", "--offline=true", "--threshold=15", folder + "/patchbayd.service"],
+                in: scratch
+            )
+
+            #expect(lines.contains { $0.contains("Overall exposure level") })
+        }
+    }
+
+    @Test func `the service's user is one that systemd-sysusers can make`() async throws {
+        try await withScratchFolder { scratch in
+            let root = try scratch.makeFolder("root")
+            try scratch.makeFolder("root/etc")
+
+            try await Program.run("systemd-sysusers", ["--root=\(root)", folder + "/patchbay.sysusers"], in: scratch)
+
+            let users = try String(contentsOf: URL(filePath: "\(root)/etc/passwd"), encoding: .utf8)
+            #expect(users.contains("patchbay:"))
+            #expect(try unit("patchbayd.service").contains("User=patchbay\n"))
+            #expect(try unit("patchbayd.socket").contains("SocketUser=patchbay\n"))
+        }
+    }
+
+    @Test func `the control socket's folder does not go away with the service`() throws {
+        let service = try unit("patchbayd.service")
+        let socket = try unit("patchbayd.socket")
+
+        #expect(socket.contains("ListenStream=/run/patchbay/patchbay.sock\n"))
+        // systemd.exec(5) removes a RuntimeDirectory= when the service stops, with the socket in it.
+        let folders = service.split(separator: "\n").filter { $0.hasPrefix("RuntimeDirectory=") }
+        #expect(folders == ["RuntimeDirectory=patchbay/tunnels"])
+    }
+
+    @Test func `an installation has everything at its place, and keeps a configuration that is there`() async throws {
+        try await withScratchFolder { scratch in
+            let root = try scratch.makeFolder("root")
+            let built = try scratch.makeFolder("built")
+            for name in ["patchbay", "patchbayd"] { try scratch.write("a program\n", to: "built/\(name)") }
+            let install = ["-C", house, "install", "DESTDIR=\(root)", "PREFIX=/opt/pb", "BUILT=\(built)"]
+
+            try await Program.run("make", install, in: scratch)
+            try scratch.write("# mine\n", to: "root/etc/patchbay/patchbay.toml")
+            try await Program.run("make", install, in: scratch)
+
+            let files = try await Program.run("find", [root, "-type", "f", "-printf", "%m %P\\n"], in: scratch)
+            #expect(
+                files.sorted() == [
+                    "644 etc/patchbay/patchbay.toml",
+                    "644 opt/pb/lib/systemd/system/patchbayd.service",
+                    "644 opt/pb/lib/systemd/system/patchbayd.socket",
+                    "644 opt/pb/lib/sysusers.d/patchbay.conf",
+                    "644 opt/pb/share/doc/patchbay/README.md",
+                    "755 opt/pb/bin/patchbay",
+                    "755 opt/pb/bin/patchbayd",
+                ]
+            )
+            let read = { (path: String) in try String(contentsOf: URL(filePath: "\(root)/\(path)"), encoding: .utf8) }
+            #expect(try read("etc/patchbay/patchbay.toml") == "# mine\n")
+            let service = try read("opt/pb/lib/systemd/system/patchbayd.service")
+            #expect(service.contains("ExecStart=/opt/pb/bin/patchbayd "))
+            #expect(service.contains("file:///opt/pb/share/doc/patchbay/README.md"))
+        }
+    }
+
+    private let house = String(#filePath.dropLast("/Tests/EndToEndTests/Service/UnitFileTests.swift".count))
+
+    private var folder: String { house + "/systemd" }
+
+    private func unit(_ name: String) throws -> String {
+        try String(contentsOf: URL(filePath: "\(folder)/\(name)"), encoding: .utf8)
+    }
+}
