@@ -1,0 +1,42 @@
+import ArgumentParser
+import Client
+import Model
+
+struct Add: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "List an endpoint that nothing announces, by its address.",
+        discussion: """
+            The address is numeric or localhost. It is remembered until `patchbay forget`.
+
+              patchbay add Simulator 127.0.0.1:9876 --kind appreveal
+              patchbay add Lab '[fd00::7]:8080'
+            """
+    )
+
+    @Argument(help: ArgumentHelp("What people will see.", valueName: "name"))
+    var name: String
+    @Argument(help: ArgumentHelp("Where it listens: ADDRESS:PORT.", valueName: "address:port"))
+    var address: String
+    @Option(help: ArgumentHelp("What it speaks: appreveal, app-debug, mcp, dart-vm, tcp…", valueName: "kind"))
+    var kind = "tcp"
+    @Option(help: ArgumentHelp("The app's bundle identifier.", valueName: "app"))
+    var app: String?
+    @OptionGroup var format: JSONOption
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let endpoint = try await options.client.add(endpoint())
+        if format.json { return try options.output.document(endpoint) }
+        try options.output.line("Added \(endpoint.id).")
+    }
+
+    func endpoint() throws(Complaint) -> StaticEndpoint {
+        let example = "patchbay add \"\(Untrusted(name))\" 127.0.0.1:9876"
+        guard case .tcp(let host?, let port)? = LocalAddress(address), !address.hasPrefix("tcp:") else {
+            throw .usage("\"\(Untrusted(address))\" is not ADDRESS:PORT", try: example)
+        }
+        let endpoint = StaticEndpoint(name: name, kind: EndpointKind(kind), address: host, port: port, app: app)
+        if let problem = endpoint.problem { throw .usage(problem, try: example) }
+        return endpoint
+    }
+}

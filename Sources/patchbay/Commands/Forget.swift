@@ -1,0 +1,26 @@
+import ArgumentParser
+import Client
+import Model
+
+struct Forget: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Strike an endpoint off the list, and its id with it.",
+        discussion: """
+            For endpoints that are offline for good, and for static ones. Something that still announces itself comes \
+            back as a new endpoint.
+
+              patchbay forget shop-old-iphone
+            """
+    )
+
+    @Argument(help: ArgumentHelp("Which endpoint.", valueName: "endpoint"))
+    var selector: String
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let list = try await options.client.endpoints()
+        let endpoint = try EndpointSelector(text: selector, command: "patchbay forget").choose(among: list.endpoints)
+        try await options.client.forget(endpoint.id)
+        try options.output.line("Forgot \(endpoint.id).")
+    }
+}

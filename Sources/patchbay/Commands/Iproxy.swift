@@ -1,0 +1,91 @@
+import ArgumentParser
+import Client
+import Glibc
+import Model
+
+struct Iproxy: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Forward ports to a phone with the command line of iproxy, unchanged.",
+        discussion: """
+              patchbay iproxy 2222:22 8080:9876
+              patchbay iproxy -u 00008101-000123456789ABCD 2222 22
+
+            `patchbay iproxy --help` lists its options.
+            """
+    )
+
+    @Argument(parsing: .captureForPassthrough, help: ArgumentHelp("What iproxy takes.", valueName: "arguments"))
+    var arguments: [String] = []
+
+    static let usage = """
+        Usage: patchbay iproxy [OPTIONS] LOCAL_PORT:DEVICE_PORT [LOCAL_PORT2:DEVICE_PORT2 ...]
+
+        Binds local TCP ports and forwards them to ports of a phone, with the command line of iproxy 2.0.2.
+        The broker does the work; the ports are released when this command ends.
+
+        OPTIONS:
+          -u, --udid UDID    target specific device by UDID, or by the beginning of one
+          -n, --network      choose among devices on the network
+          -l, --local        choose among devices on the cable (default)
+          -s, --source ADDR  source address for listening socket (default 127.0.0.1 and ::1)
+          -h, --help         prints usage information
+          -d, --debug        accepted; failed connections are always said on standard error
+          -v, --version      prints version information
+              --socket PATH  the broker's socket (not in iproxy)
+
+        What differs from iproxy:
+          Without -u, one phone must be attached: none is waited for, and of several none is guessed.
+          Any number of pairs; wrong ports are refused instead of wrapped around.
+          A wrong command line ends with 2 and a wrong port with 234, as in iproxy; everything else is as in
+          `patchbay help exit-codes`.
+        """
+
+    func run() async throws {
+        switch try IproxyArguments.read(arguments) {
+        case .help: try Output.standard().line(Self.usage)
+        case .version: try Output.standard().line("iproxy 2.0.2 (patchbay \(Version.text))")
+        case .forward(let request): try await forward(request)
+        }
+    }
+
+    private func forward(_ request: IproxyArguments) async throws {
+        let client = PatchbayClient(socketPath: GlobalOptions.path(of: request.socket))
+        let (output, errors) = (Output.standard(), Output.errors())
+        let udid = try await udid(for: request, client, errors)
+        let specs = request.pairs.map { pair in
+            TunnelSpec(
+                local: .tcp(host: request.source, port: pair.local),
+                target: .device(udid: udid, port: pair.device),
+                noRebind: true,
+                isKept: false
+            )
+        }
+        for pair in request.pairs {
+            try output.line("Creating listening port \(pair.local) for device port \(pair.device)")
+        }
+        try await HeldTunnels(client: client, errors: errors).hold(
+            specs,
+            opened: { _ in try output.line("waiting for connection") },
+            failed: { failure in try? errors.line("Error connecting to device: \(failure.detail)") }
+        )
+    }
+
+    /// iproxy without -u takes the first phone of the moment at each connection; the wrong one, as soon as there are two.
+    private func udid(for request: IproxyArguments, _ client: PatchbayClient, _ errors: Output) async throws -> UDID {
+        let fits: (Device) -> Bool = { device in
+            switch device.transport {
+            case .usb: request.takesUSB || !request.takesNetwork
+            case .network: request.takesNetwork
+            }
+        }
+        var devices = try await client.devices().devices.filter(fits)
+        if devices.isEmpty, request.udid == nil {
+            try? errors.line("no phone is attached; waiting for one")
+            devices = try await FirstPhone.wait(client, errors: errors, where: fits)
+        }
+        let ports = request.pairs.map { "\($0.local):\($0.device)" }.joined(separator: " ")
+        return try DeviceSelector(text: request.udid, command: "patchbay iproxy -u UDID \(ports)").choose(
+            among: devices
+        )
+    }
+}

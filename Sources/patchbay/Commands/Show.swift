@@ -1,0 +1,81 @@
+import ArgumentParser
+import Client
+import FoundationEssentials
+import Model
+
+struct Show: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Show everything about one endpoint: routes, TXT record, sources, when it was seen.",
+        discussion: """
+            The endpoint may be given by id, by the beginning of its id, by name, by app, or by its phone's UDID.
+
+              patchbay show shop-test-iphone
+              patchbay show com.example.shop --probe
+            """
+    )
+
+    @Argument(help: ArgumentHelp("Which endpoint.", valueName: "endpoint"))
+    var selector: String
+    @Flag(help: "Ask the endpoint right now whether it is there.")
+    var probe = false
+    @OptionGroup var format: JSONOption
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let client = options.client
+        let list = try await client.endpoints()
+        var endpoint = try EndpointSelector(text: selector, command: "patchbay show").choose(among: list.endpoints)
+        if probe { endpoint = try await client.probe(endpoint.id) }
+        let output = options.output
+        if format.json { return try output.document(endpoint) }
+        try output.line(Self.text(endpoint, isColoured: output.isColoured))
+    }
+
+    static func text(_ endpoint: Endpoint, now: Date = Date(), isColoured: Bool) -> String {
+        let state = endpoint.state.style.paint(endpoint.state.rawValue, isOn: isColoured)
+        var facts: [(String, String?)] = [
+            ("name", endpoint.name.text),
+            ("app", ([endpoint.app] + (endpoint.version.map { [$0] } ?? [])).map(\.text).joined(separator: " ")),
+            ("kind", endpoint.kind.text), ("phone", endpoint.place.udid?.text), ("host", endpoint.place.host?.text),
+            ("approval", endpoint.approval.rawValue),
+        ]
+        facts += endpoint.routes.isEmpty ? [("routes", "none now")] : Self.routes(endpoint.routes)
+        facts += [
+            (
+                "sources",
+                endpoint.sources.isEmpty ? "none now" : endpoint.sources.map(\.rawValue).joined(separator: ", ")
+            ),
+            ("first seen", Words.ago(endpoint.since, now: now)), ("last seen", Words.ago(endpoint.lastSeen, now: now)),
+            ("boot", endpoint.boot?.text),
+        ]
+        facts += txt(endpoint.txt)
+        let title = Style.bold.paint(endpoint.id.text, isOn: isColoured) + "  " + state
+        let lines = facts.compactMap { name, value in value.map { "  \(name.padded(to: 10))  \($0)" } }
+        return ([title + (endpoint.reason.map { ": \($0)" } ?? "")] + lines).joined(separator: "\n")
+    }
+
+    private static func routes(_ routes: [Route]) -> [(String, String?)] {
+        routes.enumerated().map { index, route in
+            let interface = if case .lan(let lan) = route, let name = lan.interface { " on \(name)" } else { "" }
+            let mark = index == 0 && routes.count > 1 ? " (preferred)" : ""
+            return (index == 0 ? "routes" : "", "\(route)\(interface)\(mark)")
+        }
+    }
+
+    private static func txt(_ record: TXTRecord) -> [(String, String?)] {
+        guard !record.entries.isEmpty else { return [("txt", "empty")] }
+        let width = record.entries.map(\.key.columns).max() ?? 0
+        return record.entries.enumerated().map { index, entry in
+            (index == 0 ? "txt" : "", "\(entry.key.padded(to: width))  \(value(entry.value))")
+        }
+    }
+
+    private static func value(_ bytes: [UInt8]?) -> String {
+        guard let bytes else { return "(no value)" }
+        if bytes.isEmpty { return "(empty)" }
+        if let text = String(validating: bytes, as: UTF8.self), Untrusted(text, limit: .max).text == text {
+            return text
+        }
+        return "base64 \(Data(bytes).base64EncodedString())"
+    }
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+import Client
+import Model
+
+struct TunnelsRemove: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rm",
+        abstract: "Remove tunnels by id, or all of them; their connections end.",
+        discussion: """
+              patchbay tunnels rm t3 t4
+              patchbay tunnels rm --all
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The tunnels, as `patchbay tunnels` lists them.", valueName: "id"))
+    var ids: [String] = []
+    @Flag(help: "Remove every tunnel.")
+    var all = false
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+        if all == !ids.isEmpty { throw ValidationError("Give the ids of the tunnels to remove, or --all.") }
+    }
+
+    func run() async throws {
+        let client = options.client
+        if all {
+            let count = try await client.removeAllTunnels()
+            return try options.output.line(
+                count == 0 ? "There was no tunnel." : "Removed \(Words.count(count, "tunnel"))."
+            )
+        }
+        for id in ids {
+            try await client.removeTunnel(id)
+            try options.output.line("Removed \(id).")
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import ArgumentParser
+import Client
+import Model
+
+/// What went wrong, as a person is told: the thing, perhaps what it might have been, and the next step.
+struct Complaint: Error, Equatable {
+    let status: ExitStatus
+    /// What happened to which thing.
+    let message: String
+    /// Lines between the two: the candidates of an ambiguous name.
+    var candidates: [String] = []
+    /// A command, or what to do.
+    var remedy: String?
+    /// Where a drop-in must end with the number of the program whose place it takes.
+    var exitCode: CInt?
+}
+
+extension Complaint {
+    /// The words for any error that reaches the top.
+    ///
+    /// - Parameters:
+    ///   - error: What was thrown.
+    ///   - command: The command as far as it was understood, `patchbay tunnels rm`.
+    init(describing error: any Error, command: String) {
+        let status = ExitStatus(for: error)
+        switch error {
+        case let complaint as Complaint: self = complaint
+        case let error as ClientError:
+            self.init(status: status, message: error.description, remedy: error.remedy)
+        default:
+            self.init(status: status, message: Patchbay.message(for: error), remedy: "\(command) --help")
+        }
+    }
+
+    static func usage(_ message: String, try remedy: String) -> Complaint {
+        Complaint(status: .usage, message: message, remedy: remedy)
+    }
+
+    static func notFound(_ message: String, try remedy: String) -> Complaint {
+        Complaint(status: .notFound, message: message, remedy: remedy)
+    }
+}

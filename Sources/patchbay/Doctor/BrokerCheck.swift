@@ -1,0 +1,70 @@
+import Client
+import Glibc
+import Model
+
+/// Whether the broker answers, who may use its socket, and how its sources are.
+struct BrokerCheck {
+    let client: PatchbayClient
+
+    func run() async -> [Check] {
+        var checks: [Check] = []
+        do {
+            let status = try await client.status()
+            checks.append(Self.version(status))
+            checks += Self.socket(client.socketPath, SocketFile(path: client.socketPath).access, user: geteuid())
+            checks += status.sources.map(Self.source)
+        } catch let error as ClientError {
+            checks.append(
+                Check(name: "broker", verdict: .fail, detail: error.description, remedy: Self.remedy(for: error))
+            )
+        } catch {
+            checks.append(Check(name: "broker", verdict: .fail, detail: "\(error)", remedy: "patchbay status"))
+        }
+        return checks
+    }
+
+    /// Not to be sent here again by the one who is here.
+    private static func remedy(for error: ClientError) -> String {
+        switch error {
+        case .brokerNotRunning: "patchbayd, or systemctl start patchbayd"
+        default: error.remedy
+        }
+    }
+
+    private static func version(_ status: BrokerStatus) -> Check {
+        let detail = "patchbayd \(status.version) answers, process \(status.pid)"
+        guard status.version != Version.text else { return Check(name: "broker", verdict: .ok, detail: detail) }
+        return Check(
+            name: "broker",
+            verdict: .warn,
+            detail: "\(detail), and this is patchbay \(Version.text)",
+            remedy: "systemctl restart patchbayd"
+        )
+    }
+
+    /// The socket is the key to every phone, so its mode matters.
+    static func socket(_ path: String, _ access: (mode: UInt32, owner: UInt32)?, user: UInt32) -> [Check] {
+        guard let access else { return [] }
+        let mode = String(access.mode, radix: 8)
+        guard access.mode & 0o007 != 0 else {
+            return [Check(name: "socket", verdict: .ok, detail: "\(path), mode 0\(mode), owner \(access.owner)")]
+        }
+        return [
+            Check(
+                name: "socket",
+                verdict: .fail,
+                detail: "\(path) has mode 0\(mode): every user may use your phones",
+                remedy: "chmod 0600 \(path)"
+            )
+        ]
+    }
+
+    static func source(_ source: SourceStatus) -> Check {
+        switch source.state {
+        case .ok: Check(name: source.name, verdict: .ok, detail: source.detail)
+        case .off: Check(name: source.name, verdict: .ok, detail: "turned off: \(source.detail)")
+        case .starting, .missing:
+            Check(name: source.name, verdict: .warn, detail: source.detail, remedy: source.remedy)
+        }
+    }
+}

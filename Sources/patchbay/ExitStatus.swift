@@ -1,0 +1,72 @@
+import Client
+import Model
+
+/// How the program ends; the numbers are those of sysexits.h where it has a word for it.
+///
+/// The one place where errors become numbers. `patchbay help exit-codes` prints the table.
+enum ExitStatus: CInt, CaseIterable {
+    case ok = 0
+    case error = 1
+    case usage = 64
+    case notFound = 66
+    case notReachable = 69
+    case temporary = 75
+    case notPermitted = 77
+    case configuration = 78
+    case interrupted = 130
+    case outputClosed = 141
+
+    init(for error: any Error) {
+        switch error {
+        case let complaint as Complaint: self = complaint.status
+        case let error as ClientError: self.init(for: error)
+        case is OutputClosed: self = .outputClosed
+        case is CancellationError: self = .interrupted
+        // Everything else that is thrown comes from the parser of the command line.
+        default: self = .usage
+        }
+    }
+
+    private init(for error: ClientError) {
+        switch error {
+        case .brokerNotRunning: self = .notReachable
+        case .notPermitted: self = .notPermitted
+        case .unusablePath: self = .configuration
+        case .busy, .timedOut, .connectionLost: self = .temporary
+        case .notUnderstood: self = .error
+        case .refused(let problem):
+            switch problem.code {
+            case .badRequest, .ambiguous, .methodNotAllowed, .tooLarge: self = .usage
+            case .notFound: self = .notFound
+            case .forbidden: self = .notPermitted
+            case .unavailable, .limit: self = .temporary
+            case .conflict, .internalError: self = .error
+            }
+        }
+    }
+
+    /// What a script may conclude from it.
+    var meaning: String {
+        switch self {
+        case .ok: "done"
+        case .error: "it failed; the message says why, and `doctor` ends with it when a check failed"
+        case .usage: "the command line is wrong, or fits more than one thing"
+        case .notFound: "no such endpoint, phone, tunnel or advertisement"
+        case .notReachable: "no broker listens at the socket"
+        case .temporary: "not now: try the same again later"
+        case .notPermitted: "this user may not do that"
+        case .configuration: "the configuration or a path in it is wrong"
+        case .interrupted: "stopped by Ctrl-C"
+        case .outputClosed: "whoever read the output went away"
+        }
+    }
+
+    static var table: String {
+        let rows = allCases.map { status in
+            let number = "\(status.rawValue)"
+            return "  " + String(repeating: " ", count: 3 - number.count) + number + "  " + status.meaning
+        }
+        let iproxy = "`patchbay iproxy` ends with iproxy's own 2 for a wrong command line and 234 for a wrong port."
+        return (["Exit codes of patchbay:"] + rows + ["", iproxy]).joined(separator: "\n")
+    }
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+import Glibc
+
+/// From a command line to an exit status: parses, runs, and says what went wrong.
+enum Launch {
+    static func run(_ arguments: [String]) async -> CInt {
+        do {
+            if arguments == ["help", "exit-codes"] {
+                try Output.standard().line(ExitStatus.table)
+                return ExitStatus.ok.rawValue
+            }
+            try Suggestion.check(arguments, against: Patchbay.self)
+            var command = try Patchbay.parseAsRoot(arguments)
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+            return ExitStatus.ok.rawValue
+        } catch {
+            return end(with: error, arguments)
+        }
+    }
+
+    private static func end(with error: any Error, _ arguments: [String]) -> CInt {
+        if case let code as ExitCode = error { return code.rawValue }
+        // Help and version are thrown by the parser like errors, and belong on standard output.
+        if !(error is Complaint), Patchbay.exitCode(for: error) == .success {
+            try? Output.standard().line(Patchbay.fullMessage(for: error))
+            return ExitStatus.ok.rawValue
+        }
+        let status = ExitStatus(for: error)
+        if status == .outputClosed { return status.rawValue }
+        let complaint = Complaint(describing: error, command: Suggestion.command(in: arguments, below: Patchbay.self))
+        Output.errors().complain(complaint)
+        return complaint.exitCode ?? status.rawValue
+    }
+}

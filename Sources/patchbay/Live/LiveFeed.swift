@@ -1,0 +1,109 @@
+import Client
+import FoundationEssentials
+import Model
+
+/// The broker's live feed as lines: for people one line per change, for programs one JSON object per event.
+struct LiveFeed {
+    /// What of it is shown.
+    struct Selection {
+        var showsEndpoints = true
+        var showsDevices = true
+        var state: Endpoint.State?
+        var app: String?
+
+        /// Whether an endpoint is shown, as it is now or as it was shown last.
+        func fits(_ endpoint: Endpoint, wasShown: Bool) -> Bool {
+            showsEndpoints && (app == nil || endpoint.app.text == app)
+                && (state == nil || endpoint.state == state || wasShown)
+        }
+    }
+
+    let selection: Selection
+    let isJSON: Bool
+    let output: Output
+    let errors: Output
+
+    /// Follows until it is interrupted; a broker that restarts is waited for and asked for what was missed.
+    func run(_ client: PatchbayClient) async throws {
+        var revision: UInt64?
+        var shown: Set<EndpointID> = []
+        var phones: Set<UDID>?
+        let reconnection = Reconnection { text in try? errors.line(text) }
+        try await reconnection.keep { answered in
+            try await client.followEvents(after: revision) { event in
+                answered()
+                switch event {
+                case .snapshot(let list):
+                    revision = list.revision
+                    try show(list, &shown)
+                case .endpoint(let change):
+                    revision = change.revision
+                    try show(change, &shown)
+                case .devices(let list): try show(list, &phones)
+                }
+            }
+        }
+    }
+
+    private func show(_ list: EndpointList, _ shown: inout Set<EndpointID>) throws {
+        guard selection.showsEndpoints else { return }
+        let endpoints = list.endpoints.filter { selection.fits($0, wasShown: false) }
+        shown = Set(endpoints.map(\.id))
+        if isJSON {
+            try output.record(LiveRecord(event: "snapshot", revision: list.revision, endpoints: endpoints))
+        } else if endpoints.isEmpty {
+            try output.line("nothing is listed yet; waiting for changes (Ctrl-C ends)")
+        } else {
+            try output.table(EndpointTable.table(of: endpoints))
+        }
+    }
+
+    private func show(_ change: EndpointChange, _ shown: inout Set<EndpointID>) throws {
+        let endpoint = change.endpoint
+        guard selection.fits(endpoint, wasShown: shown.contains(endpoint.id)) else { return }
+        let remains = change.kind != .removed && selection.fits(endpoint, wasShown: false)
+        if remains { shown.insert(endpoint.id) } else { shown.remove(endpoint.id) }
+        if isJSON {
+            let record = LiveRecord(
+                event: "endpoint",
+                revision: change.revision,
+                kind: change.kind,
+                endpoint: endpoint
+            )
+            try output.record(record)
+        } else {
+            try output.line(Self.line(change, isColoured: output.isColoured))
+        }
+    }
+
+    private func show(_ list: DeviceList, _ phones: inout Set<UDID>?) throws {
+        guard selection.showsDevices else { return }
+        if isJSON {
+            try output.record(LiveRecord(event: "devices", devices: list.devices))
+            return
+        }
+        let now = Set(list.devices.map(\.udid))
+        let before = phones ?? []
+        for udid in now.subtracting(before).sorted() { try output.line("+ phone \(udid)") }
+        for udid in before.subtracting(now).sorted() { try output.line("- phone \(udid)") }
+        if phones == nil, now.isEmpty, !selection.showsEndpoints {
+            try output.line("no phone is attached; waiting for one (Ctrl-C ends)")
+        }
+        phones = now
+    }
+
+    /// `+ shop-test-iphone  online  usb:…:9876`.
+    static func line(_ change: EndpointChange, isColoured: Bool) -> String {
+        let endpoint = change.endpoint
+        let sign =
+            switch change.kind {
+            case .added: "+"
+            case .changed: "~"
+            case .removed: "-"
+            }
+        let state = change.kind == .removed ? "forgotten" : endpoint.state.rawValue
+        let more = endpoint.reason ?? endpoint.routes.first?.description ?? ""
+        let words = [sign, endpoint.id.text, endpoint.state.style.paint(state, isOn: isColoured), more]
+        return words.filter { !$0.isEmpty }.joined(separator: "  ")
+    }
+}

@@ -1,0 +1,42 @@
+import Model
+
+/// Finds the phone that a person means: by UDID in any spelling, the beginning of one, or by being the only one.
+struct DeviceSelector {
+    /// What was typed; nil where nothing was.
+    let text: String?
+    /// How to repeat the command with a phone, with `UDID` in its place: `patchbay forward 22 --device UDID`.
+    let command: String
+
+    /// A whole UDID is taken as it is, because a tunnel may wait for a phone that is not plugged in yet.
+    ///
+    /// - Throws: `Complaint`, with the candidates where several fit.
+    func choose(among devices: [Device]) throws(Complaint) -> UDID {
+        if let text, let udid = UDID(text) { return udid }
+        let attached = Set(devices.map(\.udid)).sorted()
+        guard let text else {
+            if let only = attached.first, attached.count == 1 { return only }
+            guard attached.isEmpty else { throw ambiguous("more than one phone is attached", attached) }
+            throw .notFound("no phone is attached", try: "patchbay devices --watch, then plug one in and unlock it")
+        }
+        let found = attached.filter { Self.fits(text, $0) }
+        if let only = found.first, found.count == 1 { return only }
+        guard found.isEmpty else { throw ambiguous("\"\(Untrusted(text))\" fits \(found.count) phones", found) }
+        throw .notFound("no attached phone has a UDID that begins with \"\(Untrusted(text))\"", try: "patchbay devices")
+    }
+
+    /// Whether the text begins the UDID; case and hyphens do not count, and fewer than four digits say too little.
+    static func fits(_ text: String, _ udid: UDID?) -> Bool {
+        let digits = text.filter { $0 != "-" }.lowercased()
+        guard let udid, digits.count >= 4 else { return false }
+        return udid.text.filter { $0 != "-" }.lowercased().hasPrefix(digits)
+    }
+
+    private func ambiguous(_ message: String, _ found: [UDID]) -> Complaint {
+        Complaint(
+            status: .usage,
+            message: message,
+            candidates: found.map(\.text),
+            remedy: command.replacing("UDID", with: found[0].text)
+        )
+    }
+}

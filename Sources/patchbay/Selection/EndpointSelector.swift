@@ -1,0 +1,58 @@
+import Model
+
+/// Finds the endpoint that a person means: by id, the beginning of an id, its name, its app, or its phone's UDID.
+struct EndpointSelector {
+    let text: String
+    /// The command to repeat with a candidate's id: `patchbay show`.
+    let command: String
+
+    /// The closest way of meaning it that fits anything decides.
+    ///
+    /// - Throws: `Complaint`, with the candidates where several fit.
+    func choose(among endpoints: [Endpoint]) throws(Complaint) -> Endpoint {
+        let wanted = text.lowercased()
+        let ways: [(Endpoint) -> Bool] = [
+            { $0.id.text == wanted },
+            { $0.name.text.lowercased() == wanted || $0.app.text.lowercased() == wanted },
+            { endpoint in
+                DeviceSelector.fits(wanted, endpoint.place.udid)
+                    || endpoint.routes.contains { DeviceSelector.fits(wanted, $0.udid) }
+            },
+            { $0.id.text.hasPrefix(wanted) },
+            { $0.app.text.lowercased().split(separator: ".").last.map(String.init) == wanted },
+        ]
+        for way in ways {
+            let found = endpoints.filter(way)
+            if let only = found.first, found.count == 1 { return only }
+            if !found.isEmpty { throw ambiguous(found) }
+        }
+        let shown = Untrusted(text)
+        guard !endpoints.isEmpty else {
+            throw .notFound("no endpoint fits \"\(shown)\": none is listed at all", try: "patchbay doctor")
+        }
+        let near = Suggestion.nearest(to: wanted, among: endpoints.map(\.id.text))
+        throw .notFound("no endpoint fits \"\(shown)\"", try: near.map { "\(command) \($0)" } ?? "patchbay list")
+    }
+
+    private func ambiguous(_ found: [Endpoint]) -> Complaint {
+        let sorted = found.sorted { $0.id < $1.id }
+        let width = sorted.map(\.id.text.count).max() ?? 0
+        let lines = sorted.map { "\($0.id.text.padded(to: width))  \($0.app)  \($0.state.rawValue)" }
+        return Complaint(
+            status: .usage,
+            message: "\"\(Untrusted(text))\" fits \(found.count) endpoints",
+            candidates: lines,
+            remedy: "\(command) \(sorted[0].id)"
+        )
+    }
+}
+
+extension Route {
+    /// The phone at the end of the cable.
+    var udid: UDID? {
+        switch self {
+        case .usb(let route): route.udid
+        case .lan: nil
+        }
+    }
+}

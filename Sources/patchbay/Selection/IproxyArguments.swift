@@ -1,0 +1,153 @@
+import Model
+
+/// The command line of iproxy 2.0.2, read as getopt_long(3) reads it: options anywhere, joined short ones, long ones as
+/// short as they stay unique.
+struct IproxyArguments: Equatable {
+    struct Pair: Equatable {
+        let local: UInt16
+        let device: UInt16
+    }
+
+    enum Request: Equatable {
+        case help
+        case version
+        case forward(IproxyArguments)
+    }
+
+    var udid: String?
+    var takesUSB = false
+    var takesNetwork = false
+    var source: String?
+    var debugLevel = 0
+    /// Patchbay's own addition, since iproxy has no broker to find.
+    var socket: String?
+    var pairs: [Pair] = []
+
+    private static let longOptions: [String: Character] = [
+        "udid": "u", "network": "n", "local": "l", "source": "s", "help": "h", "debug": "d", "version": "v",
+    ]
+
+    /// - Throws: `Complaint` with iproxy's exit codes: 2 for a wrong command line, 234 (EINVAL) for a wrong port.
+    static func read(_ arguments: [String]) throws(Complaint) -> Request {
+        var read = IproxyArguments()
+        var words: [String] = []
+        var rest = arguments[...]
+        while let word = rest.popFirst() {
+            if word == "--" {
+                words += rest
+                break
+            }
+            var options: [(name: Character, value: String?)] = []
+            if word == "--socket" || word.hasPrefix("--socket=") {
+                options = [("S", word == "--socket" ? nil : String(word.dropFirst(9)))]
+            } else if word.hasPrefix("--") {
+                options = [try long(word)]
+            } else if word.hasPrefix("-"), word.count > 1 {
+                options = try short(word)
+            } else {
+                words.append(word)
+            }
+            for (name, value) in options {
+                if name == "h" { return .help }
+                if name == "v" { return .version }
+                try read.take(name, value, from: &rest)
+            }
+        }
+        try read.readPorts(words)
+        return .forward(read)
+    }
+
+    private mutating func take(_ name: Character, _ value: String?, from rest: inout ArraySlice<String>)
+        throws(Complaint)
+    {
+        switch name {
+        case "d": debugLevel += 1
+        case "l": takesUSB = true
+        case "n": takesNetwork = true
+        default:
+            guard let value = value ?? rest.popFirst() else { throw Self.wrong("option -\(name) requires an argument") }
+            switch name {
+            case "u" where value.isEmpty: throw Self.wrong("UDID must not be empty")
+            case "u": udid = value
+            case "s" where value.isEmpty: throw Self.wrong("source address must not be empty")
+            case "s": source = value
+            default: socket = value
+            }
+        }
+    }
+
+    private static func long(_ word: String) throws(Complaint) -> (Character, String?) {
+        let parts = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let name = String(parts[0])
+        let fitting = longOptions.filter { $0.key.hasPrefix(name) }
+        guard let option = longOptions[name] ?? (fitting.count == 1 ? fitting.first?.value : nil) else {
+            throw wrong("unrecognized option \"\(Untrusted(word))\"")
+        }
+        let value = parts.count > 1 ? String(parts[1]) : nil
+        if value != nil, option != "u", option != "s" { throw wrong("option --\(name) takes no argument") }
+        return (option, value)
+    }
+
+    /// `-dlu UDID`, `-uUDID`.
+    private static func short(_ word: String) throws(Complaint) -> [(name: Character, value: String?)] {
+        var options: [(name: Character, value: String?)] = []
+        var letters = word.dropFirst()
+        while let letter = letters.popFirst() {
+            switch letter {
+            case "d", "h", "l", "n", "v": options.append((letter, nil))
+            case "u", "s":
+                options.append((letter, letters.isEmpty ? nil : String(letters)))
+                letters = ""
+            default: throw wrong("invalid option -- '\(Untrusted(String(letter)))'")
+            }
+        }
+        return options
+    }
+
+    /// Pairs, or the two words of old times with a UDID behind them.
+    private mutating func readPorts(_ words: [String]) throws(Complaint) {
+        guard !words.isEmpty else { throw Self.wrong("not enough parameters, need at least one pair of ports") }
+        if (2...3).contains(words.count), words.allSatisfy({ !$0.contains(":") }) {
+            pairs = [
+                Pair(
+                    local: try Self.port(words[0], "listen", words[0]),
+                    device: try Self.port(words[1], "device", words[1])
+                )
+            ]
+            if words.count == 3 {
+                guard udid == nil || udid == words[2] else { throw Self.wrong("two UDIDs are given") }
+                udid = words[2]
+            }
+            return
+        }
+        for word in words {
+            let parts = word.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+            guard parts.count == 2 else {
+                throw Self.invalid("\"\(Untrusted(word))\" is not a pair of ports")
+            }
+            let pair = Pair(
+                local: try Self.port(parts[0], "listen", word),
+                device: try Self.port(parts[1], "device", word)
+            )
+            if pairs.contains(where: { $0.local == pair.local }) {
+                throw Self.invalid("the listen port \(pair.local) is given twice")
+            }
+            pairs.append(pair)
+        }
+    }
+
+    private static func port(_ text: String, _ what: String, _ word: String) throws(Complaint) -> UInt16 {
+        guard let port = UInt16(text), port > 0, text.allSatisfy(\.isNumber) else {
+            throw invalid("invalid \(what) port specified in argument \"\(Untrusted(word))\"; it must be 1 to 65535")
+        }
+        return port
+    }
+
+    private static func wrong(_ message: String) -> Complaint {
+        Complaint(status: .usage, message: message, remedy: "patchbay iproxy --help", exitCode: 2)
+    }
+
+    private static func invalid(_ message: String) -> Complaint {
+        Complaint(status: .usage, message: message, remedy: "patchbay iproxy 2222:22", exitCode: 234)
+    }
+}

@@ -1,0 +1,64 @@
+import ArgumentParser
+
+/// Notices a mistyped command before the parser does, because the parser only calls it an unexpected argument.
+enum Suggestion {
+    /// - Throws: `Complaint` when a word stands where a command belongs and is none.
+    static func check(_ arguments: [String], against root: any ParsableCommand.Type) throws(Complaint) {
+        var command = root
+        var path = root._commandName
+        for word in arguments.first == "help" ? arguments.dropFirst() : arguments[...] {
+            guard !word.hasPrefix("-"), !command.configuration.subcommands.isEmpty else { return }
+            guard let next = subcommand(word, of: command) else {
+                let names = command.configuration.subcommands.map { $0._commandName }
+                throw Complaint(
+                    status: .usage,
+                    message: "there is no command \"\(word)\" in \(path)",
+                    remedy: nearest(to: word, among: names).map { "\(path) \($0)" } ?? "\(path) --help"
+                )
+            }
+            command = next
+            path += " \(next._commandName)"
+        }
+    }
+
+    /// The command that a command line names, as far as it names one: `patchbay tunnels rm`.
+    static func command(in arguments: [String], below root: any ParsableCommand.Type) -> String {
+        var command = root
+        var path = root._commandName
+        for word in arguments {
+            guard let next = subcommand(word, of: command) else { break }
+            command = next
+            path += " \(next._commandName)"
+        }
+        return path
+    }
+
+    /// The closest name that is at most two slips of the finger away, or that the word begins.
+    static func nearest(to word: String, among names: [String]) -> String? {
+        let ranked = names.map { ($0, distance(word, $0)) }.sorted { $0.1 < $1.1 }
+        if let (name, slips) = ranked.first, slips <= min(2, word.count / 2 + 1), slips < name.count { return name }
+        return word.isEmpty ? nil : names.first { $0.hasPrefix(word) }
+    }
+
+    /// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
+    static func distance(_ one: String, _ other: String) -> Int {
+        let (a, b) = (Array(one.lowercased()), Array(other.lowercased()))
+        var table = (0...a.count).map { row in (0...b.count).map { row == 0 ? $0 : ($0 == 0 ? row : 0) } }
+        for i in a.indices {
+            for j in b.indices {
+                let replaced = table[i][j] + (a[i] == b[j] ? 0 : 1)
+                var best = min(table[i][j + 1] + 1, table[i + 1][j] + 1, replaced)
+                if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { best = min(best, table[i - 1][j - 1] + 1) }
+                table[i + 1][j + 1] = best
+            }
+        }
+        return table[a.count][b.count]
+    }
+
+    private static func subcommand(
+        _ word: String,
+        of command: any ParsableCommand.Type
+    ) -> (any ParsableCommand.Type)? {
+        command.configuration.subcommands.first { $0._commandName == word || $0.configuration.aliases.contains(word) }
+    }
+}

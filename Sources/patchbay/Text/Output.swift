@@ -1,0 +1,74 @@
+import FoundationEssentials
+import Glibc
+import Model
+
+/// Whoever read our output has gone; the program ends without a word.
+struct OutputClosed: Error {}
+
+/// Standard output or standard error, as lines. Each is written at once, so that a reader behind a pipe never waits.
+struct Output: Sendable {
+    private let descriptor: CInt
+    let isTerminal: Bool
+    let isColoured: Bool
+    /// The columns to keep within; nil where it is not a terminal.
+    let width: Int?
+
+    private init(descriptor: CInt, color: ColorChoice) {
+        let environment = ProcessInfo.processInfo.environment
+        self.descriptor = descriptor
+        isTerminal = isatty(descriptor) == 1
+        isColoured = color.isOn(environment: environment, isTerminal: isTerminal)
+        width = isTerminal ? environment["COLUMNS"].flatMap { Int($0) } ?? Self.width(of: descriptor) : nil
+    }
+
+    static func standard(_ color: ColorChoice = .auto) -> Output { Output(descriptor: STDOUT_FILENO, color: color) }
+    static func errors() -> Output { Output(descriptor: STDERR_FILENO, color: .auto) }
+
+    /// - Throws: `OutputClosed`.
+    func line(_ text: String) throws {
+        var bytes = Array(text.utf8) + [UInt8(ascii: "\n")]
+        while !bytes.isEmpty {
+            let count = write(descriptor, bytes, bytes.count)
+            if count < 0 {
+                if errno == EINTR { continue }
+                if errno == EAGAIN {
+                    // Somebody made the terminal or pipe non-blocking and shares it with us.
+                    var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    poll(&ready, 1, -1)
+                    continue
+                }
+                throw OutputClosed()
+            }
+            bytes.removeFirst(count)
+        }
+    }
+
+    func table(_ table: Table) throws { try line(table.text(width: width, isColoured: isColoured)) }
+
+    /// One document: laid out for a person at a terminal, on one line for everything else.
+    func document(_ value: some Encodable) throws {
+        let encoder = Wire.encoder()
+        if isTerminal { encoder.outputFormatting.insert(.prettyPrinted) }
+        try line(String(decoding: encoder.encode(Document(value)), as: UTF8.self))
+    }
+
+    /// One document on one line: an element of NDJSON.
+    func record(_ value: some Encodable) throws {
+        try line(String(decoding: Wire.encoder().encode(Document(value)), as: UTF8.self))
+    }
+
+    /// Says what went wrong and what to try; if nobody listens, there is nobody to tell.
+    func complain(_ complaint: Complaint) {
+        let lines =
+            [Style.red.paint("error:", isOn: isColoured) + " " + complaint.message]
+            + complaint.candidates.map { "  " + $0 }
+            + (complaint.remedy.map { [Style.bold.paint("try:", isOn: isColoured) + " " + $0] } ?? [])
+        try? line(lines.joined(separator: "\n"))
+    }
+
+    private static func width(of descriptor: CInt) -> Int? {
+        var size = winsize()
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        return Int(size.ws_col)
+    }
+}

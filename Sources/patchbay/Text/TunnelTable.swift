@@ -1,0 +1,44 @@
+import Model
+
+/// The tunnels as `patchbay tunnels` shows them, and the line that `patchbay forward` prints for each.
+enum TunnelTable {
+    static func table(of tunnels: [Tunnel]) -> Table {
+        var table = Table(columns: [
+            .init(title: "ID"), .init(title: "LOCAL"), .init(title: "TARGET", isFlexible: true), .init(title: "STATE"),
+            .init(title: "OPEN"), .init(title: "TOTAL"), .init(title: "FAILED"), .init(title: "UP"),
+            .init(title: "DOWN"), .init(title: "WHY", isFlexible: true),
+        ])
+        table.rows = tunnels.map { tunnel in
+            let counted = tunnel.statistics
+            let failures = counted.failures.values.reduce(0, +)
+            return [
+                .init(tunnel.id), .init(local(of: tunnel)), .init(Words.target(tunnel.spec.target)),
+                .init(tunnel.state.name, tunnel.state.style), .init("\(counted.open)"), .init("\(counted.connections)"),
+                .init("\(failures)", failures > 0 ? .yellow : .plain), .init(Words.bytes(counted.bytesUp)),
+                .init(Words.bytes(counted.bytesDown)), .init(tunnel.state.reason ?? ""),
+            ]
+        }
+        return table
+    }
+
+    /// `127.0.0.1:43211 -> 00008101-…:9876 (t3)`.
+    static func line(_ tunnel: Tunnel) -> String {
+        let line = "\(local(of: tunnel)) -> \(Words.target(tunnel.spec.target)) (\(tunnel.id))"
+        return tunnel.state.reason.map { "\(line) \(tunnel.state.name): \($0)" } ?? line
+    }
+
+    /// The address to connect to. IPv4 and IPv6 loopback on one port are one thing to a person.
+    private static func local(of tunnel: Tunnel) -> String {
+        Words.address(tunnel.bound.first ?? tunnel.spec.local)
+    }
+}
+
+extension Tunnel.State {
+    var style: Style {
+        switch self {
+        case .active: .green
+        case .waiting: .yellow
+        case .failed: .red
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import FoundationEssentials
+import Model
+
+/// Numbers and times as people say them.
+enum Words {
+    /// `3 s ago`.
+    static func ago(_ date: Date, now: Date = Date()) -> String {
+        let seconds = now.timeIntervalSince(date)
+        return seconds < 1 ? "now" : "\(duration(seconds)) ago"
+    }
+
+    /// The largest whole unit: `59 s`, `2 min`, `5 h`, `3 d`.
+    static func duration(_ seconds: Double) -> String {
+        switch seconds {
+        case ..<60: "\(Int(max(0, seconds))) s"
+        case ..<3_600: "\(Int(seconds / 60)) min"
+        case ..<86_400: "\(Int(seconds / 3_600)) h"
+        default: "\(Int(seconds / 86_400)) d"
+        }
+    }
+
+    /// `512 B`, `1.5 MB`; decimal units, as network people count.
+    static func bytes(_ count: UInt64) -> String {
+        var (value, unit) = (Double(count), 0)
+        let units = ["B", "kB", "MB", "GB", "TB"]
+        while value >= 999.95, unit < units.count - 1 {
+            value /= 1_000
+            unit += 1
+        }
+        if unit == 0 { return "\(count) B" }
+        let tenths = Int((value * 10).rounded())
+        return "\(tenths / 10).\(tenths % 10) \(units[unit])"
+    }
+
+    /// `1 phone`, `2 phones`.
+    static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+
+    /// A local address as another program takes it: `127.0.0.1:8080`, or a socket's path.
+    static func address(_ address: LocalAddress) -> String {
+        switch address {
+        case .tcp(nil, let port): "localhost:\(port)"
+        case .tcp(let host?, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .unix(let path): path
+        }
+    }
+
+    static func target(_ target: TunnelTarget) -> String {
+        switch target {
+        case .device(let udid, let port): "\(udid):\(port)"
+        case .endpoint(let id): id.text
+        }
+    }
+}

@@ -1,0 +1,176 @@
+import ArgumentParser
+import FoundationEssentials
+import Model
+import Testing
+
+@testable import patchbay
+
+@Suite struct CommandTests {
+    /// Every command, the nested ones included.
+    private static var all: [any ParsableCommand.Type] {
+        func below(_ command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {
+            [command] + command.configuration.subcommands.flatMap(below)
+        }
+        return below(Patchbay.self)
+    }
+
+    @Test func `every help has an abstract, an example, and lines that fit 80 columns`() {
+        for command in Self.all {
+            let help = Patchbay.helpMessage(for: command, columns: 80)
+            #expect(!command.configuration.abstract.isEmpty)
+            #expect(command.configuration.discussion.contains("  patchbay "), "\(command)")
+            let examples = command.configuration.discussion.split(separator: "\n").filter { $0.contains("  patchbay ") }
+            for example in examples { #expect(help.contains(example), "\(example) is broken in two") }
+        }
+    }
+
+    @Test func `a tunnel leads to a phone or to an endpoint`() {
+        #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["forward", "22", "-d", "a", "-e", "b"]) }
+        #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["forward"]) }
+        #expect(throws: Never.self) { try Patchbay.parseAsRoot(["forward", "--endpoint", "b"]) }
+        #expect(throws: Never.self) { try Patchbay.parseAsRoot(["forward", "1:2", "3:4", "-s", "::1", "--hold"]) }
+    }
+
+    @Test func `tunnels lists when nothing else is said`() throws {
+        #expect(try Patchbay.parseAsRoot(["tunnels", "--json"]) is TunnelsList)
+        #expect(try Patchbay.parseAsRoot(["tunnels", "rm", "t1"]) is TunnelsRemove)
+    }
+
+    @Test func `iproxy gets its arguments untouched`() throws {
+        let command = try Patchbay.parseAsRoot(["iproxy", "-h", "-u", "x", "--", "1:2"])
+
+        #expect((command as? Iproxy)?.arguments.contains("-h") == true)
+        #expect((command as? Iproxy)?.arguments.contains("1:2") == true)
+    }
+
+    @Test(arguments: [("127.0.0.1:9876", "127.0.0.1"), ("[fd00::7]:9876", "fd00::7"), ("localhost:9876", "localhost")])
+    func `a static endpoint has a numeric address and a port`(text: String, address: String) throws {
+        let add = try #require(try Patchbay.parseAsRoot(["add", "Lab", text, "--kind", "mcp"]) as? Add)
+
+        #expect(try add.endpoint() == StaticEndpoint(name: "Lab", kind: .mcp, address: address, port: 9876))
+    }
+
+    @Test(arguments: ["9876", "127.0.0.1", "example.com:80", "127.0.0.1:0", "tcp:127.0.0.1:80", "unix:/x", "::1:80"])
+    func `anything else is no static endpoint`(text: String) throws {
+        let add = try #require(try Patchbay.parseAsRoot(["add", "Lab", text]) as? Add)
+
+        #expect(throws: Complaint.self) { try add.endpoint() }
+    }
+
+    @Test func `TXT words keep the three forms of a value`() throws {
+        let record = try TXTArgument.record(["a=1=2", "b=", "c"])
+
+        #expect(record.entries.map(\.key) == ["a", "b", "c"])
+        #expect(record.entries.map(\.value) == [Array("1=2".utf8), [], nil])
+        #expect(throws: Complaint.self) { try TXTArgument.record(["a=1", "A=2"]) }
+        #expect(throws: Complaint.self) { try TXTArgument.record(["=1"]) }
+    }
+
+    @Test func `show has every fact, the raw TXT table included`() {
+        let endpoint = Samples.endpoint(
+            "com.example.shop",
+            on: "Test iPhone",
+            phone: Samples.phone,
+            txt: ["bundleId=com.example.shop", "beta", "x="]
+        )
+
+        let text = Show.text(endpoint, now: Samples.date.addingTimeInterval(3), isColoured: false)
+
+        #expect(
+            text == """
+                shop-test-iphone  online
+                  name        Shop
+                  app         com.example.shop
+                  kind        appreveal
+                  phone       00008101-000123456789ABCD
+                  approval    approved
+                  routes      usb:00008101-000123456789ABCD:9876
+                  sources     usb
+                  first seen  3 s ago
+                  last seen   3 s ago
+                  txt         bundleId  com.example.shop
+                              beta      (no value)
+                              x         (empty)
+                """
+        )
+    }
+
+    @Test func `status begins with what is wrong and what to do`() {
+        let status = BrokerStatus(
+            version: "0.1.0",
+            pid: 42,
+            since: Samples.date,
+            revision: 7,
+            endpoints: ["online": 2],
+            devices: 0,
+            tunnels: 1,
+            sources: [
+                SourceStatus(name: "bonjour", state: .ok, detail: "browsing 5 types"),
+                SourceStatus(
+                    name: "usb",
+                    state: .missing,
+                    detail: "usbmuxd is not there",
+                    remedy: "apt install usbmuxd"
+                ),
+            ]
+        )
+
+        let text = Status.text(
+            status,
+            socket: "/run/x.sock",
+            now: Samples.date.addingTimeInterval(60),
+            isColoured: false
+        )
+
+        #expect(
+            text == """
+                problem: usb: usbmuxd is not there
+                try: apt install usbmuxd
+
+                broker     patchbayd 0.1.0, process 42, up 1 min, at /run/x.sock
+                endpoints  2 online (revision 7)
+                phones     none attached
+                tunnels    1
+                bonjour    ok: browsing 5 types
+                usb        missing: usbmuxd is not there
+                """
+        )
+    }
+
+    @Test func `a tunnel's line has the address, the way and what is wrong with it`() {
+        let spec = TunnelSpec(local: .tcp(host: nil, port: 0), target: .device(udid: Samples.phone, port: 22))
+        let tunnel = Tunnel(
+            id: "t3",
+            spec: spec,
+            state: .waiting(reason: "the phone is not plugged in"),
+            bound: [.tcp(host: "127.0.0.1", port: 43_211), .tcp(host: "::1", port: 43_211)],
+            since: Samples.date
+        )
+
+        #expect(
+            TunnelTable.line(tunnel)
+                == "127.0.0.1:43211 -> 00008101-000123456789ABCD:22 (t3) waiting: the phone is not plugged in"
+        )
+        #expect(HeldTunnels.fixed(spec, tunnel).local == .tcp(host: nil, port: 43_211))
+    }
+
+    @Test func `a changed name is said with the one that was asked for`() {
+        let advertisement = Advertisement(
+            id: "a1",
+            spec: AdvertisementSpec(name: "Shop", type: .appreveal, port: 80),
+            state: .published,
+            finalName: Untrusted("Shop #2")
+        )
+
+        #expect(
+            Advertise.line(advertisement)
+                == "published \"Shop #2\" (the name \"Shop\" was taken) as _appreveal._tcp on port 80 (a1)"
+        )
+    }
+
+    @Test func `every document says which form it has`() throws {
+        let data = try Wire.encoder().encode(Document(Removal(removed: 2)))
+
+        #expect(String(decoding: data, as: UTF8.self) == #"{"removed":2,"schema":1}"#)
+    }
+}

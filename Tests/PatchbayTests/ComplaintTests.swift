@@ -1,0 +1,74 @@
+import ArgumentParser
+import Client
+import Model
+import Testing
+
+@testable import patchbay
+
+@Suite struct ComplaintTests {
+    @Test(arguments: [
+        (ClientError.brokerNotRunning(path: "/x"), patchbay.ExitStatus.notReachable),
+        (.notPermitted(path: "/x"), .notPermitted),
+        (.unusablePath(path: "x", reason: "y"), .configuration), (.busy(path: "/x"), .temporary),
+        (.timedOut(what: "x", seconds: 1), .temporary), (.connectionLost(what: "x"), .temporary),
+        (.notUnderstood(what: "x", detail: "y"), .error), (.refused(Problem(.notFound, "x")), .notFound),
+        (.refused(Problem(.forbidden, "x")), .notPermitted), (.refused(Problem(.unavailable, "x")), .temporary),
+        (.refused(Problem(.badRequest, "x")), .usage), (.refused(Problem(.conflict, "x")), .error),
+    ])
+    func `each failure of the broker ends with its own number`(error: ClientError, status: patchbay.ExitStatus) {
+        #expect(patchbay.ExitStatus(for: error) == status)
+    }
+
+    @Test func `the numbers are those that are documented`() {
+        #expect(patchbay.ExitStatus.allCases.map(\.rawValue) == [0, 1, 64, 66, 69, 75, 77, 78, 130, 141])
+        for status in patchbay.ExitStatus.allCases {
+            #expect(patchbay.ExitStatus.table.contains("\(status.rawValue)  \(status.meaning)"))
+        }
+    }
+
+    @Test func `a broker that does not run is said with its socket and how to start it`() {
+        let complaint = Complaint(
+            describing: ClientError.brokerNotRunning(path: "/run/patchbay/patchbay.sock"),
+            command: "patchbay list"
+        )
+
+        #expect(complaint.message == "no broker listens at /run/patchbay/patchbay.sock")
+        #expect(complaint.remedy?.contains("patchbayd") == true)
+    }
+
+    @Test func `a wrong option is the parser's sentence and the help of that command`() throws {
+        let arguments = ["tunnels", "rm"]
+        let error = try #require(throws: (any Error).self) { try Patchbay.parseAsRoot(arguments) }
+
+        let complaint = Complaint(
+            describing: error,
+            command: Suggestion.command(in: arguments, below: Patchbay.self)
+        )
+
+        #expect(complaint.status == .usage)
+        #expect(complaint.message == "Give the ids of the tunnels to remove, or --all.")
+        #expect(complaint.remedy == "patchbay tunnels rm --help")
+    }
+
+    @Test(arguments: [
+        ("lss", "patchbay list"), ("lst", "patchbay list"), ("stauts", "patchbay status"),
+        ("forwrad", "patchbay forward"),
+        ("tunnel", "patchbay tunnels"), ("iproxi", "patchbay iproxy"), ("dev", "patchbay devices"),
+        ("qqqqqq", "patchbay --help"), ("tunnels rmm", "patchbay tunnels rm"), ("help lss", "patchbay list"),
+    ])
+    func `a mistyped command gets the one that was meant`(line: String, remedy: String) {
+        let complaint = #expect(throws: Complaint.self) {
+            try Suggestion.check(line.split(separator: " ").map(String.init), against: Patchbay.self)
+        }
+
+        #expect(complaint?.status == .usage)
+        #expect(complaint?.remedy == remedy)
+    }
+
+    @Test(arguments: [
+        "list", "ls", "--version", "tunnels rm t1", "tunnels --json", "iproxy 1:2", "show x", "help list", "",
+    ])
+    func `a right command is left alone`(line: String) throws {
+        try Suggestion.check(line.split(separator: " ").map(String.init), against: Patchbay.self)
+    }
+}

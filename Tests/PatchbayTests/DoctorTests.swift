@@ -1,0 +1,68 @@
+import Model
+import Testing
+
+@testable import patchbay
+
+@Suite struct DoctorTests {
+    @Test func `the sockets on a port are read from the kernel's table`() {
+        let table = """
+              sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
+              10: 00000000:14E9 00000000:0000 07 00000000:00000000 00:00000000 00000000   104        0 23456 2 0000 0
+              11: 0100007F:0035 00000000:0000 07 00000000:00000000 00:00000000 00000000   104        0 23457 2 0000 0
+              12: 00000000000000000000000000000000:14E9 00000000000000000000000000000000:0000 07 0:0 00:0 0 104 0 23458 2 0000 0
+            garbage
+            """
+
+        #expect(MulticastCheck.inodes(port: 5353, in: table) == [23456, 23458])
+        #expect(MulticastCheck.inodes(port: 5353, in: "").isEmpty)
+    }
+
+    @Test(arguments: [
+        ("[wide-area]\nenable-wide-area=yes\n", true), ("[wide-area]\nenable-wide-area=no\n", false),
+        ("[wide-area]\n enable-wide-area = no \n", false), ("[server]\nuse-ipv4=yes\n", true),
+        ("[wide-area]\n#enable-wide-area=no\n", true), ("[server]\nenable-wide-area=no\n", true), ("", true),
+    ])
+    func `wide-area lookups are on unless the file says no in its section`(text: String, isOn: Bool) {
+        #expect(AvahiCheck.asksWideArea(text) == isOn)
+    }
+
+    @Test func `a socket that everybody may use is a failure with its remedy`() {
+        let open = BrokerCheck.socket("/x", (mode: 0o666, owner: 0), user: 0)
+        let closed = BrokerCheck.socket("/x", (mode: 0o600, owner: 1000), user: 1000)
+
+        #expect(open.map(\.verdict) == [.fail])
+        #expect(open.first?.remedy == "chmod 0600 /x")
+        #expect(closed.map(\.verdict) == [.ok])
+    }
+
+    @Test func `a missing source is a warning that keeps its remedy`() {
+        let source = SourceStatus(name: "usb", state: .missing, detail: "no usbmuxd", remedy: "apt install usbmuxd")
+
+        #expect(
+            BrokerCheck.source(source)
+                == Check(name: "usb", verdict: .warn, detail: "no usbmuxd", remedy: "apt install usbmuxd")
+        )
+    }
+
+    @Test func `usbmuxd that is installed and asleep is well; one that is missing can be had`() {
+        let asleep = UsbmuxdCheck(environment: ["USBMUXD_SOCKET_ADDRESS": "/nonexistent/mux"], programs: ["/bin/sh"])
+        let missing = UsbmuxdCheck(environment: ["USBMUXD_SOCKET_ADDRESS": "UNIX:/nonexistent/mux"], programs: [])
+
+        #expect(asleep.run().map(\.verdict) == [.ok])
+        #expect(missing.run().map(\.remedy) == ["apt install usbmuxd"])
+    }
+
+    @Test func `a file that is no socket is told apart from none`() {
+        #expect(SocketFile(path: "/dev/null").state == .notASocket)
+        #expect(SocketFile(path: "/nonexistent/x").state == .absent)
+    }
+
+    @Test func `a check is one line, and its remedy the next`() {
+        let check = Check(name: "usbmuxd", verdict: .warn, detail: "not installed", remedy: "apt install usbmuxd")
+
+        #expect(
+            Doctor.text(check, isColoured: false)
+                == "warn  usbmuxd    not installed\n      try: apt install usbmuxd"
+        )
+    }
+}

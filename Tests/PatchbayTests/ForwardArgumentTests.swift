@@ -1,0 +1,57 @@
+import Model
+import Testing
+
+@testable import patchbay
+
+@Suite struct ForwardArgumentTests {
+    @Test(arguments: [
+        ("9876", LocalAddress.tcp(host: nil, port: 9876), 9876), ("8080:9876", .tcp(host: nil, port: 8080), 9876),
+        ("0:22", .tcp(host: nil, port: 0), 22), ("tcp:0:22", .tcp(host: nil, port: 0), 22),
+        ("127.0.0.1:8080:22", .tcp(host: "127.0.0.1", port: 8080), 22),
+        ("tcp:localhost:8080:22", .tcp(host: "localhost", port: 8080), 22),
+        ("[::1]:8080:22", .tcp(host: "::1", port: 8080), 22), ("tcp:[::1]:0:22", .tcp(host: "::1", port: 0), 22),
+        ("unix:/tmp/shop.sock:22", .unix(path: "/tmp/shop.sock"), 22),
+        ("unix:/tmp/a:b:22", .unix(path: "/tmp/a:b"), 22),
+    ])
+    func `a pair to a phone is read in every notation`(text: String, local: LocalAddress, remote: UInt16) throws {
+        let argument = try ForwardArgument(toDevice: text, source: nil)
+
+        #expect(argument.local == local)
+        #expect(argument.remote == remote)
+    }
+
+    @Test(arguments: [
+        "", ":", "0", "70000", "8080:", ":9876", "8080:0", "8080:70000", "x:22", "1:2:3", "::1:8080:22", "unix:/tmp/x",
+        "unix:relative:22", "tcp:22", "+1", "8080:+22", "8080:-1",
+    ])
+    func `anything else to a phone is refused with an example`(text: String) {
+        let complaint = #expect(throws: Complaint.self) { try ForwardArgument(toDevice: text, source: nil) }
+
+        #expect(complaint?.status == .usage)
+        #expect(complaint?.remedy?.contains(":") == true)
+    }
+
+    @Test(arguments: [
+        (nil, LocalAddress.tcp(host: nil, port: 0)), ("8080", .tcp(host: nil, port: 8080)),
+        ("tcp:0", .tcp(host: nil, port: 0)), ("[::1]:80", .tcp(host: "::1", port: 80)),
+        ("unix:/tmp/x", .unix(path: "/tmp/x")),
+    ])
+    func `an endpoint takes a local address alone, or any free port`(text: String?, local: LocalAddress) throws {
+        let argument = try ForwardArgument(toEndpoint: text, source: nil)
+
+        #expect(argument.local == local)
+        #expect(argument.remote == nil)
+    }
+
+    @Test func `a phone's port given to an endpoint is noticed`() {
+        #expect(throws: Complaint.self) { try ForwardArgument(toEndpoint: "8080:9876", source: nil) }
+    }
+
+    @Test func `the source address stands where no other is named`() throws {
+        #expect(try ForwardArgument(toDevice: "80:22", source: "::1").local == .tcp(host: "::1", port: 80))
+        #expect(try ForwardArgument(toDevice: "22", source: "::1").local == .tcp(host: "::1", port: 22))
+        #expect(try ForwardArgument(toEndpoint: nil, source: "::1").local == .tcp(host: "::1", port: 0))
+        #expect(throws: Complaint.self) { try ForwardArgument(toDevice: "127.0.0.1:80:22", source: "::1") }
+        #expect(throws: Complaint.self) { try ForwardArgument(toDevice: "unix:/x:22", source: "::1") }
+    }
+}

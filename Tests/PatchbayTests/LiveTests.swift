@@ -1,0 +1,92 @@
+import Client
+import Model
+import Synchronization
+import Testing
+
+@testable import patchbay
+
+@Suite struct LiveTests {
+    /// A clock on which every sleep ends at once, and that remembers how long they were.
+    private final class HastyClock: Clock, Sendable {
+        let slept = Mutex<[Duration]>([])
+
+        var now: ContinuousClock.Instant { ContinuousClock.now }
+        var minimumResolution: Duration { .zero }
+
+        func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
+            slept.withLock { $0.append(ContinuousClock.now.duration(to: deadline)) }
+            try Task.checkCancellation()
+        }
+    }
+
+    private struct Enough: Error {}
+
+    @Test func `a broker that was never there is said at once`() async {
+        let reconnection = Reconnection(clock: HastyClock()) { _ in Issue.record("there is nothing to say yet") }
+
+        await #expect(throws: ClientError.brokerNotRunning(path: "/x")) {
+            try await reconnection.keep { _ in throw ClientError.brokerNotRunning(path: "/x") }
+        }
+    }
+
+    @Test func `a broker that restarts is waited for and said once`() async {
+        let clock = HastyClock()
+        let notes = Mutex<[String]>([])
+        var run = 0
+
+        await #expect(throws: Enough.self) {
+            try await Reconnection(clock: clock) { text in notes.withLock { $0.append(text) } }.keep { answered in
+                run += 1
+                switch run {
+                case 1: answered()
+                case 2...7: throw ClientError.brokerNotRunning(path: "/x")
+                case 8:
+                    answered()
+                    throw Enough()
+                default: Issue.record("it goes on after an error that waiting does not mend")
+                }
+            }
+        }
+
+        #expect(notes.withLock { $0 } == ["the broker went away; waiting for it", "the broker is back"])
+        let pauses = clock.slept.withLock { $0 }
+        #expect(pauses.count == 7)
+        #expect(pauses.allSatisfy { $0 <= .seconds(2) })
+        #expect(pauses[6] > pauses[0] * 5)
+    }
+
+    @Test func `a refusal is not waited for`() async {
+        let problem = Problem(.conflict, "tcp:8080 is taken")
+        var run = 0
+
+        await #expect(throws: ClientError.refused(problem)) {
+            try await Reconnection(clock: HastyClock()) { _ in }.keep { answered in
+                run += 1
+                guard run == 1 else { throw ClientError.refused(problem) }
+                answered()
+            }
+        }
+    }
+
+    @Test func `a filter by state shows how an endpoint leaves it`() {
+        let selection = LiveFeed.Selection(state: .online)
+        let gone = Samples.endpoint("com.example.shop", on: "x", state: .offline)
+
+        #expect(selection.fits(gone, wasShown: true))
+        #expect(!selection.fits(gone, wasShown: false))
+        #expect(!LiveFeed.Selection(app: "other").fits(gone, wasShown: true))
+    }
+
+    @Test func `a change is one line with its sign, state and way`() {
+        let endpoint = Samples.endpoint("com.example.shop", on: "Test iPhone", phone: Samples.phone)
+
+        #expect(
+            LiveFeed.line(EndpointChange(revision: 1, kind: .added, endpoint: endpoint), isColoured: false)
+                == "+  shop-test-iphone  online  usb:00008101-000123456789ABCD:9876"
+        )
+        #expect(
+            LiveFeed.line(EndpointChange(revision: 2, kind: .removed, endpoint: endpoint), isColoured: false)
+                .hasPrefix("-  shop-test-iphone  forgotten")
+        )
+    }
+}

@@ -1,0 +1,92 @@
+import Model
+import Testing
+
+@testable import patchbay
+
+@Suite struct SelectorTests {
+    private let shop = Samples.endpoint("com.example.shop", on: "Test iPhone", phone: Samples.phone)
+    private let shopOnMac = Samples.endpoint("com.example.shop", on: "mac", name: "Shop on Mac", state: .offline)
+    private let till = Samples.endpoint("com.example.till", on: "Test iPad", name: "Till", phone: Samples.otherPhone)
+
+    private func choose(_ text: String) throws -> Endpoint {
+        try EndpointSelector(text: text, command: "patchbay show").choose(among: [shop, shopOnMac, till])
+    }
+
+    @Test(arguments: [
+        "shop-test-iphone", "SHOP-TEST-IPHONE", "Shop", "shop-t", "00008101-000123456789ABCD", "00008101",
+    ])
+    func `an endpoint is found by id, name, beginning or phone`(text: String) throws {
+        #expect(try choose(text).id == shop.id)
+    }
+
+    @Test func `an app is enough when it runs once`() throws {
+        #expect(try choose("com.example.till").id == till.id)
+        #expect(try choose("till").id == till.id)
+    }
+
+    @Test func `an ambiguous name lists what fits and the command to type`() {
+        let complaint = #expect(throws: Complaint.self) { try choose("com.example.shop") }
+
+        #expect(
+            complaint
+                == Complaint(
+                    status: .usage,
+                    message: "\"com.example.shop\" fits 2 endpoints",
+                    candidates: [
+                        "shop-mac          com.example.shop  offline", "shop-test-iphone  com.example.shop  online",
+                    ],
+                    remedy: "patchbay show shop-mac"
+                )
+        )
+    }
+
+    @Test func `a name that fits nothing gets the nearest one`() {
+        let near = #expect(throws: Complaint.self) { try choose("shop-test-ihpone") }
+        let far = #expect(throws: Complaint.self) { try choose("zebra\u{1B}[2J") }
+
+        #expect(near?.status == .notFound)
+        #expect(near?.remedy == "patchbay show shop-test-iphone")
+        #expect(far?.remedy == "patchbay list")
+        #expect(far?.message == "no endpoint fits \"zebra\u{FFFD}[2J\"")
+    }
+
+    @Test func `the only phone need not be named`() throws {
+        let selector = DeviceSelector(text: nil, command: "patchbay forward 22 --device UDID")
+
+        #expect(try selector.choose(among: [Samples.device(Samples.phone)]) == Samples.phone)
+        #expect(
+            try selector.choose(among: [Samples.device(Samples.phone), Samples.device(Samples.phone, .network)])
+                == Samples.phone
+        )
+        #expect(throws: Complaint.self) { try selector.choose(among: []) }
+    }
+
+    @Test func `of two phones none is guessed`() {
+        let devices = [Samples.device(Samples.otherPhone), Samples.device(Samples.phone)]
+
+        let complaint = #expect(throws: Complaint.self) {
+            try DeviceSelector(text: nil, command: "patchbay forward 22 --device UDID").choose(among: devices)
+        }
+
+        #expect(complaint?.candidates == [Samples.phone.text, Samples.otherPhone.text])
+        #expect(complaint?.remedy == "patchbay forward 22 --device \(Samples.phone)")
+    }
+
+    @Test func `the beginning of a UDID is enough, in any spelling, when it fits one phone`() throws {
+        let devices = [Samples.device(Samples.otherPhone), Samples.device(Samples.phone)]
+        func choose(_ text: String) throws -> UDID {
+            try DeviceSelector(text: text, command: "patchbay devices").choose(among: devices)
+        }
+
+        #expect(try choose("00008110") == Samples.otherPhone)
+        #expect(try choose("0000811000aa") == Samples.otherPhone)
+        #expect(throws: Complaint.self) { try choose("00008") }
+        #expect(throws: Complaint.self) { try choose("abc") }
+    }
+
+    @Test func `a whole UDID is taken though its phone is not there`() throws {
+        let udid = try DeviceSelector(text: "0000810100ffffffffffffff", command: "").choose(among: [])
+
+        #expect(udid.text == "00008101-00FFFFFFFFFFFFFF")
+    }
+}

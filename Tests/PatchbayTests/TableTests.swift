@@ -1,0 +1,80 @@
+import Testing
+
+@testable import patchbay
+
+@Suite struct TableTests {
+    @Test(arguments: [
+        ("abc", 3), ("é", 1), ("e\u{301}", 1), ("漢字", 4), ("한국", 4), ("ｶﾅ", 2), ("Ａ", 2), ("👩‍👩‍👧", 2), ("🇩🇪", 2), ("☎️", 2),
+        ("☎", 1), ("\u{1100}\u{1161}", 2), ("", 0), ("…", 1),
+    ])
+    func `text is as wide as a terminal shows it`(text: String, columns: Int) {
+        #expect(text.columns == columns)
+    }
+
+    @Test func `columns stand under each other whatever the script`() {
+        let table = Table(
+            columns: [.init(title: "APP"), .init(title: "STATE")],
+            rows: [[.init("漢字店"), .init("online")], [.init("cafe\u{301}"), .init("gone")]]
+        )
+
+        #expect(
+            table.text(width: nil, isColoured: false) == """
+                APP     STATE
+                漢字店  online
+                cafe\u{301}    gone
+                """
+        )
+    }
+
+    @Test func `a narrow terminal cuts the flexible column, and only that`() {
+        let table = Table(
+            columns: [.init(title: "ID"), .init(title: "APP", isFlexible: true), .init(title: "STATE")],
+            rows: [[.init("shop-test-iphone"), .init("com.example.shop.debug"), .init("online")]]
+        )
+
+        let lines = table.text(width: 40, isColoured: false).split(separator: "\n").map(String.init)
+
+        #expect(lines[1] == "shop-test-iphone  com.example.s…  online")
+        #expect(lines.allSatisfy { $0.columns <= 40 })
+    }
+
+    @Test func `a pipe gets everything whole and nothing at the ends of lines`() {
+        let long = String(repeating: "x", count: 300)
+        let table = Table(
+            columns: [.init(title: "APP", isFlexible: true), .init(title: "WHY")],
+            rows: [[.init(long), .init("")]]
+        )
+
+        #expect(table.text(width: nil, isColoured: false).hasSuffix("\n" + long))
+    }
+
+    @Test func `a wide character is never cut in half`() {
+        #expect("漢字漢字".cut(to: 4) == "漢…")
+        #expect("漢字漢字".cut(to: 8) == "漢字漢字")
+        #expect("abc".cut(to: 0) == "")
+    }
+
+    @Test func `colours do not move the columns`() {
+        let table = Table(
+            columns: [.init(title: "STATE"), .init(title: "X")],
+            rows: [[.init("online", .green), .init("y")]]
+        )
+
+        #expect(table.text(width: nil, isColoured: true).hasSuffix("\u{1B}[32monline\u{1B}[0m  y"))
+    }
+
+    @Test(arguments: [
+        (ColorChoice.auto, [:], true, true), (.auto, [:], false, false), (.auto, ["NO_COLOR": "1"], true, false),
+        (.auto, ["FORCE_COLOR": "1"], false, true), (.auto, ["NO_COLOR": "1", "FORCE_COLOR": "1"], true, false),
+        (.auto, ["NO_COLOR": ""], true, true), (.auto, ["TERM": "dumb"], true, false),
+        (.always, ["NO_COLOR": "1"], false, true), (.never, ["FORCE_COLOR": "1"], true, false),
+    ])
+    func `colour is the option, then NO_COLOR, then FORCE_COLOR, then the terminal`(
+        choice: ColorChoice,
+        environment: [String: String],
+        isTerminal: Bool,
+        isOn: Bool
+    ) {
+        #expect(choice.isOn(environment: environment, isTerminal: isTerminal) == isOn)
+    }
+}

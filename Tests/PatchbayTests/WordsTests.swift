@@ -1,0 +1,28 @@
+import FoundationEssentials
+import Model
+import Testing
+
+@testable import patchbay
+
+@Suite struct WordsTests {
+    @Test(arguments: [
+        (0.5, "now"), (3, "3 s ago"), (125, "2 min ago"), (7_300, "2 h ago"), (200_000, "2 d ago"), (-5, "now"),
+    ])
+    func `an age is its largest whole unit`(seconds: Double, text: String) {
+        #expect(Words.ago(Samples.date, now: Samples.date.addingTimeInterval(seconds)) == text)
+    }
+
+    @Test(arguments: [
+        (0, "0 B"), (999, "999 B"), (1_000, "1.0 kB"), (999_949, "999.9 kB"), (999_951, "1.0 MB"),
+        (1_550_000_000, "1.6 GB"),
+    ])
+    func `bytes are counted in decimal units`(count: UInt64, text: String) {
+        #expect(Words.bytes(count) == text)
+    }
+
+    @Test func `an address is written as another program takes it`() {
+        #expect(Words.address(.tcp(host: "::1", port: 80)) == "[::1]:80")
+        #expect(Words.address(.tcp(host: "127.0.0.1", port: 80)) == "127.0.0.1:80")
+        #expect(Words.address(.unix(path: "/tmp/x")) == "/tmp/x")
+    }
+}
