@@ -15,23 +15,24 @@ package import Sockets
 /// when it differs; a process that uses one address sets it once or, started with it, never.
 package final class LibusbmuxdClient: UsbmuxClient {
     private static let thread = CallThread(named: "patchbay-libmux")
-    /// From here on calls are refused. The library uses select(2), and a descriptor from FD_SETSIZE on aborts the process;
-    /// the distance is for those that other threads open between the check and the call.
-    private static let descriptorLimit: CInt = 1024 - 64
-
     private static let queueFull = SocketError.words(for: EAGAIN)
 
     private let address: UsbmuxAddress
     private let budget: MuxBudget
+    private let descriptorLimit: CInt
     private let clock: any Clock<Duration>
 
+    /// Calls are refused when the next descriptor would be `descriptorLimit` or more. The library uses select(2), and one
+    /// from FD_SETSIZE on aborts the process; 64 less, for those that other threads open between the check and the call.
     package init(
         address: UsbmuxAddress,
         budget: MuxBudget = MuxBudget(),
+        descriptorLimit: CInt = 1024 - 64,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.address = address
         self.budget = budget
+        self.descriptorLimit = descriptorLimit
         self.clock = clock
     }
 
@@ -84,8 +85,8 @@ package final class LibusbmuxdClient: UsbmuxClient {
             var pause = Duration.milliseconds(1)
             while true {
                 do {
-                    return try await Self.thread.call { [address] in
-                        try Self.checkDescriptors()
+                    return try await Self.thread.call { [address, descriptorLimit] in
+                        try Self.checkDescriptors(below: descriptorLimit)
                         Self.point(at: address)
                         return try body()
                     }
@@ -105,11 +106,11 @@ package final class LibusbmuxdClient: UsbmuxClient {
     }
 
     /// The kernel gives the lowest free number, so one taken and closed again tells which one the library would get.
-    private static func checkDescriptors() throws(UsbmuxError) {
+    private static func checkDescriptors(below limit: CInt) throws(UsbmuxError) {
         let next = eventfd(0, CInt(EFD_CLOEXEC))
         guard next >= 0 else { throw .failed(call: "eventfd", words: SocketError.words(for: errno)) }
         close(next)
-        if next >= descriptorLimit { throw .descriptors(next: next) }
+        if next >= limit { throw .descriptors(next: next) }
     }
 
     /// What a negative status of the library means.

@@ -1,0 +1,45 @@
+import Devices
+import Logging
+import Model
+import Rig
+
+/// The two ways to usbmuxd, which keep the same promises.
+enum DeviceClientKind: String, CaseIterable, Sendable {
+    case native
+    case libusbmuxd
+
+    func client(of rig: PhoneRig, connectLimit: Duration = .seconds(10)) -> any UsbmuxClient {
+        let address = UsbmuxAddress.unix(path: rig.socketPath)
+        return switch self {
+        case .native: NativeUsbmuxClient(address: address, connectLimit: connectLimit)
+        case .libusbmuxd: LibusbmuxdClient(address: address)
+        }
+    }
+}
+
+/// A source over this client, running as long as the body does.
+nonisolated(nonsending) func withDeviceSource(
+    of rig: PhoneRig,
+    _ client: any UsbmuxClient,
+    _ body: (DeviceSource) async throws -> Void
+) async throws {
+    let source = DeviceSource(
+        address: .unix(path: rig.socketPath),
+        client: client,
+        logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    )
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await source.run() }
+        defer { group.cancelAll() }
+        try await body(source)
+    }
+}
+
+extension DeviceSource {
+    /// Returns when exactly these phones are listed, in any order.
+    nonisolated func lists(_ udids: [String], within limit: Duration = .seconds(5)) async throws {
+        try await eventually(within: limit, "these phones are listed: \(udids)") {
+            await devices().map(\.udid).sorted() == udids.compactMap { UDID($0) }.sorted()
+        }
+    }
+}

@@ -1,0 +1,176 @@
+import Devices
+import Model
+import Rig
+import Sockets
+import Testing
+
+/// What both clients promise, over the unmodified usbmuxd.
+@Suite(.needs(.usbmuxd), .timeLimit(.minutes(3))) struct DeviceConformanceTests {
+    @Test(arguments: DeviceClientKind.allCases)
+    func `phones are listed by UDID, plugged, pulled and plugged again`(kind: DeviceClientKind) async throws {
+        try await withScratchFolder { scratch in
+            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let client = kind.client(of: rig)
+            #expect(try await client.listDevices().map(\.udid.text) == [Phones.one])
+            #expect(try await client.readBUID() != "")
+            try await withDeviceSource(of: rig, client) { source in
+                try await source.lists([Phones.one])
+
+                try await rig.attach(Phones.two)
+                try await source.lists([Phones.one, Phones.two], within: .seconds(1))
+                try await rig.detach(Phones.one)
+                try await source.lists([Phones.two], within: .seconds(1))
+                try await rig.attach(Phones.one)
+                try await source.lists([Phones.one, Phones.two], within: .seconds(1))
+
+                let status = await source.status()
+                #expect(status.state == .ok)
+                #expect(status.detail.contains("2 phones"))
+            }
+        }
+    }
+
+    @Test(arguments: DeviceClientKind.allCases)
+    func `a stream carries every byte both ways`(kind: DeviceClientKind) async throws {
+        try await withScratchFolder { scratch in
+            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let app = try EchoServer(in: scratch)
+            try await withDeviceSource(of: rig, kind.client(of: rig)) { source in
+                try await source.lists([Phones.one])
+
+                #expect(
+                    try await source.dialer.echoes(Phones.route(Phones.one, app.port), Pattern.bytes(0..<60_000))
+                )
+            }
+        }
+    }
+
+    @Test(arguments: DeviceClientKind.allCases)
+    func `300 streams one after the other all work, and leave no place taken`(kind: DeviceClientKind) async throws {
+        try await withScratchFolder { scratch in
+            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let app = try EchoServer(in: scratch)
+            try await withDeviceSource(of: rig, kind.client(of: rig)) { source in
+                try await source.lists([Phones.one])
+                let route = try Phones.route(Phones.one, app.port)
+
+                for _ in 0..<300 { #expect(try await source.dialer.echoes(route)) }
+            }
+        }
+    }
+
+    @Test(arguments: DeviceClientKind.allCases)
+    func `a port where nobody listens and a phone that is not there are told apart`(
+        kind: DeviceClientKind
+    ) async throws {
+        try await withScratchFolder { scratch in
+            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let app = try EchoServer(in: scratch)
+            app.stop()
+            let client = kind.client(of: rig)
+            await #expect(throws: UsbmuxError.result(.badDevice, request: "Connect")) {
+                _ = try await client.connect(deviceID: 999, port: 1)
+            }
+            try await withDeviceSource(of: rig, client) { source in
+                try await source.lists([Phones.one])
+
+                try await eventually("the app's port is free") {
+                    try await source.dialer.failure(of: Phones.route(Phones.one, app.port))?.reason == .refused
+                }
+                let absent = try await source.dialer.failure(of: Phones.route(Phones.two, app.port))
+                #expect(absent?.reason == .deviceAbsent)
+                #expect(absent?.description.contains(Phones.two) == true)
+            }
+        }
+    }
+
+    @Test(arguments: DeviceClientKind.allCases)
+    func `a phone that never answers is given up`(kind: DeviceClientKind) async throws {
+        try await withScratchFolder { scratch in
+            let rig = try await PhoneRig(in: scratch)
+            try await rig.attach(Phones.one, .fault(.silentConnect))
+            let client = kind.client(of: rig, connectLimit: .seconds(1))
+            try await withDeviceSource(of: rig, client) { source in
+                try await source.lists([Phones.one])
+                let start = ContinuousClock.now
+
+                #expect(try await source.dialer.failure(of: Phones.route(Phones.one, 80))?.reason == .timedOut)
+
+                #expect(ContinuousClock.now - start < .seconds(8))
+            }
+        }
+    }
+
+    @Test(arguments: DeviceClientKind.allCases)
+    func `pulling the cable ends the streams through it`(kind: DeviceClientKind) async throws {
+        try await withScratchFolder { scratch in
+            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let app = try EchoServer(in: scratch)
+            try await withDeviceSource(of: rig, kind.client(of: rig)) { source in
+                try await source.lists([Phones.one])
+                let route = try Phones.route(Phones.one, app.port)
+                let carrier = try await source.dialer.dial(route)
+                try await carrier.send([7])
+                #expect(try await carrier.receive(1) == [7])
+
+                try await rig.detach(Phones.one)
+
+                #expect(try await carrier.receive(1) == [])
+                try await source.lists([])
+                #expect(try await source.dialer.failure(of: route)?.reason == .deviceAbsent)
+            }
+        }
+    }
+
+    @Test(arguments: DeviceClientKind.allCases)
+    func `usbmuxd may be absent at first, and is picked up within 1.5 s`(kind: DeviceClientKind) async throws {
+        try await withScratchFolder { scratch in
+            let rig = try await PhoneRig([Phones.one], in: scratch)
+            try await rig.kill()
+            let client = kind.client(of: rig)
+            await #expect(throws: UsbmuxError.self) { _ = try await client.listDevices() }
+            try await withDeviceSource(of: rig, client) { source in
+                try await eventually("the absence is said") { await source.status().state == .missing }
+                let failure = try await source.dialer.failure(of: Phones.route(Phones.one, 80))
+                #expect(failure?.reason == .usbmuxdAbsent)
+
+                try await rig.start()
+
+                try await source.lists([Phones.one], within: .milliseconds(1500))
+            }
+        }
+    }
+
+    @Test(arguments: DeviceClientKind.allCases)
+    func `what happens is told in order through a restart`(kind: DeviceClientKind) async throws {
+        try await withScratchFolder { scratch in
+            let rig = try await PhoneRig([Phones.one], in: scratch)
+            try await withDeviceSource(of: rig, kind.client(of: rig)) { source in
+                var events = source.events.makeAsyncIterator()
+                var told: [String] = []
+                while told.filter({ $0 == "ready" }).count < 1 { told.append(Self.name(of: await events.next())) }
+                if told.count < 2 { told.append(Self.name(of: await events.next())) }
+
+                try await rig.restart()
+
+                while told.filter({ $0 == "ready" }).count < 2 { told.append(Self.name(of: await events.next())) }
+                #expect(Set(told.prefix(2)) == ["attached", "ready"])
+                // While it ends, usbmuxd may still say that the phone goes.
+                let after = told.dropFirst(2).filter { $0 != "detached" }
+                #expect(after.first == "lost")
+                #expect(Set(after.dropFirst()).isSubset(of: ["attached", "ready"]))
+                try await source.lists([Phones.one])
+            }
+        }
+    }
+
+    private static func name(of event: DeviceEvent?) -> String {
+        switch event {
+        case .attached: "attached"
+        case .detached: "detached"
+        case .usbmuxdLost: "lost"
+        case .usbmuxdReady: "ready"
+        case nil: "end"
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import Devices
+import Glibc
+import Model
+import Rig
+import Sockets
+import Synchronization
+import Testing
+
+/// A DeviceID is a number that every usbmuxd gives out anew.
+@Suite(.needs(.usbmuxd), .timeLimit(.minutes(3))) struct DeviceRestartTests {
+    /// How the dials ended.
+    private final class Tally: Sendable {
+        private let counts = Mutex((right: 0, wrong: 0, failed: 0))
+
+        var right: Int { counts.withLock { $0.right } }
+        var wrong: Int { counts.withLock { $0.wrong } }
+        var failed: Int { counts.withLock { $0.failed } }
+
+        func reached(_ isRight: Bool) { counts.withLock { if isRight { $0.right += 1 } else { $0.wrong += 1 } } }
+        func fail() { counts.withLock { $0.failed += 1 } }
+    }
+
+    /// An app that says on which phone it runs.
+    private static func nameServer(on udid: String, port: UInt16, in scratch: ScratchFolder) throws -> UInt16 {
+        let server = try LoopbackServer(address: Phones.address(of: udid), port: port, in: scratch) { connection in
+            _ = Rig.Stream.send(Array(udid.utf8)[...], to: connection)
+            var byte: UInt8 = 0
+            while recv(connection, &byte, 1, 0) > 0 {}
+        }
+        return server.port
+    }
+
+    @Test(arguments: DeviceClientKind.allCases)
+    func `dials through restarts that swap the numbers never reach the other phone`(
+        kind: DeviceClientKind
+    ) async throws {
+        try await withScratchFolder { scratch in
+            let port = try Self.nameServer(on: Phones.one, port: 0, in: scratch)
+            _ = try Self.nameServer(on: Phones.two, port: port, in: scratch)
+            let rig = try await PhoneRig(in: scratch)
+            try await rig.attach(Phones.one, Phones.options(of: Phones.one))
+            let tally = Tally()
+            try await withDeviceSource(of: rig, kind.client(of: rig)) { source in
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for index in 0..<4 {
+                        let udid = index % 2 == 0 ? Phones.one : Phones.two
+                        let route = try Phones.route(udid, port)
+                        group.addTask {
+                            while !Task.isCancelled {
+                                do {
+                                    let carrier = try await source.dialer.dial(route)
+                                    let name = try await carrier.receive(udid.utf8.count)
+                                    // Cut short by the end of usbmuxd is no answer at all.
+                                    if !name.isEmpty { tally.reached(Array(udid.utf8).starts(with: name)) }
+                                } catch is DialFailure {
+                                    tally.fail()
+                                    try await Task.sleep(for: .milliseconds(1))
+                                }
+                            }
+                        }
+                    }
+                    // One phone alone, so it has number 1; after each restart the other one has it.
+                    var plugged = Phones.one
+                    for round in 0..<8 {
+                        let next = plugged == Phones.one ? Phones.two : Phones.one
+                        if round % 2 == 0 { try await rig.kill() } else { try await rig.stop() }
+                        try await rig.detach(plugged)
+                        try await rig.attach(next, Phones.options(of: next))
+                        try await rig.start()
+                        plugged = next
+                        try await source.lists([plugged])
+                        let before = tally.right
+                        try await eventually("the phone is reached again") { tally.right > before }
+                    }
+                    group.cancelAll()
+                }
+            }
+            #expect(tally.wrong == 0)
+            #expect(tally.right >= 8)
+            #expect(tally.failed > 0)
+        }
+    }
+
+    @Test func `a number from before a restart is refused even when usbmuxd would take it`() async throws {
+        try await withScratchFolder { scratch in
+            let port = try Self.nameServer(on: Phones.two, port: 0, in: scratch)
+            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let native = DeviceClientKind.native.client(of: rig)
+            let swapping = InterruptedUsbmuxClient(native) {
+                try await rig.kill()
+                try await rig.detach(Phones.one)
+                try await rig.attach(Phones.two, Phones.options(of: Phones.two))
+                try await rig.start()
+                try await eventually("usbmuxd lists the other phone") { try await native.listDevices().count == 1 }
+            }
+            try await withDeviceSource(of: rig, swapping) { source in
+                try await source.lists([Phones.one])
+
+                let failure = try await source.dialer.failure(of: Phones.route(Phones.one, port))
+
+                // usbmuxd said yes to the old number, which is the other phone's now.
+                #expect(swapping.connected == 1)
+                #expect(failure?.reason == .deviceAbsent || failure?.reason == .usbmuxdAbsent)
+            }
+        }
+    }
+}
+
+/// A client to which something happens right before its first Connect.
+private final class InterruptedUsbmuxClient: UsbmuxClient {
+    private struct State {
+        var connected = 0
+        var interruption: (@Sendable () async throws -> Void)?
+    }
+
+    private let client: any UsbmuxClient
+    private let state: Mutex<State>
+
+    init(_ client: any UsbmuxClient, _ interruption: @escaping @Sendable () async throws -> Void) {
+        self.client = client
+        state = Mutex(State(interruption: interruption))
+    }
+
+    var connected: Int { state.withLock { $0.connected } }
+
+    func listDevices() async throws -> [UsbmuxDeviceRecord] { try await client.listDevices() }
+    func readBUID() async throws -> String { try await client.readBUID() }
+
+    func connect(deviceID: UInt32, port: UInt16) async throws -> Carrier {
+        let interruption = state.withLock { state in
+            defer { state.interruption = nil }
+            return state.interruption
+        }
+        try await interruption?()
+        let carrier = try await client.connect(deviceID: deviceID, port: port)
+        state.withLock { $0.connected += 1 }
+        return carrier
+    }
+}
