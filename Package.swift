@@ -13,9 +13,13 @@ let house: [SwiftSetting] = [
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nioExtras: Target.Dependency = .product(name: "NIOExtras", package: "swift-nio-extras")
+let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let tomlKit: Target.Dependency = .product(name: "TOMLKit", package: "TOMLKit")
 
@@ -39,8 +43,10 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -58,14 +64,20 @@ let package = Package(
         // The sources.
         module("Discovery", ["CAvahi", "CLinux", "Model", logging, lifecycle]),
         module("Devices", ["CLinux", "CUsbmuxd", "Model", "Sockets", logging, lifecycle]),
-        module("Probes", ["Model", "Sockets", nioCore, nioHTTP1]),
+        module("Probes", ["Model", "Sockets", logging, lifecycle, nioCore, nioPosix, nioHTTP1]),
 
         // The board, and the ways through it.
         module("Registry", ["Model"]),
         module("Tunnels", ["CLinux", "Model", "Sockets", logging, lifecycle]),
 
         // The doors.
-        module("API", ["Model", "Registry", "Tunnels", hummingbird, logging, lifecycle, nioCore]),
+        module(
+            "API",
+            [
+                "Model", "Registry", "Sockets", "Tunnels", httpTypes, hummingbird, hummingbirdCore, logging, lifecycle,
+                nioCore, nioExtras, nioPosix,
+            ]
+        ),
         module("Client", ["Model", nioCore, nioPosix, nioHTTP1]),
 
         // The two programs.
@@ -73,9 +85,34 @@ let package = Package(
             "patchbayd",
             [
                 "API", "CLinux", "Devices", "Discovery", "Model", "Probes", "Registry", "Sockets", "Tunnels",
-                argumentParser, logging, lifecycle, tomlKit,
+                argumentParser, logging, lifecycle, tomlKit, unixSignals,
             ]
         ),
         program("patchbay", ["Client", "Model", argumentParser]),
+
+        // What the tests start: real daemons in private places. Its C part is built by its own Makefile.
+        .target(
+            name: "Rig",
+            dependencies: ["CLinux", "Sockets"],
+            path: "Tests/Rig",
+            exclude: ["demo", "usbmuxd", "sampleapp.py"],
+            swiftSettings: house
+        ),
+        tests("ModelTests", ["Model"]),
+        tests("SocketsTests", ["CLinux", "Model", "Sockets"]),
+        tests("DiscoveryTests", ["Discovery", "Model", logging]),
+        tests("DevicesTests", ["CLinux", "Devices", "Model", "Rig", "Sockets", logging, lifecycle]),
+        tests("ProbesTests", ["Model", "Probes"]),
+        tests("RegistryTests", ["Model", "Registry"]),
+        tests("TunnelsTests", ["CLinux", "Model", "Sockets", "Tunnels", logging, lifecycle]),
+        tests("ClientTests", ["Client", "Model", nioCore, nioPosix]),
+        tests("PatchbaydTests", ["Model", "patchbayd"]),
+        tests("PatchbayTests", ["Client", "Model", "patchbay"]),
+        tests("HouseTests", []),
+        tests("RigTests", ["CLinux", "Rig"]),
+        tests(
+            "EndToEndTests",
+            ["CLinux", "Devices", "Discovery", "Model", "Rig", "Sockets", "patchbay", "patchbayd", logging]
+        ),
     ]
 )

@@ -42,6 +42,7 @@ final class AdvertisementBoard: Sendable {
         var waiters: [UInt64: Waiter] = [:]
         var nextWaiter: UInt64 = 0
         var abandoned: Set<UInt64> = []
+        var followers: [AsyncStream<Void>.Continuation] = []
     }
 
     /// With the two browsers of each type and the budget of resolvers this stays below the 1,024 objects of a client.
@@ -52,6 +53,13 @@ final class AdvertisementBoard: Sendable {
     /// In the order in which they were asked for.
     var advertisements: [Advertisement] {
         state.withLock { state in state.order.compactMap { Self.advertisement($0, in: state) } }
+    }
+
+    /// Tells each time that something may have changed; several times at once are told as one.
+    func changes() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        state.withLock { $0.followers.append(continuation) }
+        return stream
     }
 
     /// What the Avahi thread is to bring about; the wishes count as seen.
@@ -76,6 +84,7 @@ final class AdvertisementBoard: Sendable {
                     state.items[id]?.isNew = false
                 }
             }
+            Self.tellFollowers(&state)
             return Self.takeSettled(&state)
         }
         for waiter in waiters { waiter.resume() }
@@ -118,6 +127,7 @@ final class AdvertisementBoard: Sendable {
         let isKnown = state.withLock { state in
             guard state.items.removeValue(forKey: id) != nil else { return false }
             state.order.removeAll { $0 == id }
+            Self.tellFollowers(&state)
             if state.isServed { state.leaving.insert(id) }
             return true
         }
@@ -127,7 +137,10 @@ final class AdvertisementBoard: Sendable {
     /// The Avahi thread tells how it stands with one.
     func report(_ id: String, _ progress: Progress) {
         let waiters = state.withLock { state in
-            state.items[id]?.progress = progress
+            if let item = state.items[id], item.progress != progress {
+                state.items[id]?.progress = progress
+                Self.tellFollowers(&state)
+            }
             return Self.takeSettled(&state)
         }
         for waiter in waiters { waiter.resume() }
@@ -177,6 +190,13 @@ final class AdvertisementBoard: Sendable {
             waiter?.continuation.resume()
         }
         state.withLock { _ = $0.abandoned.remove(number) }
+    }
+
+    private static func tellFollowers(_ state: inout State) {
+        state.followers.removeAll { follower in
+            if case .terminated = follower.yield() { return true }
+            return false
+        }
     }
 
     private static func isSettled(_ id: String, in state: State) -> Bool {

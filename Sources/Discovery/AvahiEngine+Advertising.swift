@@ -76,7 +76,7 @@ extension AvahiEngine {
         case .waiting where connection == nil || !isReady:
             progress.reason = "Avahi is not there; it is published as soon as it is"
             // A daemon that settles its host name is done within a second: worth the wait.
-            progress.isSettled = !isConnected
+            progress.isSettled = isAbsent
         case .waiting, .registering: progress.state = .registering
         case .published: progress.state = .published
         case .failed(let reason):

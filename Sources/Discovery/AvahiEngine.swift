@@ -84,8 +84,8 @@ actor AvahiEngine {
             .compactMap(\.self).min()
     }
 
-    /// Whether avahi-daemon is there, ready to publish or about to be.
-    var isConnected: Bool { recovery.canBrowse }
+    /// Whether it is known that avahi-daemon is not there: nothing that could say otherwise waits in the inbox.
+    var isAbsent: Bool { !recovery.canBrowse && inbox.isEmpty }
 
     var localInterfaces: LocalInterfaces {
         if let interfaces { return interfaces }

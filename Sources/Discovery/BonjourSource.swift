@@ -84,6 +84,9 @@ package final class BonjourSource: Service {
     /// All that stand, in the order in which they were asked for.
     package func advertisements() async -> [Advertisement] { board.advertisements }
 
+    /// Tells each time that an advertisement may have changed its state or name, or is gone.
+    package func advertisementChanges() -> AsyncStream<Void> { board.changes() }
+
     /// Replaces the TXT record. Updates within a second are sent as one.
     /// - Throws: `DiscoveryError`; the old record stands then.
     package func update(_ id: String, txt: TXTRecord) async throws -> Advertisement {

@@ -18,7 +18,10 @@ package struct EndpointID: Hashable, Sendable, Comparable, CustomStringConvertib
 
     /// A readable id out of names that may hold anything: the last part of a bundle id, then the place.
     ///
-    /// - Parameter attempt: 1 for the plain id; 2 and up append `-2`, `-3`… where the plain one is taken.
+    /// - Parameters:
+    ///   - app: A bundle identifier or any name.
+    ///   - place: What tells two of the same app apart for a person; may be empty.
+    ///   - attempt: 1 for the plain id; 2 and up append `-2`, `-3`… where the plain one is taken.
     package init(app: Untrusted, place: String, attempt: Int = 1) {
         let suffix = attempt > 1 ? "-\(attempt)" : ""
         let room = Self.lengthLimit - suffix.utf8.count

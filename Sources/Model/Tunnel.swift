@@ -57,7 +57,7 @@ package struct TunnelSpec: Hashable, Sendable, Codable {
 }
 
 /// Where a tunnel leads.
-package enum TunnelTarget: Hashable, Sendable, Codable {
+package enum TunnelTarget: Hashable, Sendable {
     /// A TCP port on the loopback of a phone.
     case device(udid: UDID, port: UInt16)
     /// An endpoint by whatever route is best at each new connection.

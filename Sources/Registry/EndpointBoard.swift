@@ -50,6 +50,10 @@ package struct EndpointBoard: Sendable {
 
     package subscript(_ id: EndpointID) -> Endpoint? { entries[id]?.record.endpoint }
 
+    package func endpoint(seenAs id: Sighting.ID) -> Endpoint? {
+        sightings[id].flatMap { owners[Server(of: $0)] }.flatMap { self[$0] }
+    }
+
     /// Takes in what a source says, and tells what that changed.
     package mutating func apply(_ event: SightingEvent, at now: Date) -> [Outcome] {
         switch event {

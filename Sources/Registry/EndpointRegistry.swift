@@ -21,6 +21,7 @@ package actor EndpointRegistry {
     /// - Parameters:
     ///   - records: What an earlier run kept; these endpoints are listed as offline until they are seen again.
     ///   - revision: The last revision of that run.
+    ///   - now: The wall clock, for what people read.
     package init(
         records: [EndpointRecord] = [],
         startingAfter revision: UInt64 = 0,
@@ -32,6 +33,8 @@ package actor EndpointRegistry {
     }
 
     package var endpoints: [Endpoint] { board.endpoints }
+    /// The list and the revision it stands at, together.
+    package var list: (endpoints: [Endpoint], revision: UInt64) { (board.endpoints, feed.revision) }
     package var records: [EndpointRecord] { board.records }
     package var revision: UInt64 { feed.revision }
     package var refused: UInt64 { board.refused }
@@ -40,6 +43,9 @@ package actor EndpointRegistry {
         guard let endpoint = board[id] else { throw .noSuchEndpoint(id.text) }
         return endpoint
     }
+
+    /// The endpoint that a sighting belongs to; nil when it is not listed.
+    package func endpoint(seenAs id: Sighting.ID) -> Endpoint? { board.endpoint(seenAs: id) }
 
     /// Takes in everything a source says, until it ends.
     package func follow(_ events: some AsyncSequence<SightingEvent, Never> & Sendable) async {

@@ -1,14 +1,16 @@
 import CLinux
 import Glibc
+import Synchronization
 
-/// A socket that others connect to; it listens from `init` until nobody holds it any more.
+/// A socket that others connect to; it listens from `init` until `close()`, or until nobody holds it any more.
 ///
 /// A unix socket is made with mode 0600 and its file is removed at the end, if it still is the one that was made.
 package final class Listener: Sendable {
     /// Where it listens; a port 0 that was asked for is the one that the kernel chose.
     package let address: SocketAddress
 
-    private let descriptor: Descriptor
+    private let number: CInt
+    private let owned: Mutex<Descriptor?>
     private let file: SocketFile?
 
     /// Binds and listens.
@@ -31,12 +33,31 @@ package final class Listener: Sendable {
             self.address = SocketAddress.local(of: number) ?? address
             file = nil
         }
-        descriptor = socket
+        self.number = number
+        owned = Mutex(socket)
     }
 
-    deinit {
-        // While the socket is still open: its inode's number cannot be another file's yet.
-        file?.remove()
+    deinit { close() }
+
+    /// Stops listening; connections that wait in the queue are refused. When it returns the address is free.
+    ///
+    /// Nobody may be in `accept()` then, and nobody may call anything afterwards. A duplicate goes on listening by itself.
+    package func close() {
+        owned.withLock { owned in
+            guard owned != nil else { return }
+            // While the socket is still open: its inode's number cannot be another file's yet.
+            file?.remove()
+            owned = nil
+        }
+    }
+
+    /// A second descriptor of the same socket, for a server that wants to own one; the file goes with this object still.
+    ///
+    /// - Throws: `SocketError`.
+    package func duplicate() throws -> Descriptor {
+        let copy = CLinux_duplicate(number)
+        guard copy >= 0 else { throw SocketError.failed(call: "fcntl", on: "\(address)", code: errno) }
+        return Descriptor(owning: copy)
     }
 
     /// Waits for the next connection.
@@ -47,12 +68,12 @@ package final class Listener: Sendable {
     package func accept() async throws -> Descriptor {
         while true {
             try Task.checkCancellation()
-            let number = CLinux_accept(descriptor.number)
-            if number >= 0 { return Descriptor(owning: number) }
+            let accepted = CLinux_accept(number)
+            if accepted >= 0 { return Descriptor(owning: accepted) }
             let code = errno
             switch code {
             case EAGAIN:
-                try await Poller.shared.wait(for: .readable, of: descriptor.number)
+                try await Poller.shared.wait(for: .readable, of: number)
             case EMFILE, ENFILE, ENOBUFS, ENOMEM, EBADF, EINVAL, ENOTSOCK, EOPNOTSUPP:
                 throw SocketError.failed(call: "accept4", on: "\(address)", code: code)
             default:

@@ -1,0 +1,33 @@
+package import Model
+package import Registry
+package import Tunnels
+
+/// Everything the doors open on to.
+package struct Broker: Sendable {
+    package let registry: EndpointRegistry
+    package let tunnels: TunnelTable
+    package let devices: any DeviceDesk
+    package let advertisements: any AdvertisementDesk
+    package let statics: any StaticEndpointDesk
+    /// Asks an endpoint now whether it is there, and tells the registry.
+    package let probe: @Sendable (Endpoint) async -> Void
+    package let status: @Sendable () async -> BrokerStatus
+
+    package init(
+        registry: EndpointRegistry,
+        tunnels: TunnelTable,
+        devices: any DeviceDesk,
+        advertisements: any AdvertisementDesk,
+        statics: any StaticEndpointDesk,
+        probe: @escaping @Sendable (Endpoint) async -> Void,
+        status: @escaping @Sendable () async -> BrokerStatus
+    ) {
+        self.registry = registry
+        self.tunnels = tunnels
+        self.devices = devices
+        self.advertisements = advertisements
+        self.statics = statics
+        self.probe = probe
+        self.status = status
+    }
+}

@@ -1,0 +1,79 @@
+import FoundationEssentials
+import HTTPTypes
+import Hummingbird
+import Logging
+import Model
+import NIOCore
+import Registry
+import Tunnels
+
+/// Says every error as `application/problem+json` (RFC 9457): the one place where errors become HTTP.
+struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
+    func handle(
+        _ request: Request,
+        context: Context,
+        next: (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await next(request, context)
+        } catch {
+            let problem = Self.problem(error, request)
+            if problem.code == .internalError {
+                context.logger.error("request failed", metadata: ["path": "\(request.uri.path)", "error": "\(error)"])
+            }
+            return try Self.response(problem)
+        }
+    }
+
+    static func problem(_ error: any Error, _ request: Request) -> Problem {
+        switch error {
+        case let problem as Problem: problem
+        case let error as RegistryError: error.problem
+        case let error as TunnelError: error.problem
+        case let failure as DialFailure: Problem(.unavailable, failure.description)
+        case let error as HTTPError where error.status == .notFound: notFound(request)
+        case let error as HTTPError where error.status.code < 500:
+            Problem(.badRequest, error.body ?? error.status.reasonPhrase)
+        default: Problem(.internalError, "Patchbay failed: \(error)", next: "journalctl -u patchbayd")
+        }
+    }
+
+    static func response(_ problem: Problem) throws -> Response {
+        Response(
+            status: HTTPResponse.Status(code: problem.status),
+            headers: [.contentType: "application/problem+json"],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: try Wire.encoder().encode(problem)))
+        )
+    }
+
+    /// The router knows one "not found" for a wrong path and for a right path with a wrong method.
+    private static func notFound(_ request: Request) -> Problem {
+        let path = request.uri.path
+        let methods = RouteTable.all.filter { $0.matches(path) }.map(\.method.rawValue)
+        if methods.isEmpty {
+            return Problem(.notFound, "there is nothing at \(Untrusted(path, limit: 200))", next: "GET /openapi.json")
+        }
+        return Problem(
+            .methodNotAllowed,
+            "\(Untrusted(path, limit: 200)) takes \(methods.joined(separator: ", ")), not \(request.method)"
+        )
+    }
+}
+
+extension APIRoute {
+    /// Whether this is the route of a concrete path.
+    func matches(_ concrete: String) -> Bool {
+        let pattern = path.split(separator: "/")
+        let parts = concrete.split(separator: "/")
+        return pattern.count == parts.count && zip(pattern, parts).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
+    }
+}
+
+extension RegistryError {
+    fileprivate var problem: Problem {
+        switch self {
+        case .noSuchEndpoint: Problem(.notFound, description, next: "patchbay list")
+        case .stillSeen, .nameTaken: Problem(.conflict, description)
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import HTTPTypes
+import Hummingbird
+import Model
+import Registry
+
+/// `/v1/events`: the list as it stands, then every change of it; beside it the phones.
+enum EventRoutes {
+    @Sendable static func follow(_ call: Call) async throws -> Response {
+        let last = HTTPField.Name("Last-Event-ID").flatMap { call.request.headers[$0] }.flatMap { UInt64($0) }
+        let broker = call.broker
+        return EventStream.response(to: call.request) { events in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await followEndpoints(broker.registry, after: last, events) }
+                group.addTask {
+                    for await devices in await broker.devices.deviceLists() {
+                        try events.send("devices", DeviceList(devices: devices))
+                    }
+                }
+                // The registry lets a reader go that is too slow; that ends the whole stream.
+                try await group.next()
+                group.cancelAll()
+            }
+        }
+    }
+
+    private static func followEndpoints(
+        _ registry: EndpointRegistry,
+        after last: UInt64?,
+        _ events: EventStream
+    ) async throws {
+        let (start, changes) = await registry.changes(after: last)
+        switch start {
+        case .replay(let missed):
+            for change in missed { try events.send("endpoint", change, id: change.revision) }
+        case .snapshot(let endpoints, let revision):
+            // One who asked for a replay is told that it has none, so that it throws its own list away.
+            if last != nil { try events.send("reset", [String: String]()) }
+            try events.send("snapshot", EndpointList(revision: revision, endpoints: endpoints), id: revision)
+        }
+        for await change in changes { try events.send("endpoint", change, id: change.revision) }
+    }
+}

@@ -1,0 +1,68 @@
+import FoundationEssentials
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Sockets
+
+/// One HTTP/1.1 request and its answer over a stream that somebody else opened.
+struct HTTPExchange: Sendable {
+    struct Answer: Sendable {
+        let status: Int
+        let body: [UInt8]
+    }
+
+    let method: HTTPMethod
+    let path: String
+    /// Sent as JSON when it is not empty.
+    var body = ""
+
+    /// What a hello may answer at most, in bytes; the rest is a server that is not what we look for.
+    static let limit = 64 * 1_024
+
+    /// - Throws: What NIO throws for an answer that is not HTTP, `CancellationError`, or `ProbeError`.
+    func run(over carrier: consuming Carrier) async throws -> Answer {
+        guard carrier.early.isEmpty else { throw ProbeError.speaksFirst }
+        let (descriptor, _, _, lease) = carrier.release()
+        // The lease goes when this returns, after the channel has closed the descriptor.
+        defer { withExtendedLifetime(lease) {} }
+        let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .withConnectedSocket(descriptor) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHTTPClientHandlers()
+                    return try NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>(
+                        wrappingChannelSynchronously: channel
+                    )
+                }
+            }
+        return try await channel.executeThenClose { inbound, outbound in
+            try await outbound.write(.head(head))
+            if !body.isEmpty { try await outbound.write(.body(.byteBuffer(ByteBuffer(string: body)))) }
+            try await outbound.write(.end(nil))
+            return try await read(inbound)
+        }
+    }
+
+    private var head: HTTPRequestHead {
+        var headers = HTTPHeaders([("Host", "127.0.0.1"), ("Accept", "application/json"), ("Connection", "close")])
+        if !body.isEmpty {
+            headers.add(name: "Content-Type", value: "application/json")
+            headers.add(name: "Content-Length", value: "\(body.utf8.count)")
+        }
+        return HTTPRequestHead(version: .http1_1, method: method, uri: path, headers: headers)
+    }
+
+    private func read(_ parts: NIOAsyncChannelInboundStream<HTTPClientResponsePart>) async throws -> Answer {
+        var status = 0
+        var body: [UInt8] = []
+        for try await part in parts {
+            switch part {
+            case .head(let head): status = Int(head.status.code)
+            case .body(let buffer):
+                body += buffer.readableBytesView
+                guard body.count <= Self.limit else { throw ProbeError.tooMuch }
+            case .end: return Answer(status: status, body: body)
+            }
+        }
+        throw ProbeError.endedEarly
+    }
+}

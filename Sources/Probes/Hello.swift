@@ -1,0 +1,96 @@
+import FoundationEssentials
+import Model
+import NIOHTTP1
+
+/// The questions that tell the servers we know apart, and how their answers are read.
+///
+/// Only questions that change nothing in the app and need no secret: AppReveal leaves `GET /health` open even where its
+/// session token is required, app-debug lists its actions, and `initialize` is how every MCP server introduces itself.
+enum Hello {
+    static let health = HTTPExchange(method: .GET, path: "/health")
+    static let actions = HTTPExchange(method: .GET, path: "/actions")
+    static let initialize = HTTPExchange(
+        method: .POST,
+        path: "/",
+        body: """
+            {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},\
+            "clientInfo":{"name":"patchbay","version":"\(Version.text)"}}}
+            """
+    )
+    /// AppReveal up to 0.9 answers it to anybody; since 0.10 only to who has the session token.
+    static let launchContext = HTTPExchange(
+        method: .POST,
+        path: "/",
+        body: """
+            {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"launch_context","arguments":{}}}
+            """
+    )
+
+    /// AppReveal's health: an object with its own port and how it authenticates or announces itself.
+    static func isAppReveal(_ answer: HTTPExchange.Answer) -> Bool {
+        struct Health: Decodable {
+            let status: String
+            let port: Int
+            let auth: String?
+            let bonjour: AnyValue?
+            let discovery: AnyValue?
+        }
+        guard answer.status == 200, let health = decode(Health.self, answer) else { return false }
+        return health.auth != nil || health.bonjour != nil || health.discovery != nil
+    }
+
+    static func isAppDebug(_ answer: HTTPExchange.Answer) -> Bool {
+        guard answer.status == 200 else { return false }
+        return decode([AnyValue].self, answer) != nil || decode([String: AnyValue].self, answer) != nil
+    }
+
+    /// The name and version in an `initialize` result; nil when the answer is none.
+    static func server(_ answer: HTTPExchange.Answer) -> Identity? {
+        struct Reply: Decodable {
+            struct Result: Decodable {
+                struct Info: Decodable {
+                    let name: String
+                    let version: String?
+                }
+                let protocolVersion: String
+                let serverInfo: Info
+            }
+            let result: Result
+        }
+        guard let result = decode(Reply.self, answer)?.result else { return nil }
+        let isAppReveal = result.serverInfo.name == "AppReveal"
+        return Identity(
+            kind: isAppReveal ? .appreveal : .mcp,
+            name: Untrusted(result.serverInfo.name),
+            version: result.serverInfo.version.map { Untrusted($0) }
+        )
+    }
+
+    /// The app behind AppReveal, as `launch_context` tells it: JSON inside the text of the first content block.
+    static func app(_ answer: HTTPExchange.Answer) -> (bundleID: Untrusted, version: Untrusted?)? {
+        struct Reply: Decodable {
+            struct Result: Decodable {
+                struct Block: Decodable { let text: String? }
+                let content: [Block]
+            }
+            let result: Result
+        }
+        struct Context: Decodable {
+            let bundleId: String
+            let version: String?
+        }
+        guard let text = decode(Reply.self, answer)?.result.content.first?.text,
+            let context = try? JSONDecoder().decode(Context.self, from: Data(text.utf8))
+        else { return nil }
+        return (Untrusted(context.bundleId, limit: 155), context.version.map { Untrusted($0) })
+    }
+
+    private static func decode<Value: Decodable>(_ type: Value.Type, _ answer: HTTPExchange.Answer) -> Value? {
+        try? JSONDecoder().decode(type, from: Data(answer.body))
+    }
+
+    /// Any JSON value, present or not.
+    private struct AnyValue: Decodable {
+        init(from decoder: any Decoder) throws {}
+    }
+}

@@ -1,0 +1,22 @@
+package import Model
+
+/// What a server said about itself when it was asked.
+package struct Identity: Hashable, Sendable {
+    package var kind: EndpointKind
+    /// The app's bundle identifier, when the server tells it to strangers.
+    package var app: Untrusted?
+    package var name: Untrusted?
+    package var version: Untrusted?
+
+    package init(
+        kind: EndpointKind,
+        app: Untrusted? = nil,
+        name: Untrusted? = nil,
+        version: Untrusted? = nil
+    ) {
+        self.kind = kind
+        self.app = app
+        self.name = name
+        self.version = version
+    }
+}

@@ -1,0 +1,146 @@
+package import Logging
+package import Model
+import ServiceLifecycle
+package import Sockets
+import Synchronization
+
+/// Finds debug servers that listen on a phone's loopback, where nothing announces them: tries the probe ports of every
+/// attached phone over the cable, once a second, and says what answers as sightings.
+///
+/// A refused connection costs usbmuxd 0.3 ms and the phone nothing, so the pause can be short enough for an app that is
+/// started to be listed within a second.
+package final class PhonePorts: Service {
+    /// What it sees; for one reader. Every event matters and none repeats, so none is dropped.
+    package let events: AsyncStream<SightingEvent>
+
+    private struct Key: Hashable, Sendable {
+        let udid: UDID
+        let port: UInt16
+    }
+
+    private struct State: Sendable {
+        var phones: Set<UDID> = []
+        var learnt: Set<UInt16> = []
+        var found: [Key: Sighting] = [:]
+        var misses: [Key: Int] = [:]
+    }
+
+    /// How many ports are learnt from adverts at most.
+    static let learntLimit = 32
+    /// A found port must fail this often in a row before it is lost: one failed dial may be usbmuxd's full accept queue.
+    static let missesToLoss = 2
+
+    private let ports: [UInt16]
+    private let dialer: any Dialer
+    private let identifier: Identifier
+    private let clock = ContinuousClock()
+    private let logger: Logger
+    private let state = Mutex(State())
+    private let out: AsyncStream<SightingEvent>.Continuation
+
+    package init(ports: [UInt16], dialer: any Dialer, logger: Logger) {
+        self.ports = ports
+        self.dialer = dialer
+        self.logger = logger
+        identifier = Identifier(dialer: dialer)
+        (events, out) = AsyncStream.makeStream(of: SightingEvent.self)
+    }
+
+    /// The phones that are attached now. Those that went take their endpoints with them at once.
+    package func set(phones: Set<UDID>) {
+        let gone = state.withLock { state in
+            state.phones = phones
+            let gone = state.found.filter { !phones.contains($0.key.udid) }
+            for key in gone.keys { state.found[key] = nil }
+            state.misses = state.misses.filter { phones.contains($0.key.udid) }
+            return gone
+        }
+        for sighting in gone.values { out.yield(.lost(sighting.id)) }
+    }
+
+    /// Ports on which apps were seen on the network; the same app may answer there over the cable.
+    package func learn(_ ports: Set<UInt16>) {
+        state.withLock { $0.learnt = Set(ports.sorted().prefix(Self.learntLimit)) }
+    }
+
+    package func run() async throws {
+        defer { out.finish() }
+        try? await cancelWhenGracefulShutdown { [self] in
+            while true {
+                await tryAll()
+                try await clock.sleep(for: .seconds(1))
+            }
+        }
+    }
+
+    private func tryAll() async {
+        let keys = state.withLock { state in
+            state.phones.map { udid in Set(ports).union(state.learnt).sorted().map { Key(udid: udid, port: $0) } }
+        }
+        // Phones side by side, each phone's ports one after the other: a phone that does not answer delays only itself.
+        await withDiscardingTaskGroup { group in
+            for phone in keys {
+                group.addTask { [self] in
+                    for key in phone where !Task.isCancelled { await tryOne(key) }
+                }
+            }
+        }
+    }
+
+    private func tryOne(_ key: Key) async {
+        let route = Route.usb(USBRoute(udid: key.udid, port: key.port))
+        do {
+            if state.withLock({ $0.found[key] }) != nil {
+                let carrier = try await dialer.dial(route)
+                _ = consume carrier
+                state.withLock { $0.misses[key] = nil }
+            } else {
+                see(key, as: try await identifier.identify(route))
+            }
+        } catch let failure as DialFailure {
+            miss(key, failure)
+        } catch {
+            // Cancelled: we are going.
+        }
+    }
+
+    private func see(_ key: Key, as identity: Identity) {
+        let app = identity.app
+        let sighting = Sighting(
+            id: Sighting.ID(source: .usb, key: "\(key.udid)/\(key.port)"),
+            kind: identity.kind,
+            app: app ?? Untrusted(""),
+            appIsBundleID: app != nil,
+            name: app ?? identity.name ?? Untrusted("\(identity.kind) on port \(key.port)"),
+            device: key.udid,
+            // Without a name the port is what tells two servers on one phone apart, and stays the same after a relaunch.
+            role: Untrusted(app == nil ? "port-\(key.port)" : ""),
+            version: identity.version,
+            routes: [.usb(USBRoute(udid: key.udid, port: key.port))]
+        )
+        let isStillThere = state.withLock { state in
+            guard state.phones.contains(key.udid) else { return false }
+            state.found[key] = sighting
+            return true
+        }
+        guard isStillThere else { return }
+        logger.info(
+            "found a debug server on a phone",
+            metadata: ["udid": "\(key.udid)", "port": "\(key.port)", "kind": "\(identity.kind)"]
+        )
+        out.yield(.seen(sighting))
+    }
+
+    private func miss(_ key: Key, _ failure: DialFailure) {
+        let lost = state.withLock { state -> Sighting? in
+            guard let sighting = state.found[key] else { return nil }
+            let misses = state.misses[key, default: 0] + 1
+            state.misses[key] = misses
+            guard failure.reason == .refused || misses >= Self.missesToLoss else { return nil }
+            state.found[key] = nil
+            state.misses[key] = nil
+            return sighting
+        }
+        if let lost { out.yield(.lost(lost.id)) }
+    }
+}

@@ -1,0 +1,49 @@
+import Model
+
+/// What the configuration file says. Every key may be left out; `config/patchbay.example.toml` has them all.
+struct Configuration: Equatable, Sendable {
+    struct Broker: Equatable, Sendable, Decodable {
+        /// The unix socket; nil is the usual place.
+        var socket: String?
+        /// Where what must outlive a restart is kept; nil is the usual place.
+        var stateDirectory: String?
+        /// trace, debug, info, notice, warning, error or critical.
+        var logLevel = "info"
+    }
+
+    struct Discovery: Equatable, Sendable, Decodable {
+        var enabled = true
+        var types = ServiceType.standard
+        /// Interfaces by name, `*` and `?` allowed. Denied wins.
+        var interfaces = ["*"]
+        var denyInterfaces = ["docker*", "veth*", "br-*", "virbr*"]
+    }
+
+    struct Devices: Equatable, Sendable, Decodable {
+        enum Client: String, Decodable {
+            case native
+            case libusbmuxd
+        }
+
+        var enabled = true
+        var client = Client.native
+        /// Where usbmuxd listens, in any form of USBMUXD_SOCKET_ADDRESS; nil is that variable, else /var/run/usbmuxd.
+        var usbmuxd: String?
+        /// Ports on a phone's loopback that are tried for debug servers.
+        var probePorts: [UInt16] = [9_876, 8_765]
+    }
+
+    struct Tunnels: Equatable, Sendable, Decodable {
+        /// Connections through all tunnels together; one more is refused.
+        var maxConnections = 2_000
+    }
+
+    var broker = Broker()
+    var discovery = Discovery()
+    var devices = Devices()
+    var tunnels = Tunnels()
+    /// Endpoints that nothing announces.
+    var endpoints: [StaticEndpoint] = []
+    /// The file this was read from; nil when there was none.
+    var file: String?
+}

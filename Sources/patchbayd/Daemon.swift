@@ -1,0 +1,149 @@
+import API
+import Devices
+import Discovery
+import FoundationEssentials
+import Glibc
+import Logging
+import Model
+import Probes
+import Registry
+import ServiceLifecycle
+import Sockets
+import Tunnels
+import UnixSignals
+
+/// The broker, put together: every part is made here, and here one can see who hears whom.
+struct Daemon: Sendable {
+    private let services: [any Service]
+    private let notifier: SystemdNotifier
+    private let statics: StaticEndpoints
+    private let logger: Logger
+    /// Held until the end: the socket's file goes with it.
+    private let socket: DoorSocket
+
+    /// - Throws: `ConfigurationError`, `DaemonError`.
+    init(
+        configuration: Configuration,
+        socket: String?,
+        stateDirectory: String?,
+        environment: [String: String]
+    ) async throws {
+        let logger = Self.logger(at: configuration.broker.logLevel)
+        self.logger = logger
+        notifier = SystemdNotifier(environment: environment)
+        _ = try? DescriptorLimit.raise()
+        let directory = try StateDirectory.prepare(
+            explicit: stateDirectory ?? configuration.broker.stateDirectory,
+            environment: environment
+        )
+
+        // The board.
+        let registryFile = StateFile<RegistryState>("endpoints", in: directory, logger: logger)
+        let kept = await registryFile.read()
+        // Revisions go up from run to run even if the last ones were not saved: they start at the clock's milliseconds.
+        let now = UInt64(max(0, Date().timeIntervalSince1970 * 1_000))
+        let registry = EndpointRegistry(
+            records: kept?.records ?? [],
+            startingAfter: max(now, (kept?.revision ?? 0) + 1_000)
+        )
+        statics = await StaticEndpoints(
+            configured: configuration.endpoints,
+            file: StateFile("static", in: directory, logger: logger),
+            registry: registry
+        )
+
+        // The sources, and the ways to what they see.
+        let sources = try Sources(configuration: configuration, environment: environment, logger: logger)
+        let dialer = RouteDialer(lan: LANDialer(), usb: sources.devices?.dialer)
+        let phones = PhoneList()
+        let tunnels = await TunnelTable(
+            resolver: RegistryRoutes(registry: registry, phones: phones),
+            dialer: dialer,
+            store: TunnelStore(directory: directory, logger: logger),
+            limits: TunnelLimits(connections: configuration.tunnels.maxConnections),
+            logger: logger
+        )
+        let prober = LivenessProber(board: registry, dialer: dialer)
+        let ports = sources.devices.map { _ in
+            PhonePorts(ports: configuration.devices.probePorts, dialer: dialer, logger: logger)
+        }
+
+        // The door.
+        let start = Date()
+        let broker = Broker(
+            registry: registry,
+            tunnels: tunnels,
+            devices: phones,
+            advertisements: BonjourDesk(source: sources.bonjour),
+            statics: statics,
+            probe: { await prober.probe($0) },
+            status: {
+                await BrokerStatus(
+                    of: registry,
+                    tunnels: tunnels,
+                    phones: phones,
+                    sources: sources.statuses(),
+                    since: start
+                )
+            }
+        )
+        let path = SocketPath.listen(
+            explicit: socket ?? configuration.broker.socket,
+            environment: environment,
+            userID: geteuid()
+        )
+        let socket = try DoorSocket(at: path, environment: environment)
+        self.socket = socket
+        let door = Door(owning: try socket.descriptor(), broker: broker, logger: logger) { [notifier] in
+            notifier.ready("serving on \(socket.name)")
+            logger.info("the door is open", metadata: ["socket": "\(socket.name)"])
+        }
+
+        // In the order of the data's way; stopped in reverse.
+        var services: [any Service] = [EndpointSaver(registry: registry, file: registryFile)]
+        if let bonjour = sources.bonjour {
+            services += [bonjour, SightingFollower(registry: registry, events: bonjour.events)]
+        }
+        if let devices = sources.devices, let ports {
+            services += [
+                devices, PhoneFollower(source: devices, phones: phones, ports: ports, tunnels: tunnels), ports,
+                SightingFollower(registry: registry, events: ports.events),
+            ]
+        }
+        services += [
+            tunnels, EndpointFollower(registry: registry, tunnels: tunnels, ports: ports), prober,
+            WatchdogFeeder(notifier: notifier) {
+                _ = await registry.revision
+                _ = await tunnels.list()
+            },
+            door,
+        ]
+        self.services = services
+    }
+
+    private static func logger(at level: String) -> Logger {
+        var logger = Logger(label: "patchbayd") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = Logger.Level(rawValue: level) ?? .info
+        return logger
+    }
+
+    /// Serves until SIGTERM or SIGINT.
+    func run() async throws {
+        await statics.announce()
+        let group = ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                services: services.map { .init(service: $0) },
+                gracefulShutdownSignals: [.sigterm, .sigint],
+                logger: logger
+            )
+        )
+        do {
+            try await group.run()
+        } catch {
+            notifier.stopping()
+            throw error
+        }
+        notifier.stopping()
+        withExtendedLifetime(socket) {}
+    }
+}

@@ -1,0 +1,52 @@
+import FoundationEssentials
+import Glibc
+import Model
+import Sockets
+
+/// The unix socket of the API, where nobody but the daemon's own user may enter: ours, or the one that systemd made.
+struct DoorSocket: Sendable {
+    /// What people are told: its path, or who passed it.
+    let name: String
+    /// Owns the socket and its file; nil when systemd does.
+    private let listener: Listener?
+    private let passed: CInt?
+
+    /// - Throws: `DaemonError`.
+    init(at path: String, environment: [String: String]) throws {
+        passed = try SocketActivation.listener(environment: environment)
+        listener = passed == nil ? try Self.make(at: path) : nil
+        name = passed == nil ? path : "the socket passed by systemd"
+    }
+
+    /// The socket, for a server that closes it when it ends.
+    func descriptor() throws -> Descriptor {
+        if let passed { return Descriptor(owning: passed) }
+        guard let listener else { throw DaemonError.activation(what: "there is none") }
+        return try listener.duplicate()
+    }
+
+    private static func make(at path: String) throws -> Listener {
+        guard path.hasPrefix("/"), path.utf8.count <= LocalAddress.pathLimit else {
+            throw DaemonError.socket(
+                "\(path) cannot be a socket: it must be an absolute path of at most \(LocalAddress.pathLimit) bytes"
+            )
+        }
+        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+        if !folder.isEmpty, !FileManager.default.fileExists(atPath: folder) {
+            do {
+                try FileManager.default.createDirectory(
+                    atPath: folder,
+                    withIntermediateDirectories: true,
+                    attributes: [.posixPermissions: 0o700]
+                )
+            } catch {
+                throw DaemonError.socket("the folder \(folder) for the socket cannot be made; use --socket")
+            }
+        }
+        do {
+            return try Listener(on: .unix(path: path))
+        } catch let error as SocketError {
+            throw DaemonError.socket(error.description)
+        }
+    }
+}

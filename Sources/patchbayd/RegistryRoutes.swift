@@ -1,0 +1,25 @@
+import Devices
+import Model
+import Registry
+import Tunnels
+
+/// Says where a tunnel's target is now: an endpoint by the registry, a phone's port by itself.
+struct RegistryRoutes: RouteResolver {
+    let registry: EndpointRegistry
+    let phones: PhoneList
+
+    func routes(to target: TunnelTarget) async throws(DialFailure) -> [Route] {
+        switch target {
+        case .device(let udid, let port):
+            return [.usb(USBRoute(udid: udid, port: port))]
+        case .endpoint(let id):
+            guard let endpoint = try? await registry.endpoint(id) else {
+                throw DialFailure(.noRoute, "no endpoint is called \(id); `patchbay list` shows them all")
+            }
+            guard !endpoint.routes.isEmpty, endpoint.state != .offline else {
+                throw DialFailure(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
+            }
+            return endpoint.routes
+        }
+    }
+}

@@ -1,0 +1,23 @@
+import Model
+import Sockets
+
+/// Reaches a route by whatever reaches its kind.
+struct RouteDialer: Dialer {
+    let lan: any Dialer
+    /// Nil when devices are turned off in the configuration.
+    let usb: (any Dialer)?
+
+    func dial(_ route: Route) async throws -> Carrier {
+        switch route {
+        case .lan: return try await lan.dial(route)
+        case .usb:
+            guard let usb else {
+                throw DialFailure(
+                    .usbmuxdAbsent,
+                    "phones are turned off; set devices.enabled = true in the configuration"
+                )
+            }
+            return try await usb.dial(route)
+        }
+    }
+}

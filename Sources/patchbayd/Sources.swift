@@ -1,0 +1,53 @@
+import Devices
+import Discovery
+import Logging
+import Model
+
+/// Where sightings come from, each of them optional.
+struct Sources: Sendable {
+    let bonjour: BonjourSource?
+    let devices: DeviceSource?
+
+    /// - Throws: `ConfigurationError.badAddress`.
+    init(configuration: Configuration, environment: [String: String], logger: Logger) throws {
+        bonjour =
+            configuration.discovery.enabled
+            ? BonjourSource(
+                options: DiscoveryOptions(
+                    types: configuration.discovery.types,
+                    allowed: configuration.discovery.interfaces,
+                    denied: configuration.discovery.denyInterfaces
+                ),
+                logger: logger
+            ) : nil
+        guard configuration.devices.enabled else {
+            devices = nil
+            return
+        }
+        let address = try Self.address(configured: configuration.devices.usbmuxd, environment)
+        let client: any UsbmuxClient =
+            switch configuration.devices.client {
+            case .native: NativeUsbmuxClient(address: address)
+            case .libusbmuxd: LibusbmuxdClient(address: address)
+            }
+        devices = DeviceSource(address: address, client: client, logger: logger)
+    }
+
+    private static func address(configured: String?, _ environment: [String: String]) throws -> UsbmuxAddress {
+        do {
+            guard let configured else { return try UsbmuxAddress(environment: environment) }
+            return try UsbmuxAddress(configured)
+        } catch {
+            throw ConfigurationError.badAddress(what: "\(error)")
+        }
+    }
+
+    func statuses() async -> [SourceStatus] {
+        [
+            await bonjour?.status()
+                ?? SourceStatus(name: "bonjour", state: .off, detail: "turned off by discovery.enabled = false"),
+            await devices?.status()
+                ?? SourceStatus(name: "usb", state: .off, detail: "turned off by devices.enabled = false"),
+        ]
+    }
+}

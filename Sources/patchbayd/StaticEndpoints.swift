@@ -1,0 +1,62 @@
+import API
+
+import Model
+import Registry
+
+/// The endpoints that a person wrote down: those of the configuration, and those added since, which are kept.
+actor StaticEndpoints: StaticEndpointDesk {
+    private let configured: [StaticEndpoint]
+    private var added: [StaticEndpoint]
+    private let file: StateFile<[StaticEndpoint]>
+    private let registry: EndpointRegistry
+
+    init(configured: [StaticEndpoint], file: StateFile<[StaticEndpoint]>, registry: EndpointRegistry) async {
+        self.configured = configured
+        self.file = file
+        self.registry = registry
+        added = await file.read() ?? []
+    }
+
+    /// Lists all of them.
+    func announce() async {
+        for endpoint in configured + added { await registry.apply(.seen(Self.sighting(of: endpoint))) }
+    }
+
+    func add(_ endpoint: StaticEndpoint) async throws -> Endpoint {
+        guard !(configured + added).contains(where: { $0.name == endpoint.name }) else {
+            throw RegistryError.nameTaken(endpoint.name)
+        }
+        added.append(endpoint)
+        try await file.write(added)
+        let sighting = Self.sighting(of: endpoint)
+        await registry.apply(.seen(sighting))
+        guard let listed = await registry.endpoint(seenAs: sighting.id) else {
+            throw Problem(.limit, "the registry is full; `patchbay forget` what is offline")
+        }
+        return listed
+    }
+
+    func remove(_ id: EndpointID) async throws -> Bool {
+        for endpoint in added {
+            let sighting = Self.sighting(of: endpoint)
+            guard await registry.endpoint(seenAs: sighting.id)?.id == id else { continue }
+            added.removeAll { $0.name == endpoint.name }
+            try await file.write(added)
+            await registry.apply(.lost(sighting.id))
+            return true
+        }
+        return false
+    }
+
+    private static func sighting(of endpoint: StaticEndpoint) -> Sighting {
+        let address = endpoint.address == "localhost" ? "127.0.0.1" : endpoint.address
+        return Sighting(
+            id: Sighting.ID(source: .config, key: endpoint.name),
+            kind: endpoint.kind,
+            app: Untrusted(endpoint.app ?? endpoint.name, limit: 155),
+            appIsBundleID: endpoint.app != nil,
+            name: Untrusted(endpoint.name),
+            routes: [.lan(LANRoute(address: address, port: endpoint.port))]
+        )
+    }
+}

@@ -1,0 +1,67 @@
+import Model
+import Testing
+
+@testable import Probes
+
+@Suite struct HelloTests {
+    private func answer(_ text: String, status: Int = 200) -> HTTPExchange.Answer {
+        HTTPExchange.Answer(status: status, body: Array(text.utf8))
+    }
+
+    @Test(arguments: [
+        #"{"status":"ok","port":4000,"auth":"session-token","bonjour":"advertised","lan":{"warnings":[]}}"#,
+        #"{"status":"ok","port":4000,"auth":"session-token","discovery":"nsd"}"#,
+        #"{"status":"ok","port":4000,"bonjour":"suppressed"}"#,
+    ])
+    func `the health of every AppReveal is recognised`(body: String) {
+        #expect(Hello.isAppReveal(answer(body)))
+    }
+
+    @Test(arguments: [
+        #"{"status":"ok"}"#, #"{"status":"ok","port":1}"#, "OK", "", "[]", #"{"status":1,"port":2,"auth":"x"}"#,
+    ])
+    func `another server's health is not AppReveal's`(body: String) {
+        #expect(!Hello.isAppReveal(answer(body)))
+    }
+
+    @Test func `an error is no answer`() {
+        #expect(!Hello.isAppReveal(answer(#"{"status":"ok","port":4000,"auth":"x"}"#, status: 404)))
+        #expect(!Hello.isAppDebug(answer("[]", status: 404)))
+    }
+
+    @Test func `an initialize result names the server, made safe to show`() {
+        let reply =
+            #"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"#
+            + #""serverInfo":{"name":"evil\u001b[2J","version":"1.0"}}}"#
+
+        let identity = Hello.server(answer(reply))
+
+        #expect(identity?.kind == .mcp)
+        #expect(identity?.name?.text == "evil\u{FFFD}[2J")
+    }
+
+    @Test func `AppReveal is AppReveal also when it is asked as an MCP server`() {
+        let reply =
+            #"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"AppReveal"}}}"#
+
+        #expect(Hello.server(answer(reply))?.kind == .appreveal)
+    }
+
+    @Test func `launch_context tells the bundle id`() {
+        let reply =
+            #"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"#
+            + #""{\"bundleId\":\"com.example.shop\",\"version\":\"3.2.0\"}"}]}}"#
+
+        let app = Hello.app(answer(reply))
+
+        #expect(app?.bundleID.text == "com.example.shop")
+        #expect(app?.version?.text == "3.2.0")
+    }
+
+    @Test func `an unauthorized launch_context tells nothing`() {
+        let reply = #"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Unauthorized"}}"#
+
+        #expect(Hello.app(answer(reply, status: 401)) == nil)
+        #expect(Hello.server(answer(reply, status: 401)) == nil)
+    }
+}
