@@ -148,7 +148,7 @@ import Testing
         )
 
         #expect(
-            TunnelTable.line(tunnel)
+            TunnelListing.line(tunnel)
                 == "127.0.0.1:43211 -> 00008101-000123456789ABCD:22 (t3) waiting: the phone is not plugged in"
         )
         #expect(HeldTunnels.fixed(spec, tunnel).local == .tcp(host: nil, port: 43_211))

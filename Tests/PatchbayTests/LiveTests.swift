@@ -89,4 +89,13 @@ import Testing
                 .hasPrefix("-  shop-test-iphone  forgotten")
         )
     }
+
+    @Test func `an endpoint without an app is listed by its name`() {
+        let table = EndpointListing.table(
+            of: [Samples.endpoint("", on: "x", name: "tcp on port 80")],
+            now: Samples.date
+        )
+
+        #expect(table.text(width: nil, isColoured: false).contains("  tcp on port 80  online  "))
+    }
 }

@@ -62,7 +62,7 @@ struct Forward: AsyncParsableCommand {
         for spec in specs {
             let tunnel = try await client.open(spec)
             opened.append(tunnel)
-            if !format.json { try options.output.line(TunnelTable.line(tunnel)) }
+            if !format.json { try options.output.line(TunnelListing.line(tunnel)) }
         }
         if format.json { try options.output.record(TunnelList(tunnels: opened)) }
         if let failed = opened.first(where: { $0.state.name == "failed" }) {
@@ -103,7 +103,7 @@ struct Forward: AsyncParsableCommand {
             specs,
             opened: { tunnels in
                 if format.json { return try output.record(TunnelList(tunnels: tunnels)) }
-                for tunnel in tunnels { try output.line(TunnelTable.line(tunnel)) }
+                for tunnel in tunnels { try output.line(TunnelListing.line(tunnel)) }
             },
             failed: { failure in
                 if format.json { return try output.record(failure) }

@@ -35,7 +35,7 @@ struct List: AsyncParsableCommand {
         let list = try await options.client.endpoints(state: state, app: app)
         if format.json { return try output.document(list) }
         if list.endpoints.isEmpty { return try output.line(nothing) }
-        try output.table(EndpointTable.table(of: list.endpoints))
+        try output.table(EndpointListing.table(of: list.endpoints))
     }
 
     private var nothing: String {

@@ -37,6 +37,6 @@ struct TunnelsList: AsyncParsableCommand {
         if list.tunnels.isEmpty {
             return try output.line("No tunnel is open. `patchbay forward 9876` opens one to the phone on the cable.")
         }
-        try output.table(TunnelTable.table(of: list.tunnels))
+        try output.table(TunnelListing.table(of: list.tunnels))
     }
 }

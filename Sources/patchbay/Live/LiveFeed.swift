@@ -54,7 +54,7 @@ struct LiveFeed {
         } else if endpoints.isEmpty {
             try output.line("nothing is listed yet; waiting for changes (Ctrl-C ends)")
         } else {
-            try output.table(EndpointTable.table(of: endpoints))
+            try output.table(EndpointListing.table(of: endpoints))
         }
     }
 

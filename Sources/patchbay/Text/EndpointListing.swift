@@ -2,7 +2,7 @@ import FoundationEssentials
 import Model
 
 /// The endpoints as `patchbay list` shows them.
-enum EndpointTable {
+enum EndpointListing {
     static func table(of endpoints: [Endpoint], now: Date = Date()) -> Table {
         var table = Table(columns: [
             .init(title: "ID"), .init(title: "KIND"), .init(title: "APP", isFlexible: true), .init(title: "STATE"),
@@ -10,7 +10,8 @@ enum EndpointTable {
         ])
         table.rows = endpoints.sorted { $0.id < $1.id }.map { endpoint in
             [
-                .init(endpoint.id.text), .init(endpoint.kind.text), .init(endpoint.app.text),
+                .init(endpoint.id.text), .init(endpoint.kind.text),
+                .init((endpoint.app.isEmpty ? endpoint.name : endpoint.app).text),
                 .init(endpoint.state.rawValue, endpoint.state.style), .init(route(of: endpoint)),
                 .init(Words.ago(endpoint.lastSeen, now: now), .dim),
             ]

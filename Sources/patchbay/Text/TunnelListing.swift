@@ -1,7 +1,7 @@
 import Model
 
 /// The tunnels as `patchbay tunnels` shows them, and the line that `patchbay forward` prints for each.
-enum TunnelTable {
+enum TunnelListing {
     static func table(of tunnels: [Tunnel]) -> Table {
         var table = Table(columns: [
             .init(title: "ID"), .init(title: "LOCAL"), .init(title: "TARGET", isFlexible: true), .init(title: "STATE"),
