@@ -38,7 +38,9 @@ test: setup ## build everything and run every test
 	swift build --build-tests
 	swift test --skip-build
 
+e2e-systemd: PACKAGES += debootstrap systemd-container
 e2e-systemd: setup ## boot a small Debian and run the service under a real systemd (root; minutes)
+	swift build
 	Tests/Rig/systemd/boot
 
 demo: setup ## a phone, an app on it, one on the network, and what Patchbay makes of them
