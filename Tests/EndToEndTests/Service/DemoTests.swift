@@ -10,7 +10,11 @@ import Testing
             let environment = ["BUILT": String(folder)]
 
             let demo = try await Program(
-                "\(house)/Tests/Rig/demo", ["--once"], in: scratch, environment: environment)
+                "\(house)/Tests/Rig/demo",
+                ["--once"],
+                in: scratch,
+                environment: environment
+            )
 
             let status = try await demo.exitStatus(within: .seconds(90))
             for await _ in demo.transcript.elements() {}
