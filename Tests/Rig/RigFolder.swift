@@ -5,7 +5,7 @@ enum RigFolder {
     static let sources = String(#filePath.dropLast("/RigFolder.swift".count))
 
     /// `.build/rig` of the package.
-    static let build = "\(sources)/../../.build/rig"
+    static let build = String(sources.dropLast("/Tests/Rig".count)) + "/.build/rig"
 
     /// Runs a build step under a lock, since several test processes may come here at once.
     static func build(
