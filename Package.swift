@@ -95,7 +95,7 @@ let package = Package(
             name: "Rig",
             dependencies: ["CLinux", "Sockets"],
             path: "Tests/Rig",
-            exclude: ["demo", "usbmuxd", "sampleapp.py"],
+            exclude: ["demo", "sampleapp.py", "systemd", "usbmuxd"],
             swiftSettings: house
         ),
         tests("ModelTests", ["Model"]),
@@ -107,7 +107,7 @@ let package = Package(
         tests("TunnelsTests", ["CLinux", "Model", "Sockets", "Tunnels", logging, lifecycle]),
         tests("ClientTests", ["Client", "Model", nioCore, nioPosix]),
         tests("PatchbaydTests", ["Model", "patchbayd"]),
-        tests("PatchbayTests", ["Client", "Model", "patchbay"]),
+        tests("PatchbayTests", ["Client", "Model", "patchbay", argumentParser]),
         tests("HouseTests", []),
         tests("RigTests", ["CLinux", "Rig"]),
         tests(

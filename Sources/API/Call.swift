@@ -38,18 +38,44 @@ struct Call: Sendable {
 
     /// The body, which must be one JSON document of the given kind.
     func body<Value: Decodable>(_ type: Value.Type) async throws -> Value {
+        try checkMedia()
+        do {
+            return try decode(type, try await request.body.collect(upTo: Self.bodyLimit))
+        } catch is NIOTooManyBytesError {
+            throw Self.tooLarge
+        }
+    }
+
+    /// The body of a request that is answered with a stream, read no further than its last byte.
+    ///
+    /// `EventStream` waits for the connection's end by reading on, and Hummingbird's body cannot be read again once its end
+    /// has been: it would take the process down (a source that is never finished). So the length must be known.
+    func bodyOfHeldRequest<Value: Decodable>(_ type: Value.Type) async throws -> Value {
+        try checkMedia()
+        guard let length = request.headers[.contentLength].flatMap({ Int($0) }), length > 0 else {
+            throw Problem(.badRequest, "the body must come with its Content-Length here")
+        }
+        guard length <= Self.bodyLimit else { throw Self.tooLarge }
+        var body = ByteBuffer()
+        for try await part in request.body {
+            body.writeImmutableBuffer(part)
+            if body.readableBytes >= length { break }
+        }
+        return try decode(type, body)
+    }
+
+    private static var tooLarge: Problem { Problem(.tooLarge, "the body has more than \(bodyLimit) bytes") }
+
+    private func checkMedia() throws {
         let media = request.headers[.contentType]?.split(separator: ";").first?.trimmed
         guard media == "application/json" else {
             throw Problem(.badRequest, "the body must be JSON, with the header Content-Type: application/json")
         }
-        let buffer: ByteBuffer
+    }
+
+    private func decode<Value: Decodable>(_ type: Value.Type, _ body: ByteBuffer) throws -> Value {
         do {
-            buffer = try await request.body.collect(upTo: Self.bodyLimit)
-        } catch is NIOTooManyBytesError {
-            throw Problem(.tooLarge, "the body has more than \(Self.bodyLimit) bytes")
-        }
-        do {
-            return try Wire.decoder().decode(type, from: Data(buffer.readableBytesView))
+            return try Wire.decoder().decode(type, from: Data(body.readableBytesView))
         } catch let error as DecodingError {
             throw Problem(.badRequest, error.sentence)
         }

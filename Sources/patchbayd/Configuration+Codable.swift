@@ -15,7 +15,7 @@ extension Configuration: Decodable {
         discovery = try tables.decodeIfPresent(Discovery.self, forKey: .discovery) ?? Discovery()
         devices = try tables.decodeIfPresent(Devices.self, forKey: .devices) ?? Devices()
         tunnels = try tables.decodeIfPresent(Tunnels.self, forKey: .tunnels) ?? Tunnels()
-        endpoints = try tables.decodeIfPresent([StaticEndpoint].self, forKey: .endpoints) ?? []
+        endpoints = try tables.decodeIfPresent([ConfiguredEndpoint].self, forKey: .endpoints)?.map(\.endpoint) ?? []
     }
 }
 
@@ -60,7 +60,7 @@ extension Configuration.Devices {
         enabled = try keys.decodeIfPresent(Bool.self, forKey: .enabled) ?? enabled
         client = try keys.decodeIfPresent(Client.self, forKey: .client) ?? client
         usbmuxd = try keys.decodeIfPresent(String.self, forKey: .usbmuxd)
-        probePorts = try keys.decodeIfPresent([UInt16].self, forKey: .probePorts) ?? probePorts
+        probePorts = try keys.decodeIfPresent([ConfiguredPort].self, forKey: .probePorts)?.map(\.number) ?? probePorts
     }
 }
 

@@ -59,7 +59,6 @@ extension Configuration {
             let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
             return "broker.log_level is \"\(broker.logLevel)\"; it must be one of \(levels)"
         }
-        if devices.probePorts.contains(0) { return "devices.probe_ports holds 0, which is no port" }
         if tunnels.maxConnections < 1 { return "tunnels.max_connections must be 1 or more" }
         for endpoint in endpoints {
             if let problem = endpoint.problem { return "endpoint \"\(Untrusted(endpoint.name))\": \(problem)" }

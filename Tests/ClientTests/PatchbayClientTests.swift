@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test func `a broker that says nothing is given up after the patience`() async throws {
-        try await ScriptedBroker.with(.silence) { _, client in
+        try await ScriptedBroker.with(.silence, patience: .milliseconds(300)) { _, client in
             await #expect(throws: ClientError.timedOut(what: "GET /v1/status", seconds: 0.3)) {
                 try await client.status()
             }

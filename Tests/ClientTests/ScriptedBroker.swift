@@ -38,6 +38,7 @@ struct ScriptedBroker {
     /// Runs the body against a broker with these answers.
     static func with(
         _ answers: Answer...,
+        patience: Duration = .seconds(20),
         body: (ScriptedBroker, PatchbayClient) async throws -> Void
     ) async throws {
         let path = "/tmp/patchbay-test-\(getpid())-\(UInt32.random(in: 0...UInt32.max)).sock"
@@ -57,7 +58,7 @@ struct ScriptedBroker {
         do {
             try await body(
                 ScriptedBroker(path: path, heard: heard),
-                PatchbayClient(socketPath: path, patience: .milliseconds(300))
+                PatchbayClient(socketPath: path, patience: patience)
             )
         } catch {
             try await server.close()

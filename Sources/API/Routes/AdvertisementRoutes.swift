@@ -8,7 +8,10 @@ enum AdvertisementRoutes {
     }
 
     @Sendable static func advertise(_ call: Call) async throws -> Response {
-        try call.answer(try await call.broker.advertisements.advertise(try await spec(call)), status: .created)
+        try call.answer(
+            try await call.broker.advertisements.advertise(try checked(try await call.body(AdvertisementSpec.self))),
+            status: .created
+        )
     }
 
     @Sendable static func update(_ call: Call) async throws -> Response {
@@ -27,7 +30,7 @@ enum AdvertisementRoutes {
     /// Advertises and says so, then every change of name or state. Withdrawn when the caller goes.
     @Sendable static func hold(_ call: Call) async throws -> Response {
         let desk = call.broker.advertisements
-        let held = try await desk.advertise(try await spec(call))
+        let held = try await desk.advertise(try checked(try await call.bodyOfHeldRequest(AdvertisementSpec.self)))
         return EventStream.response(to: call.request) { events in
             var last = held
             try events.send("advertisement", held)
@@ -44,8 +47,7 @@ enum AdvertisementRoutes {
         }
     }
 
-    private static func spec(_ call: Call) async throws -> AdvertisementSpec {
-        let spec = try await call.body(AdvertisementSpec.self)
+    private static func checked(_ spec: AdvertisementSpec) throws -> AdvertisementSpec {
         if let problem = spec.problem { throw Problem(.badRequest, problem) }
         return spec
     }

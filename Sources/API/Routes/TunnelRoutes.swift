@@ -32,7 +32,7 @@ enum TunnelRoutes {
 
     /// Opens tunnels and says first which; then why connections through them failed. They go when the caller does.
     @Sendable static func hold(_ call: Call) async throws -> Response {
-        let specs = try await call.body([TunnelSpec].self)
+        let specs = try await call.bodyOfHeldRequest([TunnelSpec].self)
         let table = call.broker.tunnels
         let held = try await table.hold(specs)
         let ids = Set(held.map(\.id))

@@ -1,0 +1,92 @@
+import Rig
+import Testing
+
+@Suite(.needs(.usbmuxd, .python)) struct ForwardTests {
+    private let phone = "00008030-001A2B3C4D5E6F70"
+
+    @Test func `a port of a phone is reached through a tunnel, before and after it was unplugged`() async throws {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(in: scratch)
+            let rig = try await PhoneRig([phone], in: scratch)
+            let broker = try await RunningBroker(in: scratch, phones: rig)
+
+            let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
+            #expect(try await broker.fetch("/health", port: port).contains("\"status\""))
+
+            try await rig.detach(phone)
+            await #expect(throws: RigError.self) { try await broker.fetch("/health", port: port) }
+            #expect(try await broker.ask("tunnels").joined().contains("waiting"))
+
+            try await rig.attach(phone)
+            try await eventually("the tunnel works again") {
+                (try? await broker.fetch("/health", port: port))?.contains("\"status\"") == true
+            }
+        }
+    }
+
+    @Test func `a tunnel outlives a restart of the broker and of usbmuxd, on the same port`() async throws {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(in: scratch)
+            let rig = try await PhoneRig([phone], in: scratch)
+            let broker = try await RunningBroker(in: scratch, phones: rig)
+            let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
+
+            try await broker.restart()
+            try await rig.restart()
+
+            try await eventually("the tunnel works again") {
+                (try? await broker.fetch("/health", port: port))?.contains("\"status\"") == true
+            }
+        }
+    }
+
+    @Test func `a tunnel that was removed is gone at once`() async throws {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(in: scratch)
+            let rig = try await PhoneRig([phone], in: scratch)
+            let broker = try await RunningBroker(in: scratch, phones: rig)
+            let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
+
+            _ = try await broker.ask("tunnels", "rm", "--all")
+
+            await #expect(throws: RigError.self) { try await broker.fetch("/health", port: port) }
+        }
+    }
+
+    @Test func `iproxy's command line works, and its tunnel goes when it does`() async throws {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(in: scratch)
+            let rig = try await PhoneRig([phone], in: scratch)
+            let broker = try await RunningBroker(in: scratch, phones: rig)
+            let local = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
+            _ = try await broker.ask("tunnels", "rm", "--all")
+
+            let iproxy = try await broker.start("iproxy", "\(local):\(app.port)", "-u", phone)
+            try await iproxy.waitForLine("waiting for connection")
+            #expect(try await broker.fetch("/health", port: local).contains("\"status\""))
+            iproxy.kill()
+            _ = try await iproxy.exitStatus()
+
+            try await eventually("its tunnel is gone") {
+                try await broker.ask("tunnels").joined().contains("No tunnel")
+            }
+            // The broker outlives a caller that was killed.
+            #expect(try await broker.ask("status").joined().contains("patchbayd"))
+        }
+    }
+
+    @Test func `stdio drains the reply after the end of its input`() async throws {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(in: scratch)
+            let rig = try await PhoneRig([phone], in: scratch)
+            let broker = try await RunningBroker(in: scratch, phones: rig)
+
+            let stdio = try await broker.start("stdio", "\(phone):\(app.port)", input: .pipe)
+            try stdio.write("GET /health HTTP/1.0\r\n\r\n")
+            stdio.closeInput()
+
+            try await stdio.waitForLine("\"status\"")
+            #expect(try await stdio.exitStatus() == .exited(0))
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import FoundationEssentials
+import Rig
+import Testing
+
+@Suite(.needs(.usbmuxd, .python)) struct ListTests {
+    private let phone = "00008030-001A2B3C4D5E6F70"
+
+    @Test func `an app on a phone's probe port is listed, and its id outlives app, cable and broker`() async throws {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(port: 9_876, in: scratch)
+            let rig = try await PhoneRig([phone], in: scratch)
+            let broker = try await RunningBroker(in: scratch, phones: rig)
+
+            let id = try await eventually("the app is online") { try await self.id(broker, state: "online") }
+            try await app.quit()
+            try await eventually("the app is offline") { try await self.id(broker, state: "offline") == id }
+            let again = try await SampleApp(port: 9_876, in: scratch)
+            try await eventually("the app is back") { try await self.id(broker, state: "online") == id }
+            try await rig.detach(phone)
+            try await eventually("the phone took it along") { try await self.id(broker, state: "offline") == id }
+            try await rig.attach(phone)
+            try await eventually("the phone brought it back") { try await self.id(broker, state: "online") == id }
+            try await broker.restart()
+            try await eventually("the broker knows it again") { try await self.id(broker, state: "online") == id }
+            try await again.quit()
+        }
+    }
+
+    @Test(.needs(.root, .namespaces, .avahi))
+    func `one app on the network and on the cable is one row, and the tunnel to it goes by cable first`() async throws {
+        try await withScratchFolder { scratch in
+            let host = try await AvahiHost(in: scratch)
+            let app = try await SampleApp(in: scratch)
+            let rig = try await PhoneRig([phone], in: scratch)
+            let broker = try await RunningBroker(in: scratch, phones: rig, host: host)
+            let publisher = try await app.advertise(through: host)
+
+            let routes = try await eventually("both routes are in one row") {
+                let rows = try await broker.ask("list", "--json").joined()
+                return rows.contains("\"lan\"") && rows.contains("\"usb\"") ? rows : nil
+            }
+            #expect(routes.components(separatedBy: "\"approval\"").count == 2)
+            let port = try await broker.forward("tcp:0", "--endpoint", "com.example.shop")
+            #expect(try await broker.fetch("/health", port: port).contains("\"status\""))
+
+            try await rig.detach(phone)
+            try await eventually("the tunnel moved to the network") {
+                (try? await broker.fetch("/health", port: port))?.contains("\"status\"") == true
+            }
+            publisher.kill()
+        }
+    }
+
+    /// The id of the only endpoint, once it is in that state.
+    private func id(_ broker: RunningBroker, state: String) async throws -> String? {
+        struct List: Decodable {
+            struct Row: Decodable {
+                let id: String
+                let state: String
+            }
+            let endpoints: [Row]
+        }
+        let json = try await broker.ask("list", "--json").joined()
+        let rows = try JSONDecoder().decode(List.self, from: Data(json.utf8)).endpoints
+        #expect(rows.count <= 1, "\(rows)")
+        return rows.first { $0.state == state }?.id
+    }
+}

@@ -1,0 +1,86 @@
+import FoundationEssentials
+import Rig
+
+/// The real patchbayd in a scratch folder, and the real patchbay to talk to it.
+final class RunningBroker {
+    let socket: String
+    private let state: String
+    private let scratch: ScratchFolder
+    private let environment: [String: String]
+    private(set) var daemon: Program
+
+    /// Up, with its door open. Without a rig it sees no phones, without a host no network.
+    init(in scratch: ScratchFolder, phones: PhoneRig? = nil, host: AvahiHost? = nil) async throws {
+        self.scratch = scratch
+        socket = "\(scratch.path)/patchbay.sock"
+        state = "\(scratch.path)/state"
+        var environment = [
+            "PATCHBAY_SOCKET": socket, "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(scratch.path)/no-bus",
+            "USBMUXD_SOCKET_ADDRESS": "\(scratch.path)/no-usbmuxd", "HOME": scratch.path,
+        ]
+        if let phones { environment.merge(phones.clientEnvironment) { $1 } }
+        if let host { environment.merge(host.environment) { $1 } }
+        self.environment = environment
+        daemon = try await Self.start(state, environment, scratch)
+    }
+
+    private static func start(
+        _ state: String,
+        _ environment: [String: String],
+        _ scratch: ScratchFolder
+    ) async throws -> Program {
+        let daemon = try await Program(
+            Executable.built("patchbayd"),
+            ["--state-dir", state],
+            in: scratch,
+            environment: environment
+        )
+        try await daemon.waitForLine("the door is open")
+        return daemon
+    }
+
+    /// Stopped politely and started again, with what it kept.
+    func restart() async throws {
+        daemon.terminate()
+        _ = try await daemon.exitStatus()
+        daemon = try await Self.start(state, environment, scratch)
+    }
+
+    /// What `patchbay` answers to this command; an exit status other than 0 is an error.
+    func ask(_ arguments: String...) async throws -> [String] {
+        try await Program.run(Executable.built("patchbay"), arguments, in: scratch, environment: environment)
+    }
+
+    /// A `patchbay` that stays.
+    func start(_ arguments: String..., input: Program.Input = .nothing) async throws -> Program {
+        try await Program(
+            Executable.built("patchbay"),
+            arguments,
+            in: scratch,
+            environment: environment,
+            input: input
+        )
+    }
+
+    /// The body of what the server behind a tunnel answers.
+    func fetch(_ path: String, port: UInt16) async throws -> String {
+        try await Program.run(
+            "curl",
+            ["-sS", "--max-time", "5", "http://127.0.0.1:\(port)\(path)"],
+            in: scratch
+        ).joined(separator: "\n")
+    }
+
+    /// Opens a tunnel and says on which port.
+    func forward(_ arguments: String...) async throws -> UInt16 {
+        let line = try await Program.run(
+            Executable.built("patchbay"),
+            ["forward"] + arguments,
+            in: scratch,
+            environment: environment
+        ).first
+        let port = line?.split(separator: " ").first?.split(separator: ":").last.flatMap { UInt16($0) }
+        guard let port else { throw RigError("forward said “\(line ?? "")” where a port should be") }
+        return port
+    }
+}
