@@ -19,10 +19,13 @@ package struct Descriptor: ~Copyable, Sendable {
         return number
     }
 
-    /// Closes a TCP connection so that the other end sees an error (RST) and not an orderly end; what was not sent yet is
-    /// thrown away. On other sockets this is a plain close.
-    package consuming func reset() {
+    /// Makes the coming close of a TCP socket abortive: the other end sees an error (RST) and not an orderly end, and what
+    /// was not sent yet is thrown away. Nothing on other sockets.
+    package func makeAbortive() {
         var abortive = linger(l_onoff: 1, l_linger: 0)
         setsockopt(number, SOL_SOCKET, SO_LINGER, &abortive, socklen_t(MemoryLayout<linger>.size))
     }
+
+    /// Closes at once, and so that a TCP peer sees an error.
+    package consuming func reset() { makeAbortive() }
 }

@@ -1,0 +1,76 @@
+import CLinux
+import Glibc
+import Sockets
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct PollerTests {
+    /// Two connected unix sockets, closed with the last reference.
+    private final class Pair: Sendable {
+        let one: CInt
+        let other: CInt
+
+        init() {
+            var numbers: [CInt] = [0, 0]
+            precondition(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &numbers) == 0)
+            (one, other) = (numbers[0], numbers[1])
+        }
+
+        deinit {
+            close(one)
+            close(other)
+        }
+    }
+
+    @Test func `readiness ends a wait`() async throws {
+        let pair = Pair()
+
+        async let waited: Void = Poller.shared.wait(for: .readable, of: pair.one)
+        write(pair.other, "x", 1)
+
+        try await waited
+        try await Poller.shared.wait(for: .writable, of: pair.one)
+    }
+
+    @Test func `a half-close is no hang-up, a close is`() async throws {
+        let pair = Pair()
+        shutdown(pair.other, CInt(SHUT_WR))
+        let early = try await withDeadline(.milliseconds(30), clock: ContinuousClock()) {
+            try await Poller.shared.wait(for: .hungUp, of: pair.one)
+            return true
+        }
+        #expect(early == nil)
+
+        shutdown(pair.other, CInt(SHUT_RDWR))
+
+        try await Poller.shared.wait(for: .hungUp, of: pair.one)
+    }
+
+    @Test func `a task that is cancelled already does not wait`() async throws {
+        let pair = Pair()
+
+        await withThrowingTaskGroup(of: Void.self) { group in
+            group.cancelAll()
+            group.addTask { try await Poller.shared.wait(for: .readable, of: pair.one) }
+            await #expect(throws: CancellationError.self) { try await group.next() }
+        }
+    }
+
+    @Test func `a descriptor may be waited for, closed and its number used again at once, however waits end`()
+        async throws
+    {
+        // Each round races the cancellation against the start of the wait and against readiness; an entry that stayed in
+        // the kernel would make the next round's wait a fault (EEXIST) or wake the wrong one.
+        for round in 0..<2_000 {
+            let pair = Pair()
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { try? await Poller.shared.wait(for: .readable, of: pair.one) }
+                if round % 3 != 0 { write(pair.other, "x", 1) }
+                if round % 2 == 0 { await Task.yield() }
+                if round % 3 != 1 { group.cancelAll() }
+            }
+            try await Poller.shared.wait(for: .writable, of: pair.one)
+            withExtendedLifetime(pair) {}
+        }
+    }
+}
