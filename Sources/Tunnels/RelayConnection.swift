@@ -1,0 +1,128 @@
+import Glibc
+import Sockets
+
+/// A client and a carrier that were made one stream: what has been said on each side, and what follows from it.
+///
+/// It moves bytes when it is told to and decides when it is over; it never waits and knows no epoll. Used by one thread.
+final class RelayConnection {
+    enum Verdict {
+        case open
+        /// Whether it is over depends on time, or on something that the kernel does not report: ask again soon.
+        case timed
+        case over(RelayOutcome.Reason)
+    }
+
+    let observer: any RelayObserver
+    /// What the carrier's giver counts by; let go of after the carrier is closed.
+    let lease: (any Sendable)?
+    /// Tells it from another connection in the same place, for events that come too late.
+    let generation: UInt32
+    /// Whether it stands in the list of those that have more to move.
+    var isQueued = false
+
+    private var client: RelayEnd
+    private var carrier: RelayEnd
+    private var up: RelayDirection
+    private var down: RelayDirection
+    private let halfClose: Carrier.HalfClose
+    private var hasToldCarrier = false
+    private var hasToldClient = false
+    private var lastMoved: ContinuousClock.Instant
+
+    init(
+        _ adoption: RelayInbox.Adoption,
+        generation: UInt32,
+        space: RelaySpace,
+        now: ContinuousClock.Instant
+    ) {
+        client = RelayEnd(Descriptor(owning: adoption.client))
+        carrier = RelayEnd(Descriptor(owning: adoption.carrier))
+        halfClose = adoption.halfClose
+        observer = adoption.observer
+        lease = adoption.lease
+        self.generation = generation
+        up = RelayDirection(in: space)
+        down = RelayDirection(early: adoption.early, in: space)
+        lastMoved = now
+    }
+
+    /// The two descriptors, for epoll.
+    var numbers: (client: CInt, carrier: CInt) { (client.number, carrier.number) }
+
+    func note(_ events: UInt32, onClient: Bool) {
+        if onClient { client.note(events) } else { carrier.note(events) }
+    }
+
+    /// Moves what can be moved, both ways.
+    ///
+    /// - Returns: Whether more could be moved once the others have had their turn.
+    func pump(through space: RelaySpace, now: ContinuousClock.Instant) -> Bool {
+        let before = (up: up.bytes, down: down.bytes)
+        let upward = up.pump(from: &client, to: &carrier, through: space)
+        let downward = down.pump(from: &carrier, to: &client, through: space)
+        if upward.moved + downward.moved > 0 {
+            lastMoved = now
+            observer.relayed(up: Int(up.bytes - before.up), down: Int(down.bytes - before.down))
+        }
+        return upward.hasMore || downward.hasMore
+    }
+
+    /// Passes the ends of both directions on, and says whether the connection is over.
+    ///
+    /// - Parameters:
+    ///   - idle: How long the device may be silent after the client's end, where it cannot be told about it.
+    ///   - now: The time of this round.
+    /// - Returns: `timed` where nothing will tell but a later call.
+    func settle(idle: Duration, now: ContinuousClock.Instant) -> Verdict {
+        if up.isEnded, !hasToldCarrier, client.fault == nil, halfClose == .propagates, !carrier.isBroken {
+            hasToldCarrier = true
+            carrier.finish()
+        }
+        if down.isEnded, !hasToldClient, carrier.fault == nil, !client.isBroken {
+            hasToldClient = true
+            client.finish()
+        }
+        let isQuiet = now - lastMoved >= idle
+        if down.isEnded { return settleAfterTarget(isQuiet) }
+        guard up.isEnded, !carrier.isBroken else { return .open }
+        if client.isAtEnd, client.isHungUp || client.fault != nil {
+            // The client is gone, not only silent. What it sent is still delivered, the answer is read away.
+            down.discards = true
+            let isWaitedFor = client.fault == nil && halfClose == .destroys
+            if client.fault != nil, isQuiet { return .over(reason) }
+            return carrier.isFlushed && (isQuiet || !isWaitedFor) ? .over(reason) : .timed
+        }
+        guard halfClose == .destroys else { return .open }
+        // A stalled client or a stalled device is not a silent one: nothing may wait on either side.
+        return isQuiet && down.isEmpty && client.isFlushed && carrier.isFlushed ? .over(.drained) : .timed
+    }
+
+    /// Prepares the close of both sides: one whose counterpart failed sees a failure. They close with this object.
+    func conclude(_ reason: RelayOutcome.Reason) -> RelayOutcome {
+        switch reason {
+        case .finished, .drained: break
+        case .brokenByClient: carrier.makeAbortive()
+        case .brokenByTarget: client.makeAbortive()
+        case .cut:
+            client.makeAbortive()
+            carrier.makeAbortive()
+        }
+        return RelayOutcome(reason: reason, bytesUp: up.bytes, bytesDown: down.bytes)
+    }
+
+    /// The target has nothing more for the client, or the client takes nothing more.
+    private func settleAfterTarget(_ isQuiet: Bool) -> Verdict {
+        let isCarrierGone = carrier.isAtEnd && (halfClose == .destroys || carrier.isHungUp || carrier.fault != nil)
+        // A client that failed is not waited for without bound; one that merely stalls is.
+        if client.fault != nil, isQuiet { return .over(reason) }
+        guard up.isEnded || isCarrierGone else { return client.fault == nil ? .open : .timed }
+        guard client.isFlushed, isCarrierGone || carrier.isFlushed else { return .timed }
+        return .over(reason)
+    }
+
+    private var reason: RelayOutcome.Reason {
+        if let code = carrier.fault { return .brokenByTarget(code) }
+        if let code = client.fault { return .brokenByClient(code) }
+        return up.hasLoss || !up.isEmpty ? .brokenByTarget(EPIPE) : .finished
+    }
+}

@@ -1,0 +1,177 @@
+import CLinux
+import Glibc
+import Sockets
+
+/// The relay's thread: an edge-triggered epoll over both ends of every connection.
+///
+/// Everything here belongs to the one thread that runs it.
+final class RelayThread {
+    /// The inbox's place in epoll; connections have `generation << 32 | index << 1 | side`.
+    private static let wakeToken = UInt64.max
+
+    private let inbox: RelayInbox
+    private let idle: Duration
+    private let space = RelaySpace()
+    private let epoll: Descriptor
+    private var connections: [RelayConnection?] = []
+    private var vacant: [Int] = []
+    private var nextGeneration: UInt32 = 0
+    /// Those that had more to move than their share.
+    private var ready: [Int] = []
+    /// Those whose end depends on time.
+    private var timed: Set<Int> = []
+    private var nextLook = ContinuousClock.now
+    private var stopped: [CheckedContinuation<Void, Never>] = []
+
+    init(_ inbox: RelayInbox, idle: Duration) {
+        self.inbox = inbox
+        self.idle = idle
+        let number = epoll_create1(CInt(EPOLL_CLOEXEC))
+        precondition(number >= 0, "epoll_create1 failed: errno \(errno)")
+        epoll = Descriptor(owning: number)
+        watch(inbox.wake.number, EPOLLIN.rawValue, Self.wakeToken)
+    }
+
+    /// Runs until an order says stop.
+    func run() {
+        let events = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 256)
+        defer { events.deallocate() }
+        while stopped.isEmpty {
+            let count = epoll_wait(epoll.number, events.baseAddress, CInt(events.count), patience)
+            let now = ContinuousClock.now
+            var hasOrders = false
+            for event in events.prefix(Int(max(count, 0))) {
+                if event.data.u64 == Self.wakeToken { hasOrders = true } else { take(event, now) }
+            }
+            let turn = ready
+            ready = []
+            for index in turn { serve(index, now) }
+            if !timed.isEmpty, now >= nextLook {
+                nextLook = now + interval
+                for index in timed { serve(index, now) }
+            }
+            if hasOrders { obey(inbox.take(), now) }
+        }
+        let now = ContinuousClock.now
+        obey(inbox.close(), now)
+        for index in connections.indices { end(index, .cut) }
+        for continuation in stopped { continuation.resume() }
+    }
+
+    /// How often the timed ones are looked at.
+    private var interval: Duration { min(idle / 4, .milliseconds(100)) }
+
+    /// What epoll_wait(2) may wait, in milliseconds.
+    private var patience: CInt {
+        guard ready.isEmpty else { return 0 }
+        guard !timed.isEmpty else { return -1 }
+        let (seconds, attoseconds) = (nextLook - .now).components
+        return CInt(max(0, seconds * 1_000 + attoseconds / 1_000_000_000_000_000 + 1))
+    }
+
+    private func obey(_ orders: consuming [RelayInbox.Order], _ now: ContinuousClock.Instant) {
+        // Each is let go before the next: an adoption's lease must not outlive a cut that came in the same batch.
+        orders.reverse()
+        while let order = orders.popLast() { obey(order, now) }
+    }
+
+    private func obey(_ order: RelayInbox.Order, _ now: ContinuousClock.Instant) {
+        switch order {
+        case .adopt(let adoption):
+            let index = place(adoption, now)
+            if let code = watchBoth(index) { end(index, .brokenByTarget(code)) }
+        case .cut(let group, let continuation):
+            for index in connections.indices where belongs(index, to: group) { end(index, .cut) }
+            continuation.resume()
+        case .stop(let continuation):
+            stopped.append(continuation)
+        }
+    }
+
+    private func place(_ adoption: RelayInbox.Adoption, _ now: ContinuousClock.Instant) -> Int {
+        nextGeneration &+= 1
+        let connection = RelayConnection(adoption, generation: nextGeneration, space: space, now: now)
+        guard let index = vacant.popLast() else {
+            connections.append(connection)
+            return connections.count - 1
+        }
+        connections[index] = connection
+        return index
+    }
+
+    /// - Returns: The errno when the kernel watches no more descriptors.
+    private func watchBoth(_ index: Int) -> CInt? {
+        guard let connection = connections[index] else { return nil }
+        let (client, carrier) = connection.numbers
+        let token = UInt64(connection.generation) << 32 | UInt64(index) << 1
+        // What is readable or writable already is reported as an edge too (epoll(7)).
+        let isWatched =
+            watch(client, RelayEnd.interest, token) && watch(carrier, RelayEnd.interest, token | 1)
+        return isWatched ? nil : errno
+    }
+
+    @discardableResult
+    private func watch(_ number: CInt, _ interest: UInt32, _ token: UInt64) -> Bool {
+        var event = epoll_event()
+        event.events = interest
+        event.data.u64 = token
+        return epoll_ctl(epoll.number, EPOLL_CTL_ADD, number, &event) == 0
+    }
+
+    private func take(_ event: epoll_event, _ now: ContinuousClock.Instant) {
+        let token = event.data.u64
+        let index = Int(token >> 1 & 0x7FFF_FFFF)
+        // The place may have been left, or taken by a later connection, in this very batch.
+        guard let connection = connections[index], connection.generation == UInt32(token >> 32) else { return }
+        connection.note(event.events, onClient: token & 1 == 0)
+        // Its turn comes with the ready list, where both of its ends are taken in one go.
+        queue(connection, index)
+    }
+
+    private func queue(_ connection: RelayConnection, _ index: Int) {
+        guard !connection.isQueued else { return }
+        connection.isQueued = true
+        ready.append(index)
+    }
+
+    private func serve(_ index: Int, _ now: ContinuousClock.Instant) {
+        if let reason = advance(index, now) { end(index, reason) }
+    }
+
+    /// - Returns: Why the connection is over; nil while it is not.
+    private func advance(_ index: Int, _ now: ContinuousClock.Instant) -> RelayOutcome.Reason? {
+        guard let connection = connections[index] else { return nil }
+        connection.isQueued = false
+        if connection.pump(through: space, now: now) { queue(connection, index) }
+        switch connection.settle(idle: idle, now: now) {
+        case .open:
+            timed.remove(index)
+        case .timed:
+            if timed.isEmpty { nextLook = now + interval }
+            timed.insert(index)
+        case .over(let reason):
+            return reason
+        }
+        return nil
+    }
+
+    private func belongs(_ index: Int, to group: ObjectIdentifier) -> Bool {
+        connections[index].map { ObjectIdentifier($0.observer) == group } ?? false
+    }
+
+    private func end(_ index: Int, _ reason: RelayOutcome.Reason) {
+        guard let (observer, lease, outcome) = conclude(index, reason) else { return }
+        // The last reference: both descriptors are closed here, and only then the lease goes.
+        connections[index] = nil
+        timed.remove(index)
+        vacant.append(index)
+        withExtendedLifetime(lease) { observer.ended(outcome) }
+    }
+
+    private func conclude(
+        _ index: Int,
+        _ reason: RelayOutcome.Reason
+    ) -> (any RelayObserver, lease: (any Sendable)?, RelayOutcome)? {
+        connections[index].map { ($0.observer, $0.lease, $0.conclude(reason)) }
+    }
+}

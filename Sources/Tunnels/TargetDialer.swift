@@ -1,0 +1,36 @@
+import Model
+import Sockets
+
+/// Opens a stream to a tunnel's target by the first of its routes that works.
+struct TargetDialer: Sendable {
+    let resolver: any RouteResolver
+    let dialer: any Dialer
+
+    /// - Throws: `DialFailure`, with the reason of the best route; `CancellationError`.
+    func dial(_ target: TunnelTarget) async throws -> Carrier {
+        var failures: [DialFailure] = []
+        for route in try await resolver.routes(to: target) {
+            do {
+                return try await dialer.dial(route)
+            } catch let failure as DialFailure {
+                failures.append(failure)
+            } catch let error as CancellationError {
+                throw error
+            } catch {
+                failures.append(DialFailure(.failed, "\(route) could not be reached: \(error)"))
+            }
+            try Task.checkCancellation()
+        }
+        guard let first = failures.first else { throw Self.noRoute(to: target) }
+        throw DialFailure(first.reason, failures.map(\.description).joined(separator: "; then "))
+    }
+
+    static func noRoute(to target: TunnelTarget) -> DialFailure {
+        switch target {
+        case .endpoint(let id):
+            DialFailure(.noRoute, "\(id) has no route now; start the app, or see `patchbay show \(id)`")
+        case .device(let udid, let port):
+            DialFailure(.noRoute, "there is no way to port \(port) of \(udid) now; plug the device in")
+        }
+    }
+}

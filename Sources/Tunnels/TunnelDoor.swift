@@ -1,0 +1,190 @@
+import Glibc
+import Logging
+import Model
+import Sockets
+import Synchronization
+
+/// The open side of a tunnel: accepts clients, dials the target for each, and hands both to the relay.
+///
+/// While a dial is under way nothing is read from its client.
+final class TunnelDoor: Sendable {
+    /// How a dial ended, for the tunnel's state.
+    enum Report: Sendable {
+        case connected
+        /// With the count of `RouteNews` when it began.
+        case failed(DialFailure, UInt64)
+    }
+
+    private enum Phase {
+        case idle
+        case serving
+        case closed
+    }
+
+    let id: String
+    let tally: TunnelTally
+    /// Where it listens.
+    let addresses: [SocketAddress]
+
+    private let target: TunnelTarget
+    private let dialer: TargetDialer
+    private let relay: RelayLoop
+    private let news: RouteNews
+    private let limits: TunnelLimits
+    private let clock: any Clock<Duration>
+    private let logger: Logger
+    private let listeners: [Listener]
+    private let phase = Mutex(Phase.idle)
+    private let closing = AsyncStream.makeStream(of: Void.self)
+    private let isClosed = Latch()
+
+    init(
+        id: String,
+        target: TunnelTarget,
+        listeners: [Listener],
+        tally: TunnelTally,
+        dialer: TargetDialer,
+        relay: RelayLoop,
+        news: RouteNews,
+        limits: TunnelLimits,
+        clock: any Clock<Duration>,
+        logger: Logger
+    ) {
+        self.id = id
+        self.target = target
+        self.listeners = listeners
+        self.tally = tally
+        self.dialer = dialer
+        self.relay = relay
+        self.news = news
+        self.limits = limits
+        self.clock = clock
+        self.logger = logger
+        addresses = listeners.map(\.address)
+    }
+
+    /// Accepts and dials until `close()` or cancellation; then no dial is under way any more and nothing is listened on.
+    func serve(_ report: @escaping @Sendable (Report) async -> Void) async {
+        guard move(from: .idle, to: .serving) else { return }
+        await withTaskGroup(of: Void.self) { group in
+            for listener in listeners { group.addTask { await self.accept(from: listener, report) } }
+            for await _ in closing.stream {}
+            group.cancelAll()
+        }
+        shut()
+    }
+
+    /// Stops listening and ends all connections. When it returns, the address is free and no byte moves any more.
+    func close() async {
+        closing.continuation.finish()
+        if move(from: .idle, to: .closed) { shut() }
+        await isClosed.wait()
+        await relay.cut(tally)
+    }
+
+    private func shut() {
+        for listener in listeners { listener.close() }
+        phase.withLock { $0 = .closed }
+        isClosed.open()
+    }
+
+    private func move(from old: Phase, to new: Phase) -> Bool {
+        phase.withLock { phase in
+            guard phase == old else { return false }
+            phase = new
+            return true
+        }
+    }
+
+    private func accept(from listener: Listener, _ report: @escaping @Sendable (Report) async -> Void) async {
+        await withTaskGroup(of: Void.self) { group in
+            var started = 0
+            var isStarved = false
+            while true {
+                do {
+                    if started == limits.dials {
+                        await group.next()
+                        started -= 1
+                    }
+                    let client = try await listener.accept().release()
+                    isStarved = false
+                    started += 1
+                    group.addTask { await self.connect(Descriptor(owning: client), report) }
+                } catch let error as SocketError where error.isExhaustion {
+                    if !isStarved {
+                        logger.warning("clients wait", metadata: ["tunnel": "\(id)", "reason": "\(error)"])
+                    }
+                    isStarved = true
+                    // The connection stays in the queue; cancelled here, the next accept throws.
+                    try? await clock.sleep(for: limits.pause)
+                } catch is CancellationError {
+                    return
+                } catch {
+                    logger.error("a tunnel stopped listening", metadata: ["tunnel": "\(id)", "reason": "\(error)"])
+                    return
+                }
+            }
+        }
+    }
+
+    private func connect(
+        _ client: consuming Descriptor,
+        _ report: @Sendable (Report) async -> Void
+    ) async {
+        guard tally.accept() else { return client.reset() }
+        let slot = CarrierSlot()
+        let started = ContinuousClock.now
+        let count = news.count
+        let failure = await dial(into: slot, for: client.number)
+        if let carrier = slot.take() {
+            tally.connected(after: .now - started)
+            relay.adopt(client: client, carrier: carrier, observer: tally)
+            await report(.connected)
+        } else {
+            client.reset()
+            tally.leave()
+            guard let failure else { return }
+            tally.fail(failure)
+            await report(.failed(failure, count))
+        }
+    }
+
+    private enum Ending: Sendable {
+        case dialled(DialFailure?)
+        case clientLeft
+        case clientStays
+    }
+
+    /// Leaves a carrier in the slot, unless the target fails, the client goes away meanwhile, or the door closes.
+    private func dial(into slot: CarrierSlot, for client: CInt) async -> DialFailure? {
+        await withTaskGroup(of: Ending.self) { group in
+            group.addTask { [dialer, target] in
+                do {
+                    slot.put(try await dialer.dial(target))
+                    return .dialled(nil)
+                } catch let failure as DialFailure {
+                    return .dialled(failure)
+                } catch is CancellationError {
+                    return .dialled(nil)
+                } catch {
+                    return .dialled(DialFailure(.failed, "the target could not be reached: \(error)"))
+                }
+            }
+            group.addTask {
+                guard (try? await Poller.shared.wait(for: .hungUp, of: client)) != nil else { return .clientStays }
+                // Gone, but what it sent before is still to be delivered: a unix client may write and close at once.
+                var byte: UInt8 = 0
+                return recv(client, &byte, 1, CInt(MSG_PEEK)) > 0 ? .clientStays : .clientLeft
+            }
+            defer { group.cancelAll() }
+            for await ending in group {
+                switch ending {
+                case .dialled(let failure): return failure
+                case .clientLeft: return nil
+                case .clientStays: continue
+                }
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,28 @@
+/// How much a table of tunnels takes on.
+package struct TunnelLimits: Hashable, Sendable {
+    /// Connections through all tunnels together; one more is reset and counted as `limit`.
+    package let connections: Int
+    /// Dials under way for one listening socket. More clients wait in the kernel's queue, where they cost nothing: a burst
+    /// is served in turn and nobody of it is refused.
+    package let dials: Int
+    /// Tunnels that stand at once.
+    package let tunnels: Int
+    /// How long to wait before a local address that was not to be had is tried again.
+    package let retry: Duration
+    /// How long to wait before accepting again when the process is out of descriptors.
+    package let pause: Duration
+
+    package init(
+        connections: Int = 2_000,
+        dials: Int = 128,
+        tunnels: Int = 1_024,
+        retry: Duration = .seconds(2),
+        pause: Duration = .milliseconds(100)
+    ) {
+        self.connections = connections
+        self.dials = dials
+        self.tunnels = tunnels
+        self.retry = retry
+        self.pause = pause
+    }
+}

@@ -1,0 +1,39 @@
+import FoundationEssentials
+import Model
+import Sockets
+
+/// One tunnel as its table knows it.
+struct TunnelRecord: Sendable {
+    let id: String
+    let spec: TunnelSpec
+    let since: Date
+    let tally: TunnelTally
+    /// Nil while the local address is not to be had.
+    var door: TunnelDoor?
+    var state: Tunnel.State
+    /// The port that `tcp:0` had in an earlier run.
+    var port: UInt16?
+
+    var tunnel: Tunnel {
+        Tunnel(id: id, spec: spec, state: state, bound: bound, statistics: tally.statistics, since: since)
+    }
+
+    var entry: TunnelLedger.Entry { TunnelLedger.Entry(id: id, spec: spec, port: chosenPort, since: since) }
+
+    /// The address with the port that it really has.
+    var local: LocalAddress {
+        guard case .tcp(let host, 0) = spec.local, let chosenPort else { return spec.local }
+        return .tcp(host: host, port: chosenPort)
+    }
+
+    private var bound: [LocalAddress] {
+        (door?.addresses ?? []).map { address in
+            address.port.map { .tcp(host: address.host, port: $0) } ?? .unix(path: address.host)
+        }
+    }
+
+    private var chosenPort: UInt16? {
+        guard case .tcp(_, 0) = spec.local else { return nil }
+        return door?.addresses.first?.port ?? port
+    }
+}

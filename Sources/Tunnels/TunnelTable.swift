@@ -1,0 +1,327 @@
+import FoundationEssentials
+package import Logging
+package import Model
+package import Sockets
+
+/// The one list of tunnels, and what keeps them standing.
+///
+/// A tunnel is desired state: it listens from its creation on, whether or not its target is there. Kept tunnels are on the
+/// disk before anybody is told that they stand, and stand again after a restart, with their ids and ports.
+package actor TunnelTable {
+    /// What the table hands to its `run()`.
+    enum Job: Sendable {
+        case serve(TunnelDoor)
+        /// Try again to get the local address of a tunnel.
+        case retry(String)
+    }
+
+    /// Carries the bytes of all tunnels; stopped at the end of `run()`.
+    package nonisolated let relay: RelayLoop
+
+    var records: [String: TunnelRecord] = [:]
+    var isReconsidering = false
+    nonisolated let news = RouteNews()
+    let dialer: TargetDialer
+    let feed = TunnelEventFeed()
+    nonisolated let limits: TunnelLimits
+    nonisolated let clock: any Clock<Duration>
+    nonisolated let jobs = AsyncStream.makeStream(of: Job.self)
+    nonisolated let logger: Logger
+
+    private let store: TunnelStore?
+    private let quota: ConnectionQuota
+    private var next: UInt64 = 1
+    private var isStopping = false
+    private var isChanging = false
+    private var queue: [CheckedContinuation<Void, Never>] = []
+
+    /// Reads the kept tunnels; they listen again from here on, and serve as soon as `run()` runs.
+    ///
+    /// - Parameters:
+    ///   - resolver: Says where a target is, anew for each connection.
+    ///   - dialer: Reaches what the resolver says.
+    ///   - store: Nil keeps nothing.
+    ///   - limits: See there.
+    ///   - idle: See `RelayLoop`.
+    ///   - clock: What the pauses in `limits` are measured with.
+    ///   - logger: For the operator.
+    package init(
+        resolver: any RouteResolver,
+        dialer: any Dialer,
+        store: TunnelStore?,
+        limits: TunnelLimits = TunnelLimits(),
+        idle: Duration = .seconds(5),
+        clock: any Clock<Duration> = ContinuousClock(),
+        logger: Logger
+    ) async {
+        self.dialer = TargetDialer(resolver: resolver, dialer: dialer)
+        self.store = store
+        self.limits = limits
+        self.clock = clock
+        self.logger = logger
+        relay = RelayLoop(idle: idle)
+        quota = ConnectionQuota(limit: limits.connections)
+        await restore()
+    }
+
+    /// Every tunnel, in the order of creation.
+    package func list() -> [Tunnel] {
+        records.values.map(\.tunnel).sorted { number($0.id) < number($1.id) }
+    }
+
+    /// What happens to tunnels from now on. A follower that lets 256 events wait is let go: its stream ends.
+    package func events() -> AsyncStream<TunnelEvent> { feed.follow() }
+
+    /// Makes a tunnel, and keeps it if its spec says so.
+    ///
+    /// One that is on the same local address is replaced, its connections are cut; unless the spec says `noRebind`, or
+    /// somebody holds it. The very same tunnel again is the one that is there.
+    /// - Throws: `TunnelError`; then everything is as it was.
+    package func create(_ spec: TunnelSpec) async throws(TunnelError) -> Tunnel {
+        let (id, isNew) = try await inTurn { () async throws(TunnelError) in
+            try check([spec])
+            let old = holder(of: spec.local)
+            if let old, spec.noRebind || !old.spec.isKept { throw .taken(spec.local, by: old.id) }
+            if let old, old.spec == spec, old.door != nil { return (old.id, false) }
+            return (try await replace(old, with: spec), true)
+        }
+        if isNew { await consider(id) }
+        guard let tunnel = records[id]?.tunnel else { throw .noSuchTunnel(id) }
+        if isNew { feed.send(.opened(tunnel)) }
+        return tunnel
+    }
+
+    /// Makes tunnels that live until `release(_:)`: all of them or none. They are not kept and replace nothing.
+    ///
+    /// - Throws: `TunnelError`; then everything is as it was.
+    package func hold(_ specs: [TunnelSpec]) async throws(TunnelError) -> [Tunnel] {
+        let ids = try await inTurn { () async throws(TunnelError) in
+            try check(specs)
+            var opened: [(TunnelSpec, [Listener])] = []
+            for spec in specs {
+                let held = TunnelSpec(local: spec.local, target: spec.target, noRebind: spec.noRebind, isKept: false)
+                if let old = holder(of: spec.local) { throw .taken(spec.local, by: old.id) }
+                // Listeners that were made before a failure close when they go out of sight here.
+                opened.append((held, try listen(spec.local)))
+            }
+            try await save(next: next + UInt64(specs.count))
+            return opened.map { spec, listeners in insert(spec, listeners) }
+        }
+        for id in ids { await consider(id) }
+        let tunnels = ids.compactMap { records[$0]?.tunnel }
+        for tunnel in tunnels { feed.send(.opened(tunnel)) }
+        return tunnels
+    }
+
+    /// Removes held tunnels. Ids that are not there are nothing to do.
+    package func release(_ ids: Set<String>) async {
+        await inTurn { () async in
+            for id in ids where records[id]?.spec.isKept == false { await take(id) }
+        }
+    }
+
+    /// Removes a tunnel. When it returns, its address is free and its connections are cut.
+    ///
+    /// - Throws: `TunnelError.noSuchTunnel`, `.notSaved`.
+    package func remove(_ id: String) async throws(TunnelError) {
+        try await inTurn { () async throws(TunnelError) in
+            guard let record = records[id] else { throw .noSuchTunnel(id) }
+            if record.spec.isKept { try await save(without: [id]) }
+            await take(id)
+        }
+    }
+
+    /// Removes every tunnel, held ones too.
+    ///
+    /// - Returns: How many there were.
+    /// - Throws: `TunnelError.notSaved`.
+    @discardableResult
+    package func removeAll() async throws(TunnelError) -> Int {
+        try await inTurn { () async throws(TunnelError) in
+            let ids = Set(records.keys)
+            try await save(without: ids)
+            for id in ids { await take(id) }
+            return ids.count
+        }
+    }
+
+    private func restore() async {
+        guard let ledger = await store?.load() else { return }
+        next = max(ledger.next, (ledger.tunnels.map { number($0.id) }.max() ?? 0) &+ 1)
+        for entry in ledger.tunnels {
+            records[entry.id] = TunnelRecord(
+                id: entry.id,
+                spec: entry.spec,
+                since: entry.since,
+                tally: tally(entry.id),
+                door: nil,
+                state: .failed(reason: "it is being restored"),
+                port: entry.port
+            )
+            if !reopen(entry.id) { jobs.continuation.yield(.retry(entry.id)) }
+        }
+        await reconsider()
+    }
+
+    /// Closes every tunnel and takes no more; what is kept stays kept.
+    func stop() async {
+        isStopping = true
+        await inTurn { () async in
+            let doors = records.values.compactMap(\.door)
+            await withDiscardingTaskGroup { group in
+                for door in doors { group.addTask { await door.close() } }
+            }
+        }
+        feed.finish()
+        await relay.stop()
+    }
+
+    /// Tries to listen on the local address of a tunnel that does not.
+    ///
+    /// - Returns: False when it is to be tried again later.
+    func retry(_ id: String) async -> Bool {
+        let isDone = await inTurn { () async in isStopping || records[id]?.door != nil || reopen(id) }
+        if isDone { await consider(id) }
+        return isDone
+    }
+
+    /// True also when the tunnel is gone.
+    private func reopen(_ id: String) -> Bool {
+        guard var record = records[id] else { return true }
+        do {
+            let door = door(id, record.spec.target, try listen(record.spec.local, port: record.port), record.tally)
+            record.door = door
+            record.state = .waiting(reason: "its target has not been looked for yet")
+            records[id] = record
+            jobs.continuation.yield(.serve(door))
+            return true
+        } catch {
+            set(id, .failed(reason: error.description))
+            return false
+        }
+    }
+
+    /// Runs a change when those before it are done, so that no change sees another one half done.
+    private func inTurn<Result, Failure: Error>(
+        _ change: () async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
+        if isChanging { await withCheckedContinuation { queue.append($0) } }
+        isChanging = true
+        defer {
+            // Handed on without a gap: nobody can come in between.
+            if queue.isEmpty { isChanging = false } else { queue.removeFirst().resume() }
+        }
+        return try await change()
+    }
+
+    private func check(_ specs: [TunnelSpec]) throws(TunnelError) {
+        guard !isStopping else { throw .stopping }
+        guard records.count + specs.count <= limits.tunnels else { throw .tooMany(limit: limits.tunnels) }
+        for case .device(let udid, 0) in specs.map(\.target) {
+            throw .badTarget("port 0 of \(udid) cannot be connected to; give the port that the app listens on")
+        }
+    }
+
+    /// The tunnel on a local address; `tcp:0` is nobody's.
+    private func holder(of local: LocalAddress) -> TunnelRecord? {
+        if case .tcp(_, 0) = local { return nil }
+        return records.values.first { $0.local == local }
+    }
+
+    /// Listens, and says which tunnel of ours is in the way where one is: 8080 and 127.0.0.1:8080 overlap, for one.
+    private func listen(_ local: LocalAddress, port: UInt16? = nil) throws(TunnelError) -> [Listener] {
+        do {
+            return try TunnelBinding.listen(on: local, port: port)
+        } catch .inUse(let local) {
+            if case .tcp(_, let asked) = local, let wanted = asked == 0 ? port : asked {
+                for record in records.values where record.door?.addresses.contains(where: { $0.port == wanted }) == true
+                {
+                    throw .taken(local, by: record.id)
+                }
+                throw .inUse(asked == 0 ? .tcp(host: nil, port: wanted) : local)
+            }
+            throw .inUse(local)
+        }
+    }
+
+    private func replace(_ old: TunnelRecord?, with spec: TunnelSpec) async throws(TunnelError) -> String {
+        // The old one gives its address up last: until the new one is on the disk, nothing has changed.
+        let listeners = old?.door == nil ? try listen(spec.local) : []
+        let entry = TunnelLedger.Entry(
+            id: "t\(next)",
+            spec: spec,
+            port: listeners.first?.address.port,
+            since: Date()
+        )
+        try await save(without: Set(old.map { [$0.id] } ?? []), with: spec.isKept ? entry : nil, next: next + 1)
+        guard let old else { return insert(spec, listeners) }
+        await take(old.id)
+        do {
+            return insert(spec, listeners.isEmpty ? try listen(spec.local) : listeners)
+        } catch {
+            // Somebody took the address in the moment between: the tunnel stands and tries again.
+            let id = insert(spec, [])
+            set(id, .failed(reason: error.description))
+            jobs.continuation.yield(.retry(id))
+            return id
+        }
+    }
+
+    private func insert(_ spec: TunnelSpec, _ listeners: [Listener]) -> String {
+        let id = "t\(next)"
+        next += 1
+        let tally = tally(id)
+        let door = listeners.isEmpty ? nil : door(id, spec.target, listeners, tally)
+        records[id] = TunnelRecord(
+            id: id,
+            spec: spec,
+            since: Date(),
+            tally: tally,
+            door: door,
+            state: .waiting(reason: "its target has not been looked for yet"),
+            port: nil
+        )
+        if let door { jobs.continuation.yield(.serve(door)) }
+        return id
+    }
+
+    private func take(_ id: String) async {
+        guard let record = records.removeValue(forKey: id) else { return }
+        await record.door?.close()
+        feed.send(.removed(id: id))
+    }
+
+    private func save(
+        without removed: Set<String> = [],
+        with entry: TunnelLedger.Entry? = nil,
+        next: UInt64? = nil
+    ) async throws(TunnelError) {
+        var ledger = TunnelLedger()
+        ledger.next = next ?? self.next
+        ledger.tunnels = records.values
+            .filter { $0.spec.isKept && !removed.contains($0.id) }.map(\.entry)
+            .sorted { number($0.id) < number($1.id) }
+        if let entry { ledger.tunnels.append(entry) }
+        try await store?.save(ledger)
+    }
+
+    private func tally(_ id: String) -> TunnelTally { TunnelTally(id: id, quota: quota, feed: feed) }
+
+    private func door(_ id: String, _ target: TunnelTarget, _ listeners: [Listener], _ tally: TunnelTally) -> TunnelDoor
+    {
+        TunnelDoor(
+            id: id,
+            target: target,
+            listeners: listeners,
+            tally: tally,
+            dialer: dialer,
+            relay: relay,
+            news: news,
+            limits: limits,
+            clock: clock,
+            logger: logger
+        )
+    }
+
+    private func number(_ id: String) -> UInt64 { TunnelLedger.number(of: id) ?? 0 }
+}

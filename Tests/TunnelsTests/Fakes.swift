@@ -1,0 +1,50 @@
+import Model
+import Sockets
+import Synchronization
+import Tunnels
+
+/// Says what a test tells it to say.
+final class FakeResolver: RouteResolver {
+    private let answer: Mutex<Result<[Route], DialFailure>>
+
+    init(_ routes: [Route] = []) { answer = Mutex(.success(routes)) }
+
+    func set(_ result: Result<[Route], DialFailure>) { answer.withLock { $0 = result } }
+
+    func routes(to target: TunnelTarget) async throws(DialFailure) -> [Route] {
+        try answer.withLock { $0 }.get()
+    }
+}
+
+/// Never gets through, and says when it was given up.
+final class SilentDialer: Dialer {
+    let begun = AsyncStream.makeStream(of: Void.self)
+    let ended = AsyncStream.makeStream(of: Void.self)
+
+    func dial(_ route: Route) async throws -> Carrier {
+        begun.continuation.yield()
+        defer { ended.continuation.yield() }
+        try await Task.sleep(for: .seconds(600))
+        throw DialFailure(.timedOut, "nobody waits so long")
+    }
+}
+
+/// Answers every connection with what it got, until the end.
+final class EchoServer: Sendable {
+    private let listener: Listener
+
+    init() throws { listener = try Listener(on: .ipv4(0x7F00_0001, port: 0)) }
+
+    var route: Route { .lan(LANRoute(address: "127.0.0.1", port: listener.address.port ?? 0)) }
+
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            while let number = try? await listener.accept().release() {
+                group.addTask {
+                    let stream = Stream(owning: Descriptor(owning: number))
+                    while let bytes = try? await stream.receiveSome(), !bytes.isEmpty { try? await stream.send(bytes) }
+                }
+            }
+        }
+    }
+}

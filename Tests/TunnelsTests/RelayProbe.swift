@@ -1,0 +1,41 @@
+import Synchronization
+import Tunnels
+
+/// Hears what the relay tells about its connections.
+final class RelayProbe: RelayObserver {
+    private struct State {
+        var up = 0
+        var down = 0
+        var outcomes: [RelayOutcome] = []
+    }
+
+    private let state = Mutex(State())
+
+    var up: Int { state.withLock { $0.up } }
+    var down: Int { state.withLock { $0.down } }
+    var outcomes: [RelayOutcome] { state.withLock { $0.outcomes } }
+
+    func relayed(up: Int, down: Int) {
+        state.withLock { state in
+            state.up += up
+            state.down += down
+        }
+    }
+
+    func ended(_ outcome: RelayOutcome) { state.withLock { $0.outcomes.append(outcome) } }
+
+    /// The only outcome, waited for.
+    func outcome() async throws -> RelayOutcome? {
+        _ = try await eventually { !outcomes.isEmpty }
+        return outcomes.first
+    }
+
+    /// Waits until no byte has moved for a while: both kernels' buffers are full.
+    func standstill() async throws {
+        var last = -1
+        while last != up + down || last == 0 {
+            last = up + down
+            try await Task.sleep(for: .milliseconds(60))
+        }
+    }
+}

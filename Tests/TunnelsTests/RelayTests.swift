@@ -1,0 +1,309 @@
+import Glibc
+import Sockets
+import Synchronization
+import Testing
+import Tunnels
+
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct RelayTests {
+    private let relay = RelayLoop(idle: .milliseconds(150))
+    private let probe = RelayProbe()
+    private let size = 8 << 20
+
+    /// Which kinds of sockets the two sides are.
+    enum Sides: CaseIterable {
+        case tcpToUnix
+        case tcpToTCP
+        case unixToUnix
+    }
+
+    /// A client and a target, with the relay between them.
+    private func connect(
+        _ sides: Sides = .tcpToUnix,
+        _ halfClose: Carrier.HalfClose = .propagates,
+        early: [UInt8] = [],
+        through other: RelayLoop? = nil
+    ) async throws -> (client: Stream, target: Stream) {
+        let (client, accepted) = sides == .unixToUnix ? Stream.pair() : try await Stream.tcpPair()
+        let (carrier, target) = sides == .tcpToTCP ? try await Stream.tcpPair() : Stream.pair()
+        (other ?? relay).adopt(
+            client: accepted.handOver(),
+            carrier: Carrier(descriptor: carrier.handOver(), halfClose: halfClose, early: early),
+            observer: probe
+        )
+        return (client, target)
+    }
+
+    @Test(arguments: Sides.allCases)
+    func `every byte arrives in its place, both ways at once`(_ sides: Sides) async throws {
+        let (client, target) = try await connect(sides)
+        let (up, down) = (pattern(size, seed: 1), pattern(size, seed: 2))
+        let (clientWriter, targetWriter) = (client.duplicate(), target.duplicate())
+
+        async let sentUp: Void = clientWriter.send(up)
+        async let sentDown: Void = targetWriter.send(down)
+        async let gotUp = target.receive(size)
+        async let gotDown = client.receive(size)
+
+        try await sentUp
+        try await sentDown
+        #expect(try await gotUp == up)
+        #expect(try await gotDown == down)
+        #expect(try await eventually { probe.up == size && probe.down == size })
+        await relay.stop()
+    }
+
+    @Test func `what the target said before the handover comes first`() async throws {
+        let early = pattern(300_000, seed: 3)
+        let (client, target) = try await connect(early: early)
+
+        try await target.send(Array("then this".utf8))
+        target.finish()
+        let received = try await client.receive(early.count + 9)
+
+        #expect(received == early + Array("then this".utf8))
+        await relay.stop()
+    }
+
+    @Test(arguments: Sides.allCases, [Carrier.HalfClose.propagates, .destroys])
+    func `a stalled client loses no bytes, not even when the target is long gone`(
+        _ sides: Sides,
+        _ halfClose: Carrier.HalfClose
+    ) async throws {
+        var (client, target): (Stream, Stream?) = try await connect(sides, halfClose)
+        let bytes = pattern(2 * size)
+        let writer = target?.duplicate()
+        target = nil
+
+        async let sent: Void = Self.sendAndClose(bytes, writer)
+        try await probe.standstill()
+        #expect(probe.outcomes.isEmpty)
+        // The client begins to read only now, and stalls once more on the way.
+        let first = try await client.receive(size)
+        try await probe.standstill()
+        let rest = try await client.receiveToEnd()
+
+        try await sent
+        #expect(first + rest == bytes)
+        client = Stream.pair().0
+        #expect(try await probe.outcome()?.bytesDown == UInt64(bytes.count))
+        await relay.stop()
+    }
+
+    private static func sendAndClose(_ bytes: [UInt8], _ stream: Stream?) async throws {
+        try await stream?.send(bytes)
+        stream?.finish()
+    }
+
+    @Test(arguments: Sides.allCases, [Carrier.HalfClose.propagates, .destroys])
+    func `a stalled target loses no bytes, not even when the client is long gone`(
+        _ sides: Sides,
+        _ halfClose: Carrier.HalfClose
+    ) async throws {
+        var (client, target): (Stream?, Stream) = try await connect(sides, halfClose)
+        let bytes = pattern(2 * size)
+        let writer = client?.duplicate()
+        client = nil
+
+        async let sent: Void = Self.sendAndClose(bytes, writer)
+        try await probe.standstill()
+        #expect(probe.outcomes.isEmpty)
+        let received = try await target.receive(bytes.count)
+
+        try await sent
+        #expect(received == bytes)
+        #expect(try await target.receiveSome().isEmpty)
+        target = Stream.pair().0
+        #expect(try await probe.outcome()?.bytesUp == UInt64(bytes.count))
+        await relay.stop()
+    }
+
+    @Test(arguments: Sides.allCases)
+    func `the end of a request reaches the target, and its reply the client`(_ sides: Sides) async throws {
+        let (client, target) = try await connect(sides)
+
+        try await client.send(Array("request".utf8))
+        client.finish()
+        #expect(try await target.receiveToEnd() == Array("request".utf8))
+        try await target.send(Array("reply".utf8))
+        target.finish()
+
+        #expect(try await client.receiveToEnd() == Array("reply".utf8))
+        #expect(try await probe.outcome()?.reason == .finished)
+        await relay.stop()
+    }
+
+    @Test func `a device is not told of the client's end and may still answer`() async throws {
+        let patient = RelayLoop(idle: .seconds(2))
+        let (client, target) = try await connect(.tcpToUnix, .destroys, through: patient)
+
+        try await client.send(Array("request".utf8))
+        client.finish()
+        #expect(try await target.receive(7) == Array("request".utf8))
+        let end = try await withDeadline(.milliseconds(300), clock: ContinuousClock()) {
+            try await target.receiveSome()
+        }
+        #expect(end == nil)
+        try await target.send(Array("reply".utf8))
+
+        #expect(try await client.receiveToEnd() == Array("reply".utf8))
+        #expect(try await probe.outcome()?.reason == .drained)
+        #expect(try await target.receiveSome().isEmpty)
+        await patient.stop()
+        await relay.stop()
+    }
+
+    @Test func `the end of a device ends the client at once, after the last byte`() async throws {
+        let (client, target) = try await connect(.tcpToUnix, .destroys)
+
+        try await Self.sendAndClose(pattern(100_000), target)
+
+        #expect(try await client.receiveToEnd() == pattern(100_000))
+        #expect(try await probe.outcome()?.reason == .finished)
+        await relay.stop()
+    }
+
+    @Test func `a target that breaks off is seen as a failure, after everything it sent`() async throws {
+        var (client, target): (Stream, Stream?) = try await connect(.tcpToTCP)
+
+        try await target?.send(pattern(10_000))
+        #expect(try await eventually { probe.down == 10_000 })
+        target?.makeAbortive()
+        target = nil
+
+        #expect(try await probe.outcome()?.reason == .brokenByTarget(ECONNRESET))
+        #expect(try await client.receive(10_000) == pattern(10_000))
+        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+        await relay.stop()
+    }
+
+    @Test func `bytes that a device closed upon are a failure and not a silent loss`() async throws {
+        var (client, target): (Stream, Stream?) = try await connect(.tcpToUnix, .destroys)
+        let writer = client.duplicate()
+
+        let sending = Task { try await writer.send(pattern(2 << 23)) }
+        try await probe.standstill()
+        target = nil
+
+        guard case .brokenByTarget = try await probe.outcome()?.reason else {
+            Issue.record("the outcome is \(probe.outcomes)")
+            return
+        }
+        await #expect(throws: Stream.Failure.self) { try await sending.value }
+        _ = target
+        await relay.stop()
+    }
+
+    @Test func `a client that breaks off breaks its target's stream off`() async throws {
+        var (client, target): (Stream?, Stream) = try await connect(.tcpToTCP)
+
+        try await client?.send(pattern(10_000))
+        #expect(try await target.receive(10_000) == pattern(10_000))
+        client?.makeAbortive()
+        client = nil
+
+        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await target.receiveSome() }
+        #expect(try await probe.outcome()?.reason == .brokenByClient(ECONNRESET))
+        await relay.stop()
+    }
+
+    @Test func `a unix client that writes and closes at once is delivered whole`() async throws {
+        var (client, target): (Stream?, Stream) = try await connect(.unixToUnix, .destroys)
+
+        try await client?.send(pattern(150_000))
+        client = nil
+        try await target.send(Array("nobody reads this".utf8))
+
+        #expect(try await target.receiveToEnd() == pattern(150_000))
+        _ = try await probe.outcome()
+        await relay.stop()
+    }
+
+    @Test func `an urgent byte keeps its place in the stream`() async throws {
+        let (client, target) = try await connect()
+
+        try await client.send(Array("ab".utf8))
+        #expect(Glibc.send(client.number, "!", 1, CInt(MSG_OOB)) == 1)
+        try await client.send(Array("cd".utf8))
+
+        #expect(try await target.receive(5) == Array("ab!cd".utf8))
+        await relay.stop()
+    }
+
+    @Test func `a cut returns after the last byte`() async throws {
+        let (client, target) = try await connect()
+        let other = RelayProbe()
+        let (otherClient, otherAccepted) = Stream.pair()
+        let (otherCarrier, otherTarget) = Stream.pair()
+        relay.adopt(
+            client: otherAccepted.handOver(),
+            carrier: Carrier(descriptor: otherCarrier.handOver(), halfClose: .propagates),
+            observer: other
+        )
+        async let flood: Void = Self.flood(target.duplicate())
+        _ = try await client.receive(size)
+
+        await relay.cut(probe)
+        let moved = probe.down
+        #expect(probe.outcomes.map(\.reason) == [.cut])
+        try? await flood
+
+        #expect(probe.down == moved)
+        // Somebody else's connection goes on.
+        try await otherClient.send([1, 2, 3])
+        #expect(try await otherTarget.receive(3) == [1, 2, 3])
+        await relay.stop()
+        #expect(other.outcomes.map(\.reason) == [.cut])
+    }
+
+    private static func flood(_ stream: Stream) async throws {
+        while true { try await stream.send(pattern(65_536)) }
+    }
+
+    @Test func `a lease is given back after the carrier is closed`() async throws {
+        final class Lease: Sendable {
+            let isBack: Atomic<Bool>
+            let check: @Sendable () -> Void
+            init(_ check: @escaping @Sendable () -> Void) {
+                isBack = Atomic(false)
+                self.check = check
+            }
+            deinit { check() }
+        }
+        let seen = Mutex<Bool?>(nil)
+        let (client, accepted) = Stream.pair()
+        var pair: (Stream, Stream)? = Stream.pair()
+        let targetNumber = pair?.1.duplicate()
+        let descriptor = pair?.0.handOver() ?? Descriptor(owning: -1)
+        pair = nil
+        relay.adopt(
+            client: accepted.handOver(),
+            carrier: Carrier(
+                descriptor: descriptor,
+                halfClose: .destroys,
+                lease: Lease { [number = targetNumber?.number ?? -1] in
+                    // Reading an end means that the other side is closed.
+                    var byte: UInt8 = 0
+                    let isClosed = recv(number, &byte, 1, 0) == 0
+                    seen.withLock { $0 = isClosed }
+                }
+            ),
+            observer: probe
+        )
+
+        await relay.cut(probe)
+
+        #expect(seen.withLock { $0 } == true)
+        withExtendedLifetime((client, targetNumber)) {}
+        await relay.stop()
+    }
+
+    @Test func `what is adopted after the stop is closed and told`() async throws {
+        await relay.stop()
+
+        let (client, _) = try await connect(.unixToUnix)
+
+        #expect(probe.outcomes.map(\.reason) == [.cut])
+        #expect(try await client.receiveSome().isEmpty)
+    }
+}
