@@ -83,13 +83,14 @@ final class RelayConnection {
             client.finish()
         }
         let isQuiet = now - lastMoved >= idle
-        if down.isEnded { return settleAfterTarget(isQuiet) }
-        guard up.isEnded, !carrier.isBroken else { return .open }
+        // A client that broke off is owed what can still be delivered, and no waiting without bound.
+        if client.fault != nil, isQuiet { return .over(reason) }
+        if down.isEnded { return settleAfterTarget() }
+        guard up.isEnded, !carrier.isBroken else { return client.fault == nil ? .open : .timed }
         if client.isAtEnd, client.isHungUp || client.fault != nil {
             // The client is gone, not only silent. What it sent is still delivered, the answer is read away.
             down.discards = true
             let isWaitedFor = client.fault == nil && halfClose == .destroys
-            if client.fault != nil, isQuiet { return .over(reason) }
             return carrier.isFlushed && (isQuiet || !isWaitedFor) ? .over(reason) : .timed
         }
         guard halfClose == .destroys else { return .open }
@@ -111,10 +112,8 @@ final class RelayConnection {
     }
 
     /// The target has nothing more for the client, or the client takes nothing more.
-    private func settleAfterTarget(_ isQuiet: Bool) -> Verdict {
+    private func settleAfterTarget() -> Verdict {
         let isCarrierGone = carrier.isAtEnd && (halfClose == .destroys || carrier.isHungUp || carrier.fault != nil)
-        // A client that failed is not waited for without bound; one that merely stalls is.
-        if client.fault != nil, isQuiet { return .over(reason) }
         guard up.isEnded || isCarrierGone else { return client.fault == nil ? .open : .timed }
         guard client.isFlushed, isCarrierGone || carrier.isFlushed else { return .timed }
         return .over(reason)

@@ -207,6 +207,25 @@ struct RelayTests {
         await relay.stop()
     }
 
+    @Test func `a client that breaks off does not keep a stalled target's stream for ever`() async throws {
+        var (client, target): (Stream?, Stream) = try await connect(.tcpToUnix, .destroys)
+        do {
+            let writer = client?.duplicate()
+            async let sent: Void = Self.sendAndClose(pattern(1 << 20), writer)
+            try await probe.standstill()
+            try await sent
+        }
+
+        client?.makeAbortive()
+        client = nil
+
+        // EPIPE where its end had arrived before the reset, ECONNRESET where not.
+        let reason = try await probe.outcome()?.reason
+        #expect([.brokenByClient(ECONNRESET), .brokenByClient(EPIPE)].contains(reason))
+        withExtendedLifetime(target) {}
+        await relay.stop()
+    }
+
     @Test func `a unix client that writes and closes at once is delivered whole`() async throws {
         var (client, target): (Stream?, Stream) = try await connect(.unixToUnix, .destroys)
 
