@@ -32,6 +32,8 @@ struct AdvertStateMachine: Sendable {
     private var given: TXTRecord?
     private var lastChange: Instant?
     private var renames = 0
+    /// Once a name was ours it is asked for again after an outage without looking whether somebody has it.
+    private(set) var wasPublished = false
     private let alternative: @Sendable (String) -> String
 
     /// `alternative` gives the name to try after a collision with another.
@@ -83,6 +85,7 @@ struct AdvertStateMachine: Sendable {
     mutating func established() {
         guard phase == .registering else { return }
         phase = .published
+        wasPublished = true
         renames = 0
     }
 

@@ -100,6 +100,16 @@ final class AvahiConnection {
         }
     }
 
+    /// The machine's name with its domain, nil when the daemon does not say.
+    func hostName() -> String? {
+        var name: String?
+        _ = call { client in
+            name = avahi_client_get_host_name_fqdn(client).map { String(cString: $0) }
+            return name == nil ? avahi_client_errno(client) : CInt(AVAHI_OK)
+        }
+        return name
+    }
+
     /// Makes one blocking call and judges its outcome: too slow, or an error that ends the connection, is a fault.
     func call(_ body: (OpaquePointer) -> CInt) -> CInt {
         guard let client, fault == nil else { return CInt(AVAHI_ERR_DISCONNECTED) }

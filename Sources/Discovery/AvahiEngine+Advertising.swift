@@ -22,6 +22,15 @@ extension AvahiEngine {
             board.report(id, progress(of: advert, isReady: isReady))
         }
         board.leftAll(but: wanted)
+        table.own(
+            OwnServices(
+                services: Set(
+                    adverts.values.filter { $0.phase == .published || $0.phase == .registering }
+                        .map { OwnServices.Service(name: Array($0.name.utf8), type: $0.wanted.type.text) }
+                ),
+                host: hostName
+            )
+        )
     }
 
     func handleGroup(_ group: AvahiFact.Group, _ id: String) {
@@ -50,8 +59,18 @@ extension AvahiEngine {
     }
 
     /// One call, or as many as there are names to try.
+    ///
+    /// A name is looked for before it is first used. Avahi's own probes do not always find it: who announced a record less than
+    /// a second ago does not answer them, and in the conflict that follows the other one may have to change its name.
     private func advance(_ advert: inout AdvertStateMachine, _ id: String, on connection: AvahiConnection) {
         while let step = advert.step(now: .now) {
+            if step == .publish, !advert.wasPublished {
+                if reconciliation != nil { return }
+                if table.isTaken(advert.name, advert.wanted.type) {
+                    advert.collided()
+                    continue
+                }
+            }
             let code: CInt
             switch step {
             case .publish: code = connection.publish(id, name: advert.name, spec: advert.wanted)

@@ -30,6 +30,8 @@ actor AvahiEngine {
     var reconciliation: Reconciliation?
     var failedTypes: [ServiceType: String] = [:]
     var adverts: [String: AdvertStateMachine] = [:]
+    /// This machine's, as Avahi publishes it.
+    var hostName: String?
     private var isBrowsing = false
     private var nextHeartbeat: ContinuousClock.Instant?
     /// What the last failure was, for the status until the next connection stands.
@@ -103,6 +105,7 @@ actor AvahiEngine {
         case .client(.running):
             recovery.handle(.running, now: .now)
             lastFault = nil
+            hostName = connection?.hostName()?.lowercased()
             nextHeartbeat = .now + timing.heartbeat
             logger.info("Avahi is there", metadata: ["types": "\(options.types.map(\.text).joined(separator: " "))"])
         case .client(.failed(let code)): fail(.unreachable(reason: AvahiText.error(code)))
@@ -161,6 +164,8 @@ actor AvahiEngine {
         }
         if reconciliation?.isComplete(unresolved: table.unresolved, now: .now) == true {
             reconciliation = nil
+            // New names may be published now.
+            loop.nudge()
             feed.send(.sourceReconciled(.bonjour))
         }
         let phase: BonjourHealth.Phase
@@ -203,6 +208,7 @@ actor AvahiEngine {
         table = ServiceTable()
         reconciliation = nil
         failedTypes = [:]
+        hostName = nil
         isBrowsing = false
         nextHeartbeat = nil
         for id in adverts.keys { adverts[id]?.withdrawn() }

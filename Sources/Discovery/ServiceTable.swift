@@ -57,6 +57,7 @@ struct ServiceTable: Sendable {
         var host: HostKey?
         var listed: Sighting?
         var refusal: String?
+        var isOurOwn = false
         var location: ServiceRecord?
         var txt: TXTRecord?
     }
@@ -79,6 +80,7 @@ struct ServiceTable: Sendable {
     let limits: Limits
     var instances: [ServiceKey: Instance] = [:]
     var hosts: [HostKey: Host] = [:]
+    private var own = OwnServices()
     private var queue: [ServiceKey] = []
     private var resting: [ServiceKey: Instant] = [:]
     private var trying = 0
@@ -97,7 +99,7 @@ struct ServiceTable: Sendable {
 
     /// Found, and neither listed, refused nor tried in vain yet.
     var unresolved: Int {
-        instances.values.count { $0.listed == nil && $0.refusal == nil && $0.attempts == 0 }
+        instances.values.count { $0.listed == nil && $0.refusal == nil && $0.attempts == 0 && !$0.isOurOwn }
     }
 
     var counts: Counts {
@@ -109,6 +111,20 @@ struct ServiceTable: Sendable {
             if instance.listed == nil, instance.refusal == nil, instance.attempts > 0 { counts.failed += 1 }
         }
         return counts
+    }
+
+    /// Whether somebody else has a service of that name.
+    func isTaken(_ name: String, _ type: ServiceType) -> Bool {
+        instances.contains { key, instance in
+            !instance.isOurOwn && key.name.elementsEqual(name.utf8) && key.type.lowercased() == type.text
+        }
+    }
+
+    /// What is ours from now on.
+    mutating func own(_ own: OwnServices) {
+        guard own != self.own else { return }
+        dirty.formUnion(instances.keys.filter { own.names($0) || self.own.names($0) })
+        self.own = own
     }
 
     /// A service browser saw an instance.
@@ -296,7 +312,8 @@ struct ServiceTable: Sendable {
         guard var instance = instances[key] else { return }
         var addresses = instance.host.flatMap { hosts[$0] }.map { $0.addresses.map(\.address) } ?? []
         if addresses.isEmpty, let only = instance.details?.address { addresses = [only] }
-        let (sighting, refusal) = verdict(key, instance.details, addresses, local)
+        instance.isOurOwn = instance.details.map { own.contains(key, at: $0) } ?? false
+        let (sighting, refusal) = instance.isOurOwn ? (nil, nil) : verdict(key, instance.details, addresses, local)
         if let refusal, refusal != instance.refusal { actions.append(.refuse(key, reason: refusal)) }
         instance.refusal = refusal
         if let sighting {

@@ -216,6 +216,22 @@ import Testing
         #expect(Set(table.instances.keys.map(\.id)).count == 3)
     }
 
+    @Test func `what turns out to be our own is no longer listed, and a twin on another host is`() throws {
+        var table = try listing(key("Demo", type: "_debug._tcp"))
+        var own = OwnServices(services: [.init(name: Array("Demo".utf8), type: "_debug._tcp")], host: "other.local")
+        #expect(table.isTaken("Demo", .debug) && !table.isTaken("Demo", .mcp) && !table.isTaken("demo2", .debug))
+        table.own(own)
+        #expect(table.takeEvents(seenFrom: local).isEmpty)
+
+        own.host = "phone.local"
+        table.own(own)
+        #expect(table.takeEvents(seenFrom: local) == [.lost(key("Demo", type: "_debug._tcp").id)])
+        #expect(!table.isTaken("Demo", .debug) && table.unresolved == 0)
+
+        table.own(OwnServices())
+        #expect(table.takeEvents(seenFrom: local).count == 1)
+    }
+
     @Test func `composed and decomposed letters are two names`() {
         var table = ServiceTable()
         table.found(key("caf\u{E9}"))

@@ -1,0 +1,201 @@
+import Discovery
+import Model
+import Rig
+import Testing
+
+extension Discover {
+    @Suite struct BrowseTests {
+        @Test func `an app that appears is listed with its address and TXT record, and gone after its goodbye`()
+            async throws
+        {
+            try await withScratchFolder { scratch in
+                let host = try await AvahiHost(in: scratch)
+                BusSwitch.point(to: host)
+                try await RunningSource.with { running in
+                    try await running.awaits(.sourceReconciled(.bonjour))
+                    let app = try await host.start(
+                        "avahi-publish-service",
+                        [
+                            "AppReveal-com.example.shop", "_appreveal._tcp", "8123", "zeta=1", "alpha",
+                            "bundleId=com.example.shop",
+                        ]
+                    )
+
+                    let sighting = try await running.awaits("AppReveal-com.example.shop")
+                    #expect(sighting.app.text == "com.example.shop")
+                    #expect(sighting.appIsBundleID)
+                    #expect(sighting.kind == .appreveal)
+                    #expect(sighting.host?.text == "rig.local")
+                    #expect(sighting.txt.entries.map(\.key) == ["zeta", "alpha", "bundleId"])
+                    #expect(
+                        sighting.routes.contains(
+                            .lan(LANRoute(address: "127.0.0.1", port: 8123, interface: "lo", interfaceIndex: 1))
+                        )
+                    )
+                    #expect(await running.source.status().state == .ok)
+
+                    app.terminate()
+                    try await running.awaitsGone("AppReveal-com.example.shop")
+                }
+            }
+        }
+
+        @Test(.needs(.python))
+        func `an app on another mDNS stack is listed and gone after its goodbye`() async throws {
+            try await withScratchFolder { scratch in
+                let host = try await AvahiHost(in: scratch)
+                BusSwitch.point(to: host)
+                try await RunningSource.with { running in
+                    let peer = try await ZeroconfPeer.publishing(
+                        "Anna's Mac",
+                        "_debug._tcp",
+                        4711,
+                        ["b=2", "a=1"],
+                        on: host,
+                        in: scratch
+                    )
+
+                    let sighting = try await running.awaits("Anna's Mac")
+                    #expect(sighting.txt.entries.map(\.key) == ["b", "a"])
+                    #expect(sighting.routes.map(\.description) == ["127.0.0.1:4711"])
+
+                    try await peer.leave()
+                    try await running.awaitsGone("Anna's Mac")
+                }
+            }
+        }
+
+        @Test func `AppReveal's malformed Flutter advert is listed, follows its port and goes`() async throws {
+            try await withScratchFolder { scratch in
+                let host = try await AvahiHost(in: scratch)
+                BusSwitch.point(to: host)
+                try await RunningSource.with { running in
+                    try await running.awaits(.sourceReconciled(.bonjour))
+                    try await RawAnnouncement.send(RawAnnouncement.flutter(port: 9001), on: host)
+
+                    let sighting = try await running.awaits("AppReveal-com.example.flutter")
+                    #expect(sighting.app.text == "com.example.flutter")
+                    #expect(sighting.version?.text == "1.0")
+                    #expect(sighting.routes.map(\.description) == ["127.0.0.1:9001"])
+
+                    try await RawAnnouncement.send(RawAnnouncement.flutter(port: 9002), on: host)
+                    try await running.awaits("AppReveal-com.example.flutter") { $0.routes.map(\.port) == [9002] }
+
+                    try await RawAnnouncement.send(RawAnnouncement.flutter(port: 9002, ttl: 0), on: host)
+                    try await running.awaitsGone("AppReveal-com.example.flutter")
+                }
+            }
+        }
+
+        @Test func `port 0 is refused and counted, and a real port afterwards is listed`() async throws {
+            try await withScratchFolder { scratch in
+                let host = try await AvahiHost(in: scratch)
+                BusSwitch.point(to: host)
+                try await RunningSource.with { running in
+                    try await running.awaits(.sourceReconciled(.bonjour))
+                    try await RawAnnouncement.send(RawAnnouncement.service("'nowhere'", port: 0), on: host)
+
+                    try await eventually("the refusal is counted") {
+                        await running.source.status().detail.contains("1 refused")
+                    }
+                    #expect(running.listed.isEmpty)
+
+                    // What came less than a second ago is not replaced (RFC 6762, section 10.2), and Avahi begins that
+                    // second anew whenever the record is said again: say it twice, well apart.
+                    try await RawAnnouncement.send(RawAnnouncement.service("'nowhere'", port: 99), on: host)
+                    _ = try? await running.awaits("nowhere", within: .seconds(2))
+                    try await RawAnnouncement.send(RawAnnouncement.service("'nowhere'", port: 99), on: host)
+                    try await running.awaits("nowhere")
+                }
+            }
+        }
+
+        @Test func `names with escapes, line breaks and broken bytes neither get through nor break anything`()
+            async throws
+        {
+            try await withScratchFolder { scratch in
+                let host = try await AvahiHost(in: scratch)
+                BusSwitch.point(to: host)
+                try await RunningSource.with { running in
+                    try await running.awaits(.sourceReconciled(.bonjour))
+                    for bad in [#"b'\xff\xfe'"#, #"b'nul\x00'"#, "'a' * 63"] {
+                        try await RawAnnouncement.send(RawAnnouncement.service(bad, port: 5), on: host)
+                    }
+                    // A record that claims more bytes than it has, and one of 8.9 kB.
+                    try await RawAnnouncement.send(
+                        RawAnnouncement.service("'cut'", port: 5, txt: #"b'\xffabc'"#),
+                        on: host
+                    )
+                    try await RawAnnouncement.send(
+                        RawAnnouncement.service(
+                            "'big'",
+                            port: 5,
+                            txt: "txt(*['k%d=' % i + 'x' * 200 for i in range(43)])"
+                        ),
+                        on: host
+                    )
+                    try await RawAnnouncement.send(
+                        RawAnnouncement.service(#"'x\x1b[31m\ny'"#, port: 6, txt: #"txt('a=\x1b', '=v', 'A=2')"#),
+                        on: host
+                    )
+
+                    let sighting = try await running.awaits("x\u{FFFD}[31m\u{FFFD}y")
+                    #expect(sighting.txt.entries.map(\.key) == ["a"])
+                    let big = try await running.awaits("big")
+                    #expect(big.txt.isTruncated)
+                    for sighting in running.listed {
+                        #expect(sighting.name.text.unicodeScalars.allSatisfy { $0.value >= 0x20 })
+                        #expect(sighting.id.key.utf8.allSatisfy { (0x21...0x7E).contains($0) })
+                    }
+                }
+            }
+        }
+
+        @Test(.needs(.python))
+        func `500 services of a peer are all listed within 10 s`() async throws {
+            try await withScratchFolder { scratch in
+                let host = try await AvahiHost(in: scratch)
+                BusSwitch.point(to: host)
+                try await RunningSource.with { running in
+                    try await running.awaits(.sourceReconciled(.bonjour))
+                    _ = try await ZeroconfPeer.publishing(
+                        "app",
+                        "_debug._tcp",
+                        4711,
+                        ["v=1"],
+                        count: 500,
+                        on: host,
+                        in: scratch
+                    )
+
+                    try await eventually("500 are listed") { running.listed.count == 500 }
+                }
+            }
+        }
+
+        @Test func `hosts on a network are listed with all their addresses and gone when the link is`() async throws {
+            try await withScratchFolder { scratch in
+                let network = try await MDNSNetwork(["here", "there"], in: scratch)
+                let (here, there) = (network.hosts[0], network.hosts[1])
+                try await there.run("ip", ["addr", "add", "10.99.7.7/24", "dev", "eth0"])
+                BusSwitch.point(to: here)
+                try await RunningSource.with { running in
+                    let app = try await there.start("avahi-publish-service", ["far", "_debug._tcp", "4711"])
+
+                    let sighting = try await running.awaits("far") { $0.routes.count >= 3 }
+                    let routes = sighting.routes.map(\.description)
+                    #expect(routes.contains("10.99.0.2:4711") && routes.contains("10.99.7.7:4711"))
+                    #expect(routes.contains { $0.hasPrefix("[fe80::") })
+                    #expect(sighting.host?.text == "there.local")
+
+                    try await here.linkDown()
+                    try await running.awaitsGone("far", within: .seconds(3))
+                    try await here.linkUp()
+                    try await running.awaits("far")
+                    app.terminate()
+                    try await running.awaitsGone("far")
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import Rig
+
+/// A hand-made mDNS response: the packets that no mDNS stack would send.
+enum RawAnnouncement {
+    /// Sends a Python list of `(labels, type, ttl, data)`; `name(…)`, `srv(…)` and `txt(…)` make data.
+    static func send(_ records: String, on host: AvahiHost) async throws {
+        let script = """
+            import socket, struct
+            PTR, TXT, SRV, A = 12, 16, 33, 1
+            def label(text):
+                data = text if isinstance(text, bytes) else text.encode()
+                return bytes([len(data)]) + data
+            def name(*labels): return b''.join(map(label, labels)) + b'\\0'
+            def srv(port, *host): return struct.pack('>HHH', 0, 0, port) + name(*host)
+            def txt(*items): return b''.join(map(label, items))
+            records = \(records)
+            packet = struct.pack('>HHHHHH', 0, 0x8400, 0, len(records), 0, 0)
+            for labels, kind, ttl, data in records:
+                packet += name(*labels) + struct.pack('>HHIH', kind, 1 if kind == PTR else 0x8001, ttl, len(data)) + data
+            s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            s.bind(('', 5353))
+            s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('127.0.0.1'))
+            s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 255)
+            s.sendto(packet, ('224.0.0.251', 5353))
+            """
+        try await host.run("python3", ["-c", script])
+    }
+
+    /// What AppReveal's Flutter responder sends: the instance name cut at the dots of the bundle identifier.
+    static func flutter(port: UInt16, ttl: Int = 120) -> String {
+        let instance = "'AppReveal-com', 'example', 'flutter', '_appreveal', '_tcp', 'local'"
+        return """
+            [(('_appreveal', '_tcp', 'local'), PTR, \(ttl), name(\(instance))),
+             ((\(instance)), SRV, \(ttl), srv(\(port), 'flutterphone', 'local')),
+             ((\(instance)), TXT, \(ttl), txt('bundleId=com.example.flutter', 'version=1.0')),
+             (('flutterphone', 'local'), A, \(ttl), bytes([127, 0, 0, 1]))]
+            """
+    }
+
+    /// A well-formed advert of anything.
+    static func service(_ instance: String, port: UInt16, txt: String = "txt('v=1')") -> String {
+        let name = "\(instance), '_debug', '_tcp', 'local'"
+        return """
+            [(('_debug', '_tcp', 'local'), PTR, 120, name(\(name))),
+             ((\(name)), SRV, 120, srv(\(port), 'rawphone', 'local')),
+             ((\(name)), TXT, 120, \(txt)),
+             (('rawphone', 'local'), A, 120, bytes([127, 0, 0, 1]))]
+            """
+    }
+}
