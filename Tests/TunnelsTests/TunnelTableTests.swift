@@ -91,7 +91,8 @@ struct TunnelTableTests {
         }
     }
 
-    @Test func `1000 connections at once are all intact on a fixed number of threads`() async throws {
+    /// With 1,000, and on how many threads: `LoadTests`; this process has other tests that count descriptors.
+    @Test func `200 connections at once are all intact`() async throws {
         try DescriptorLimit.raise()
         let echo = try EchoServer()
         resolver.set(.success([echo.route]))
@@ -100,29 +101,21 @@ struct TunnelTableTests {
             async let _: Void = echo.run()
             let tunnel = try await table.create(spec())
             let address = try address(tunnel)
-            let before = try ThisProcess.threads()
 
-            let most = try await withThrowingTaskGroup(of: Bool.self) { group in
-                for seed in 0..<1_000 {
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for seed in 0..<200 {
                     group.addTask {
                         let client = try await Stream.connect(to: address)
                         let bytes = pattern(65_536, seed: UInt64(seed))
                         try await client.send(bytes)
                         guard try await client.receive(bytes.count) == bytes else { return false }
                         // Stays open until all have been there.
-                        return try await eventually { await table.list().first?.statistics.connections == 1_000 }
+                        return try await eventually { await table.list().first?.statistics.connections == 200 }
                     }
                 }
-                var most = 0
-                for try await isIntact in group {
-                    #expect(isIntact)
-                    most = max(most, try ThisProcess.threads())
-                }
-                return most
+                for try await isIntact in group { #expect(isIntact) }
             }
 
-            // Swift's pool may still have been growing to one thread per core.
-            #expect(most <= before + 2)
             #expect(try #require(await table.list().first).statistics.failures.isEmpty)
         }
     }
