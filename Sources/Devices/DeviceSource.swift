@@ -7,9 +7,10 @@ import Sockets
 /// Knows which phones are plugged in, as long as it runs.
 ///
 /// It tells usbmuxd to Listen on one connection and asks for the list on another, because Listen does not say where the
-/// phones end that were there before. Both clients get their phones from here: Listen is always our own code, since
-/// libusbmuxd's events cannot be used in a daemon (`LibusbmuxdClient` says why). That usbmuxd is absent is the normal state
-/// of a machine without a phone; it is picked up when its socket appears, or within a second.
+/// phones end that were there before. Both are our own code whatever client the streams go through: libusbmuxd's events
+/// cannot be used in a daemon (`LibusbmuxdClient` says why), and its list waits behind a phone that does not answer. That
+/// usbmuxd is absent is the normal state of a machine without a phone; it is picked up when its socket appears, or within
+/// a second.
 package actor DeviceSource: Service {
     /// How to reach a phone now.
     struct Handle: Sendable {
@@ -26,9 +27,8 @@ package actor DeviceSource: Service {
     package nonisolated let events: AsyncStream<DeviceEvent>
 
     private nonisolated let address: UsbmuxAddress
-    private nonisolated let client: any UsbmuxClient
-    /// Lists for the sign of life: a queue inside libusbmuxd would look like a usbmuxd that hangs.
-    private nonisolated let pulse: NativeUsbmuxClient
+    private nonisolated let streams: any UsbmuxClient
+    private nonisolated let lister: NativeUsbmuxClient
     private nonisolated let clock: any Clock<Duration>
     private nonisolated let logger: Logger
     private nonisolated let teller: AsyncStream<DeviceEvent>.Continuation
@@ -39,7 +39,7 @@ package actor DeviceSource: Service {
     /// Why there is no epoch; nil before the first try.
     private var fault: UsbmuxError?
 
-    /// The client, for lists and streams, speaks to the same address, where usbmuxd listens or will.
+    /// The client, for the dialer's streams, speaks to the same address, where usbmuxd listens or will.
     package init(
         address: UsbmuxAddress,
         client: any UsbmuxClient,
@@ -47,10 +47,10 @@ package actor DeviceSource: Service {
         clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.address = address
-        self.client = client
+        streams = client
         self.clock = clock
         self.logger = logger
-        pulse = NativeUsbmuxClient(address: address, clock: clock)
+        lister = NativeUsbmuxClient(address: address, clock: clock)
         (events, teller) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
     }
 
@@ -58,7 +58,7 @@ package actor DeviceSource: Service {
     package func devices() -> [Device] { table.devices }
 
     /// Opens streams to the phones that this source sees.
-    package nonisolated var dialer: UsbmuxDialer { UsbmuxDialer(source: self, client: client) }
+    package nonisolated var dialer: UsbmuxDialer { UsbmuxDialer(source: self, client: streams) }
 
     /// Follows usbmuxd through all its ends and returns, until the service group shuts down.
     package func run() async throws {
@@ -164,19 +164,20 @@ package actor DeviceSource: Service {
 
     /// Adds the list to what was told, then asks again from time to time, to learn that usbmuxd hangs.
     private nonisolated func reconcile(_ epoch: ListenEpoch) async throws {
-        await expectList(in: epoch)
-        var list: [UsbmuxDeviceRecord] = []
-        do {
-            list = try await client.listDevices()
-        } catch let error as UsbmuxError {
-            // What Listen says is complete in the end; only the moment at which it is cannot be told.
-            logger.notice("the list of phones failed", metadata: ["reason": "\(error)"])
-        }
-        await apply(list, in: epoch)
         while true {
-            try await clock.sleep(for: Self.checkInterval)
             await expectList(in: epoch)
-            await apply(try await pulse.listDevices(), in: epoch)
+            var list: [UsbmuxDeviceRecord] = []
+            do {
+                list = try await lister.listDevices()
+            } catch let error as UsbmuxError {
+                if case .timedOut = error { throw error }
+                // What Listen says is complete in the end; only the moment at which it is cannot be told.
+                logger.notice("the list of phones failed", metadata: ["reason": "\(error)"])
+            }
+            // A list that another run of usbmuxd gave is none of this one's.
+            guard epoch.isAlive else { throw UsbmuxError.closed(request: "Listen") }
+            await apply(list, in: epoch)
+            try await clock.sleep(for: Self.checkInterval)
         }
     }
 
@@ -185,8 +186,7 @@ package actor DeviceSource: Service {
     }
 
     private func apply(_ list: [UsbmuxDeviceRecord], in epoch: ListenEpoch) {
-        // A list that another run of usbmuxd gave is none of this one's.
-        guard epoch === self.epoch, epoch.isAlive else { return }
+        guard epoch === self.epoch else { return }
         announce(table.reconcile(with: list, at: Date.now))
         if !isReady {
             isReady = true
