@@ -11,9 +11,9 @@ package enum DiscoveryError: Error, Hashable, Sendable, CustomStringConvertible 
         switch self {
         case .notPublishable(let name, let reason): "\"\(name)\" cannot be advertised: \(reason)"
         case .noSuchAdvertisement(let id):
-            "there is no advertisement \"\(id)\"; `patchbay advertise --list` shows those that stand"
+            "there is no advertisement \"\(id)\"; `patchbay advertisements` lists those that stand"
         case .tooManyAdvertisements(let limit):
-            "\(limit) services are advertised already, which is the limit; withdraw one that is not needed"
+            "\(limit) services are advertised already, which is the limit; `patchbay advertisements rm ID` takes one back"
         case .alreadyRun: "this Bonjour source has run already; make another one"
         }
     }
