@@ -35,7 +35,7 @@ extension SourceStatus {
             remedy = "`sudo systemctl restart usbmuxd`; one that hangs needs `sudo pkill -KILL usbmuxd`"
         case .closed:
             detail = "usbmuxd at \(address) hangs up; it is tried again"
-        case .badAddress, .result, .garbled, .limit, .descriptors, .failed:
+        case .badAddress, .result, .garbled, .limit, .failed:
             detail = "usbmuxd at \(address) cannot be used: \(fault)"
             remedy = "see what listens there, and whether \(UsbmuxAddress.variable) is right"
         }

@@ -69,7 +69,7 @@ package struct UsbmuxDialer: Dialer {
                 .usbmuxdAbsent,
                 "usbmuxd ended while \(phone) was being reached; try again when it is back"
             )
-        case .limit, .descriptors:
+        case .limit:
             return DialFailure(.limit, "\(phone) was not dialled: \(error)")
         case .badAddress, .denied, .result, .garbled, .failed:
             return DialFailure(.failed, "\(phone) cannot be reached: \(error)")

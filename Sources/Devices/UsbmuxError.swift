@@ -19,8 +19,6 @@ package enum UsbmuxError: Error, Hashable {
     case garbled(String)
     /// So many streams through usbmuxd are open or being opened already.
     case limit(Int)
-    /// The next descriptor of this process would be this one, too near to where libusbmuxd aborts it.
-    case descriptors(next: CInt)
     /// A system or library call failed; the words are what it said.
     case failed(call: String, words: String)
 }
@@ -46,9 +44,6 @@ extension UsbmuxError: CustomStringConvertible {
             "what came is not from usbmuxd: \(fault); see what listens on its socket"
         case .limit(let limit):
             "\(limit) streams through usbmuxd are open already, and with many more it would stop; close some and try again"
-        case .descriptors(let next):
-            "this process has \(next) descriptors open, and libusbmuxd 2.0 aborts at 1024; close connections, or set "
-                + "devices.client to \"native\""
         case .failed(let call, let words):
             "\(call) failed (\(words))"
         }

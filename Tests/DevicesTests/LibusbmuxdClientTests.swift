@@ -7,21 +7,35 @@ import Testing
 @testable import Devices
 
 @Suite struct LibusbmuxdClientTests {
-    @Test func `it is not called where it would abort the process`() async throws {
+    @Test func `it works where it would abort the process, beyond descriptor 1024`() async throws {
         try await withScratchFolder { scratch in
-            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(1, Samples.phone)]) }
-            let budget = MuxBudget()
-            // Every process has descriptors from 0 to 2, so that the next one is beyond this.
-            let client = LibusbmuxdClient(address: fake.address, budget: budget, descriptorLimit: 1)
+            try DescriptorLimit.raise()
+            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(1, Samples.phone)], welcome: "hello") }
+            var held: [CInt] = []
+            defer { for number in held { close(number) } }
+            for _ in 0..<1100 { held.append(try #require(Optional(dup(2)).flatMap { $0 >= 0 ? $0 : nil })) }
+            #expect(held.max() ?? 0 >= 1024)
+            let client = LibusbmuxdClient(address: fake.address)
 
-            let error = await #expect(throws: UsbmuxError.self) { _ = try await client.listDevices() }
-            await #expect(throws: UsbmuxError.self) { _ = try await client.connect(deviceID: 1, port: 1) }
-            await #expect(throws: UsbmuxError.self) { _ = try await client.readBUID() }
+            #expect(try await client.listDevices().map(\.deviceID) == [1])
+            let carrier = try await client.connect(deviceID: 1, port: 1)
 
-            #expect(error?.description.contains("devices.client") == true)
-            #expect(fake.accepted == 0)
-            #expect(budget.used == 0)
+            #expect(try await read(5, from: carrier) == "hello")
         }
+    }
+
+    @Test func `what it closes is not ours`() async throws {
+        let thread = LibraryThread(named: "test")
+        let ours = try #require(SocketPair())
+        let number = ours.near.number
+
+        // As libusbmuxd does with a number that has become another thread's.
+        let status = try await thread.call { _ in close(number) }
+
+        #expect(status == -1)
+        #expect(write(ours.far.number, "x", 1) == 1)
+        var byte: UInt8 = 0
+        #expect(recv(number, &byte, 1, CInt(MSG_DONTWAIT)) == 1)
     }
 
     @Test func `its streams do not block, and hold a place`() async throws {

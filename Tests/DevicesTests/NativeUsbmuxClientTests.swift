@@ -146,7 +146,7 @@ import Testing
                 if text.contains("<integer>2</integer>") { client.send(Samples.result(0)) }
                 client.waitForEnd()
             }
-            let client = NativeUsbmuxClient(address: fake.address, connectLimit: .seconds(4))
+            let client = NativeUsbmuxClient(address: fake.address, connectLimit: .seconds(20))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<40 {
                     group.addTask { _ = try? await client.connect(deviceID: 1, port: 1) }
@@ -155,7 +155,7 @@ import Testing
 
                 let start = ContinuousClock.now
                 for _ in 0..<10 { _ = try await client.connect(deviceID: 2, port: 1) }
-                #expect(ContinuousClock.now - start < .seconds(2))
+                #expect(ContinuousClock.now - start < .seconds(10))
                 group.cancelAll()
             }
             #expect(fake.accepted <= 4 + 10 + 4)
@@ -180,7 +180,7 @@ import Testing
                 group.cancelAll()
             }
 
-            #expect(ContinuousClock.now - start < .seconds(2))
+            #expect(ContinuousClock.now - start < .seconds(8))
             #expect(budget.used == 0)
         }
     }
