@@ -57,9 +57,10 @@ let package = Package(
         .systemLibrary(name: "CUsbmuxd", providers: [.apt(["libusbmuxd-dev"])]),
         .systemLibrary(name: "CLinux"),
 
-        // The words, and the descriptors they travel on.
+        // The words, the descriptors they travel on, and the files that keep them.
         module("Model", []),
         module("Sockets", ["CLinux", "Model"]),
+        module("State", ["Model", "Sockets", logging]),
 
         // The sources.
         module("Discovery", ["CAvahi", "CLinux", "Model", logging, lifecycle]),
@@ -68,7 +69,7 @@ let package = Package(
 
         // The board, and the ways through it.
         module("Registry", ["Model"]),
-        module("Tunnels", ["CLinux", "Model", "Sockets", logging, lifecycle]),
+        module("Tunnels", ["CLinux", "Model", "Sockets", "State", logging, lifecycle]),
 
         // The doors.
         module(
@@ -84,8 +85,8 @@ let package = Package(
         program(
             "patchbayd",
             [
-                "API", "CLinux", "Devices", "Discovery", "Model", "Probes", "Registry", "Sockets", "Tunnels",
-                argumentParser, logging, lifecycle, tomlKit, unixSignals,
+                "API", "CLinux", "Devices", "Discovery", "Model", "Probes", "Registry", "Sockets", "State",
+                "Tunnels", argumentParser, logging, lifecycle, tomlKit, unixSignals,
             ]
         ),
         program("patchbay", ["Client", "Model", argumentParser]),
@@ -100,7 +101,8 @@ let package = Package(
         ),
         tests("ModelTests", ["Model"]),
         tests("SocketsTests", ["CLinux", "Model", "Sockets"]),
-        tests("DiscoveryTests", ["Discovery", "Model", logging]),
+        tests("StateTests", ["Rig", "State", logging]),
+        tests("DiscoveryTests", ["Discovery", "Model", "Rig", logging]),
         tests("DevicesTests", ["CLinux", "Devices", "Model", "Rig", "Sockets", logging, lifecycle]),
         tests("ProbesTests", ["Model", "Probes"]),
         tests("RegistryTests", ["Model", "Registry"]),

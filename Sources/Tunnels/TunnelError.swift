@@ -13,7 +13,7 @@ package enum TunnelError: Error, Hashable, Sendable {
     case badTarget(String)
     case tooMany(limit: Int)
     /// The state file could not be written; nothing was changed.
-    case notSaved(path: String, String)
+    case notSaved(String)
     /// The broker is being stopped.
     case stopping
 }
@@ -32,7 +32,7 @@ extension TunnelError: CustomStringConvertible {
         case .cannotListen(let local, let reason): "\(local) cannot be listened on: \(reason)"
         case .badTarget(let reason): reason
         case .tooMany(let limit): "\(limit) tunnels stand already"
-        case .notSaved(let path, let reason): "nothing was changed because \(path) could not be written: \(reason)"
+        case .notSaved(let reason): "nothing was changed: \(reason)"
         case .stopping: "the broker is being stopped"
         }
     }
@@ -48,7 +48,7 @@ extension TunnelError: CustomStringConvertible {
         case .cannotListen: nil
         case .badTarget: nil
         case .tooMany: "remove some with `patchbay tunnels rm ID`"
-        case .notSaved: "make room or correct the directory's owner, then try again"
+        case .notSaved: "then try again"
         case .stopping: "try again when it is back"
         }
     }

@@ -11,8 +11,6 @@ struct TunnelLedger: Hashable, Sendable, Codable {
         let since: Date
     }
 
-    /// The version of this document's form.
-    var schema = 1
     /// The number of the next tunnel: ids are never used again, not even those of removed tunnels.
     var next: UInt64 = 1
     var tunnels: [Entry] = []

@@ -9,6 +9,7 @@ import Probes
 import Registry
 import ServiceLifecycle
 import Sockets
+import State
 import Tunnels
 import UnixSignals
 

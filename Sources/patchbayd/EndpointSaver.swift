@@ -1,6 +1,7 @@
 import Model
 import Registry
 import ServiceLifecycle
+import State
 
 /// What a run of the broker leaves to the next one.
 struct RegistryState: Codable, Sendable {

@@ -1,7 +1,7 @@
 import API
-
 import Model
 import Registry
+import State
 
 /// The endpoints that a person wrote down: those of the configuration, and those added since, which are kept.
 actor StaticEndpoints: StaticEndpointDesk {

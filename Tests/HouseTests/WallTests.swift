@@ -8,11 +8,12 @@ import Testing
     static let table: [String: Set<String>] = [
         "Model": [],
         "Sockets": ["CLinux", "Model"],
+        "State": ["Model", "Sockets", "Logging"],
         "Discovery": ["CAvahi", "CLinux", "Model", "Logging", "ServiceLifecycle"],
         "Devices": ["CLinux", "CUsbmuxd", "Model", "Sockets", "Logging", "ServiceLifecycle"],
         "Probes": ["Model", "Sockets", "Logging", "ServiceLifecycle", "NIOCore", "NIOPosix", "NIOHTTP1"],
         "Registry": ["Model"],
-        "Tunnels": ["CLinux", "Model", "Sockets", "Logging", "ServiceLifecycle"],
+        "Tunnels": ["CLinux", "Model", "Sockets", "State", "Logging", "ServiceLifecycle"],
         "API": [
             "Model", "Registry", "Sockets", "Tunnels", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging",
             "NIOCore",
@@ -20,9 +21,8 @@ import Testing
         ],
         "Client": ["Model", "NIOCore", "NIOPosix", "NIOHTTP1"],
         "patchbayd": [
-            "API", "CLinux", "Devices", "Discovery", "Model", "Probes", "Registry", "Sockets", "Tunnels",
-            "ArgumentParser",
-            "Logging", "ServiceLifecycle", "TOMLKit", "UnixSignals",
+            "API", "CLinux", "Devices", "Discovery", "Model", "Probes", "Registry", "Sockets", "State",
+            "Tunnels", "ArgumentParser", "Logging", "ServiceLifecycle", "TOMLKit", "UnixSignals",
         ],
         "patchbay": ["ArgumentParser", "Client", "Model"],
     ]

@@ -1,0 +1,17 @@
+/// Why a state file could not be read or written.
+package enum StateError: Error, Hashable, Sendable {
+    /// A later version of Patchbay wrote it.
+    case laterSchema(Int)
+    /// The file is as it was.
+    case notSaved(path: String, String)
+}
+
+extension StateError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .laterSchema(let schema): "its schema is \(schema), and this version of Patchbay knows 1"
+        case .notSaved(let path, let reason):
+            "\(path) could not be written: \(reason); make room or correct the folder's owner"
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import FoundationEssentials
+import Glibc
+import Logging
+import Model
+import ServiceLifecycle
+import Sockets
+import Testing
+import Tunnels
+
+/// A table of tunnels to a phone that is not there: what it is made of is faked.
+struct TableBench {
+    let resolver = FakeResolver()
+    let target = TunnelTarget.device(udid: Self.udid, port: 8_765)
+    static let udid = UDID("00008030-001A2B3C4D5E6F70").unsafelyUnwrapped
+
+    func table(
+        _ dialer: any Dialer = LANDialer(),
+        store: TunnelStore? = nil,
+        limits: TunnelLimits = TunnelLimits(retry: .milliseconds(20))
+    ) async -> TunnelTable {
+        await TunnelTable(
+            resolver: resolver,
+            dialer: dialer,
+            store: store,
+            limits: limits,
+            idle: .milliseconds(150),
+            logger: Self.quiet
+        )
+    }
+
+    static let quiet = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+
+    /// Runs a table beside a test and stops it afterwards as SIGTERM would.
+    func running(_ table: TunnelTable, _ body: () async throws -> Void) async throws {
+        let group = ServiceGroup(services: [table], logger: Self.quiet)
+        async let ended: Void = group.run()
+        do {
+            try await body()
+        } catch {
+            await group.triggerGracefulShutdown()
+            throw error
+        }
+        await group.triggerGracefulShutdown()
+        try await ended
+    }
+
+    func address(_ tunnel: Tunnel) throws -> SocketAddress {
+        switch try #require(tunnel.bound.first) {
+        case .tcp(let host, let port): try #require(SocketAddress(numeric: host ?? "127.0.0.1", port: port))
+        case .unix(let path): .unix(path: path)
+        }
+    }
+
+    static func host(_ local: LocalAddress) -> String? {
+        guard case .tcp(let host, _) = local else { return nil }
+        return host
+    }
+
+    static func port(_ local: LocalAddress) -> UInt16 {
+        guard case .tcp(_, let port) = local else { return 0 }
+        return port
+    }
+
+    func spec(
+        _ local: LocalAddress = .tcp(host: nil, port: 0),
+        port: UInt16 = 8_765,
+        noRebind: Bool = false
+    ) -> TunnelSpec {
+        TunnelSpec(local: local, target: .device(udid: Self.udid, port: port), noRebind: noRebind)
+    }
+}
