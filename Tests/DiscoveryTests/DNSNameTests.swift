@@ -1,4 +1,5 @@
 import Model
+import Rig
 import Testing
 
 @testable import Discovery
@@ -63,7 +64,7 @@ import Testing
     }
 
     @Test func `no bytes whatever make the readers fail`() {
-        var random = Numbers(seed: 42)
+        var random = SeededGenerator(seed: 42)
         for _ in 0..<20_000 {
             let data = (0..<Int.random(in: 0...80, using: &random)).map { _ in
                 // Small numbers now and then, so that labels come out whole.

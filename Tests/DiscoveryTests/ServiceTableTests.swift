@@ -1,4 +1,5 @@
 import Model
+import Rig
 import Testing
 
 @testable import Discovery
@@ -269,7 +270,7 @@ import Testing
     }
 
     @Test func `no order of facts breaks the counts`() throws {
-        var random = Numbers(seed: 7)
+        var random = SeededGenerator(seed: 7)
         var limits = ServiceTable.Limits()
         (limits.window, limits.kept, limits.hosts) = (3, 4, 2)
         var table = ServiceTable(limits: limits)
