@@ -48,6 +48,12 @@ static inline int CLinux_set_nonblocking(int fd)
 	return flags < 0 ? flags : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 }
 
+/* F_SETPIPE_SZ of fcntl(2); the pipe keeps its size where the user has too many large ones. */
+static inline void CLinux_set_pipe_size(int fd, int size)
+{
+	(void)fcntl(fd, 1031, size);
+}
+
 static inline int CLinux_set_close_on_exec(int fd)
 {
 	return fcntl(fd, F_SETFD, FD_CLOEXEC);

@@ -14,6 +14,9 @@ struct RelayDirection: ~Copyable {
     var discards = false
 
     private var waiting: RelayBuffer?
+    /// What is moved without copying, while the source has more than the sink takes.
+    private var pipe: RelayPipe?
+    private var isBulk = false
 
     /// - Parameters:
     ///   - early: Bytes that were read from the source before.
@@ -22,7 +25,14 @@ struct RelayDirection: ~Copyable {
         early.withUnsafeBytes { if !$0.isEmpty { waiting = space.buffer(holding: $0) } }
     }
 
-    var isEmpty: Bool { waiting == nil }
+    var isEmpty: Bool { waiting == nil && pipeIsEmpty }
+
+    private var pipeIsEmpty: Bool {
+        switch pipe {
+        case .some(let pipe): pipe.isEmpty
+        case nil: true
+        }
+    }
 
     /// Moves bytes until the source has none, the sink takes none, or the budget is used up.
     ///
@@ -33,52 +43,71 @@ struct RelayDirection: ~Copyable {
         through space: RelaySpace
     ) -> (moved: Int, hasMore: Bool) {
         var moved = 0
-        if discards, let rest = waiting.take() { space.recycle(rest) }
+        if discards { dropAll(space) }
         while !isEnded {
-            if waiting != nil {
+            if !isEmpty {
                 guard sink.isWritable else { break }
                 moved += deliver(to: &sink, space)
             } else if source.isAtEnd {
                 isEnded = true
             } else if source.isReadable, sink.isWritable || discards {
                 guard moved < Self.budget else { return (moved, true) }
-                let count = source.receive(into: space.scratch)
-                if discards {
-                    moved += count
-                } else if count > 0 {
-                    moved += pass(UnsafeRawBufferPointer(rebasing: space.scratch[..<count]), to: &sink, space)
-                }
+                if isBulk, splice(from: source, space) { continue }
+                moved += copy(from: &source, to: &sink, space)
             } else {
                 break
             }
             if sink.isBroken, !discards { breakOff(space) }
         }
+        if isEmpty, let idle = pipe.take() { space.recycle(idle) }
         return (moved, false)
     }
 
     /// Gives up: the sink will never take what waits.
     private mutating func breakOff(_ space: RelaySpace) {
         isEnded = true
-        guard let rest = waiting.take() else { return }
-        hasLoss = true
-        space.recycle(rest)
+        hasLoss = hasLoss || !isEmpty
+        dropAll(space)
     }
 
-    private mutating func pass(_ bytes: UnsafeRawBufferPointer, to sink: inout RelayEnd, _ space: RelaySpace) -> Int {
+    private mutating func dropAll(_ space: RelaySpace) {
+        if let rest = waiting.take() { space.recycle(rest) }
+        if let rest = pipe.take() { space.recycle(rest) }
+        isBulk = false
+    }
+
+    /// Takes what the source has into a pipe.
+    ///
+    /// - Returns: False when it took nothing; then reading tells what there is.
+    private mutating func splice(from source: borrowing RelayEnd, _ space: RelaySpace) -> Bool {
+        if pipe == nil { pipe = space.pipe() }
+        isBulk = (pipe?.fill(from: source.number) ?? 0) > 0
+        return isBulk
+    }
+
+    /// Reads once, and writes what came, or keeps it.
+    private mutating func copy(from source: inout RelayEnd, to sink: inout RelayEnd, _ space: RelaySpace) -> Int {
+        let count = source.receive(into: space.scratch)
+        guard count > 0, !discards else { return count }
+        let bytes = UnsafeRawBufferPointer(rebasing: space.scratch[..<count])
         let sent = sink.send(bytes)
         self.bytes += UInt64(sent)
-        if sent < bytes.count {
-            waiting = space.buffer(holding: UnsafeRawBufferPointer(rebasing: bytes[sent...]))
-        }
+        if sent < count { waiting = space.buffer(holding: UnsafeRawBufferPointer(rebasing: bytes[sent...])) }
+        isBulk = source.isTCP && !sink.isTCP && (sent < count || count == space.scratch.count)
         return sent
     }
 
     private mutating func deliver(to sink: inout RelayEnd, _ space: RelaySpace) -> Int {
-        guard var buffer = waiting.take() else { return 0 }
-        let sent = sink.send(buffer.bytes)
+        var sent = 0
+        if var buffer = waiting.take() {
+            sent = sink.send(buffer.bytes)
+            buffer.drop(sent)
+            if buffer.isEmpty { space.recycle(buffer) } else { waiting = consume buffer }
+        } else if var loaded = pipe.take() {
+            sent = sink.send(&loaded)
+            pipe = consume loaded
+        }
         bytes += UInt64(sent)
-        buffer.drop(sent)
-        if buffer.isEmpty { space.recycle(buffer) } else { waiting = consume buffer }
         return sent
     }
 }

@@ -21,13 +21,16 @@ struct RelayEnd: ~Copyable {
     /// What reading or sending failed with.
     private(set) var fault: CInt?
 
+    let isTCP: Bool
+
     private let descriptor: Descriptor
     /// A read that returns less than asked for has usually emptied the queue, and the next edge tells of more. Not so once
     /// the end was announced, or where urgent data splits the queue (tcp(7)): then reading goes on until nothing is left.
     private var readsOn = false
 
     init(_ descriptor: consuming Descriptor) {
-        if SocketOption.setNoDelay(descriptor.number) { SocketOption.setUrgentInline(descriptor.number) }
+        isTCP = SocketOption.setNoDelay(descriptor.number)
+        if isTCP { SocketOption.setUrgentInline(descriptor.number) }
         self.descriptor = descriptor
     }
 
@@ -77,21 +80,29 @@ struct RelayEnd: ~Copyable {
     /// - Returns: How many bytes were taken; less than given makes it not writable, or broken.
     mutating func send(_ bytes: UnsafeRawBufferPointer) -> Int {
         let count = Glibc.send(number, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
-        if count == bytes.count { return count }
-        if count >= 0 {
+        if count < 0 { noteRefusal(errno) } else if count < bytes.count { isWritable = false }
+        return max(count, 0)
+    }
+
+    /// Writes once what is in a pipe.
+    ///
+    /// - Returns: How many bytes were taken; none makes it not writable, or broken.
+    mutating func send(_ pipe: inout RelayPipe) -> Int {
+        let count = pipe.drain(into: number)
+        if count < 0 { noteRefusal(errno) }
+        return max(count, 0)
+    }
+
+    private mutating func noteRefusal(_ code: CInt) {
+        if code == EAGAIN {
             isWritable = false
-            return count
-        }
-        if errno == EAGAIN {
-            isWritable = false
-        } else if errno != EINTR {
+        } else if code != EINTR {
             isBroken = true
-            if fault == nil { fault = errno }
+            if fault == nil { fault = code }
             // What came before the other side went is still there to be read.
             isReadable = !isAtEnd
             readsOn = true
         }
-        return 0
     }
 
     /// Tells the other side that no more bytes follow.

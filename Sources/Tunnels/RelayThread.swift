@@ -34,6 +34,7 @@ final class RelayThread {
 
     /// Runs until an order says stop.
     func run() {
+        blockSIGPIPE()
         let events = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 256)
         defer { events.deallocate() }
         while stopped.isEmpty {
@@ -56,6 +57,15 @@ final class RelayThread {
         obey(inbox.close(), now)
         for index in connections.indices { end(index, .cut) }
         for continuation in stopped { continuation.resume() }
+    }
+
+    /// splice(2) to a socket whose other side is gone raises it, and has no flag against that as send(2) has. It is sent to
+    /// the thread that wrote (signal(7)).
+    private func blockSIGPIPE() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
     /// How often the timed ones are looked at.

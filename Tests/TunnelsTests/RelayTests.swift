@@ -249,6 +249,38 @@ struct RelayTests {
         await relay.stop()
     }
 
+    @Test func `an urgent byte in the midst of much keeps its place too`() async throws {
+        let (client, target) = try await connect()
+        let (first, last) = (pattern(size, seed: 1), pattern(size, seed: 2))
+        let writer = client.duplicate()
+
+        async let sent: Void = {
+            try await writer.send(first)
+            // An urgent byte is refused, not cut short, while the queue is full.
+            while Glibc.send(writer.number, "!", 1, CInt(MSG_OOB)) != 1 { try await Task.sleep(for: .milliseconds(1)) }
+            try await writer.send(last)
+        }()
+
+        #expect(try await target.receive(2 * size + 1) == first + Array("!".utf8) + last)
+        try await sent
+        await relay.stop()
+    }
+
+    @Test func `a target that goes while much is on its way ends neither the relay nor the process`() async throws {
+        let bytes = pattern(4 * size)
+        for _ in 0..<5 {
+            var (client, target): (Stream, Stream?) = try await connect()
+            let writer = client.duplicate()
+            let sending = Task { try await writer.send(bytes) }
+            _ = try await target?.receive(1 << 20)
+            target = nil
+            await #expect(throws: Stream.Failure.self) { try await sending.value }
+            client = Stream.pair().0
+        }
+        #expect(try await eventually { probe.outcomes.count == 5 })
+        await relay.stop()
+    }
+
     @Test func `a cut returns after the last byte`() async throws {
         let (client, target) = try await connect()
         let other = RelayProbe()
