@@ -69,6 +69,9 @@ package struct TunnelStatistics: Hashable, Sendable, Codable {
     /// Bytes from the local client towards the target, and back.
     package var bytesUp: UInt64 = 0
     package var bytesDown: UInt64 = 0
+    /// The same per second, over the last five seconds. Nil where an older broker answers.
+    package var rateUp: UInt64?
+    package var rateDown: UInt64?
     /// Connections accepted so far, and those open now.
     package var connections: UInt64 = 0
     package var open: UInt64 = 0

@@ -4,13 +4,20 @@ import Synchronization
 
 /// Counts what goes through one tunnel, from whatever thread it goes.
 ///
-/// Bytes are counted on the relay's thread for every chunk, so they are atomics; the rest happens once per connection.
+/// Bytes are counted on the relay's thread for every chunk, so they have a lock that hardly anybody else takes; the rest
+/// happens once per connection.
 final class TunnelTally: RelayObserver {
+    private struct Carried {
+        var up: UInt64 = 0
+        var down: UInt64 = 0
+        var upRate = RateMeter(start: .now)
+        var downRate = RateMeter(start: .now)
+    }
+
     private let id: String
     private let quota: ConnectionQuota
     private let feed: TunnelEventFeed
-    private let bytesUp = Atomic<UInt64>(0)
-    private let bytesDown = Atomic<UInt64>(0)
+    private let carried = Mutex(Carried())
     private let rest = Mutex(TunnelStatistics())
 
     init(id: String, quota: ConnectionQuota, feed: TunnelEventFeed) {
@@ -21,8 +28,13 @@ final class TunnelTally: RelayObserver {
 
     var statistics: TunnelStatistics {
         var statistics = rest.withLock { $0 }
-        statistics.bytesUp = bytesUp.load(ordering: .relaxed)
-        statistics.bytesDown = bytesDown.load(ordering: .relaxed)
+        carried.withLock { carried in
+            let now = ContinuousClock.now
+            statistics.bytesUp = carried.up
+            statistics.bytesDown = carried.down
+            statistics.rateUp = carried.upRate.rate(at: now)
+            statistics.rateDown = carried.downRate.rate(at: now)
+        }
         return statistics
     }
 
@@ -66,8 +78,13 @@ final class TunnelTally: RelayObserver {
     }
 
     func relayed(up: Int, down: Int) {
-        if up > 0 { bytesUp.wrappingAdd(UInt64(up), ordering: .relaxed) }
-        if down > 0 { bytesDown.wrappingAdd(UInt64(down), ordering: .relaxed) }
+        let now = ContinuousClock.now
+        carried.withLock { carried in
+            carried.up += UInt64(up)
+            carried.down += UInt64(down)
+            carried.upRate.add(UInt64(up), at: now)
+            carried.downRate.add(UInt64(down), at: now)
+        }
     }
 
     func ended(_ outcome: RelayOutcome) {

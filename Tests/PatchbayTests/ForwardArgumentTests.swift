@@ -54,4 +54,23 @@ import Testing
         #expect(throws: Complaint.self) { try ForwardArgument(toDevice: "127.0.0.1:80:22", source: "::1") }
         #expect(throws: Complaint.self) { try ForwardArgument(toDevice: "unix:/x:22", source: "::1") }
     }
+
+    @Test(arguments: [
+        ("9000-9002", ["9000", "9001", "9002"]), ("0:9000-9001", ["0:9000", "0:9001"]),
+        ("8000-8001:9000-9001", ["8000:9000", "8001:9001"]),
+        ("tcp:[::1]:8000-8001:22-23", ["tcp:[::1]:8000:22", "tcp:[::1]:8001:23"]),
+        ("tcp:0:7-8", ["tcp:0:7", "tcp:0:8"]),
+        ("8080:9876", ["8080:9876"]), ("7-7", ["7"]), ("unix:/tmp/1-2:3-4", ["unix:/tmp/1-2:3-4"]), ("9-7", ["9-7"]),
+    ])
+    func `a range of ports is a pair for each`(text: String, pairs: [String]) throws {
+        #expect(try PortRange.expand(text) == pairs)
+    }
+
+    @Test(arguments: ["8000-8002:9000-9001", "8000:9000-9001", "1-65535", "x:1-2"])
+    func `ranges that do not fit each other are refused with an example`(text: String) {
+        let complaint = #expect(throws: Complaint.self) { try PortRange.expand(text) }
+
+        #expect(complaint?.status == .usage)
+        #expect(complaint?.remedy?.isEmpty == false)
+    }
 }

@@ -57,6 +57,7 @@ enum OpenAPISchemas {
         "TunnelSpecs":{"type":"array","items":{"$ref":"#/components/schemas/TunnelSpec"}},
         "TunnelStatistics":{"type":"object","required":["bytesUp","bytesDown","connections","open","failures"],
           "properties":{"bytesUp":{"type":"integer"},"bytesDown":{"type":"integer"},
+            "rateUp":{"type":"integer"},"rateDown":{"type":"integer"},
             "connections":{"type":"integer"},"open":{"type":"integer"},
             "failures":{"type":"object","additionalProperties":{"type":"integer"}},
             "lastConnectMilliseconds":{"type":"number"},"lastConnected":{"$ref":"#/components/schemas/Date"}}},

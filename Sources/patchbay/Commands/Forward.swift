@@ -11,6 +11,7 @@ struct Forward: AsyncParsableCommand {
 
               patchbay forward 9876                         the same port here
               patchbay forward 8080:9876 0:22 -d 00008101   two ports, one phone
+              patchbay forward 0:9000-9009                  ten ports, each on a free one
               patchbay forward -e shop-test-iphone          any free port
               patchbay forward unix:/tmp/shop:9876 --hold   until Ctrl-C
 
@@ -84,7 +85,8 @@ struct Forward: AsyncParsableCommand {
             let id = try selector.choose(among: list.endpoints).id
             return arguments.map { spec($0.local, .endpoint(id)) }
         }
-        let arguments = try pairs.map { try ForwardArgument(toDevice: $0, source: sourceAddress) }
+        let arguments = try pairs.flatMap { try PortRange.expand($0) }
+            .map { try ForwardArgument(toDevice: $0, source: sourceAddress) }
         let command = "patchbay forward \(pairs.joined(separator: " ")) --device UDID"
         let udid = try await DeviceSelector(text: device, command: command).choose(among: client.devices().devices)
         return arguments.compactMap { argument in

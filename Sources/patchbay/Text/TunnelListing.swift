@@ -14,11 +14,18 @@ enum TunnelListing {
             return [
                 .init(tunnel.id), .init(local(of: tunnel)), .init(Words.target(tunnel.spec.target)),
                 .init(tunnel.state.name, tunnel.state.style), .init("\(counted.open)"), .init("\(counted.connections)"),
-                .init("\(failures)", failures > 0 ? .yellow : .plain), .init(Words.bytes(counted.bytesUp)),
-                .init(Words.bytes(counted.bytesDown)), .init(tunnel.state.reason ?? ""),
+                .init("\(failures)", failures > 0 ? .yellow : .plain),
+                .init(amount(counted.bytesUp, counted.rateUp)), .init(amount(counted.bytesDown, counted.rateDown)),
+                .init(tunnel.state.reason ?? ""),
             ]
         }
         return table
+    }
+
+    /// `1.5 MB`, and while bytes flow `1.5 MB, 200.0 kB/s`.
+    private static func amount(_ bytes: UInt64, _ rate: UInt64?) -> String {
+        guard let rate, rate > 0 else { return Words.bytes(bytes) }
+        return "\(Words.bytes(bytes)), \(Words.bytes(rate))/s"
     }
 
     /// `127.0.0.1:43211 -> 00008101-…:9876 (t3)`.

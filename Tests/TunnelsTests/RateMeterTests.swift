@@ -1,0 +1,34 @@
+import Testing
+
+@testable import Tunnels
+
+@Suite struct RateMeterTests {
+    private let start = ContinuousClock.now
+
+    @Test func `a steady stream shows its rate, from its first second on`() {
+        var meter = RateMeter(start: start)
+        for tenth in 1...200 {
+            let now = start + .milliseconds(tenth * 100)
+            meter.add(1_000, at: now)
+            let rate = meter.rate(at: now)
+            #expect((9_000...12_500).contains(rate), "\(rate) after \(tenth) tenths")
+        }
+    }
+
+    @Test func `a stream that stopped is at zero five seconds later`() {
+        var meter = RateMeter(start: start)
+        meter.add(1_000_000, at: start + .seconds(10))
+
+        #expect(meter.rate(at: start + .seconds(12)) > 0)
+        #expect(meter.rate(at: start + .seconds(15)) == 0)
+        #expect(meter.rate(at: start + .seconds(1_000_000)) == 0)
+    }
+
+    @Test func `a time that lies before the last one changes nothing`() {
+        var meter = RateMeter(start: start)
+        meter.add(500, at: start + .seconds(2))
+        meter.add(500, at: start + .seconds(1))
+
+        #expect(meter.rate(at: start + .seconds(2)) == 500)
+    }
+}
