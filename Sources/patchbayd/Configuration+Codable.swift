@@ -53,6 +53,7 @@ extension Configuration.Devices {
     private enum CodingKeys: String, CodingKey {
         case enabled, client, usbmuxd
         case probePorts = "probe_ports"
+        case maxStreams = "max_streams"
     }
 
     init(from decoder: any Decoder) throws {
@@ -61,6 +62,7 @@ extension Configuration.Devices {
         client = try keys.decodeIfPresent(Client.self, forKey: .client) ?? client
         usbmuxd = try keys.decodeIfPresent(String.self, forKey: .usbmuxd)
         probePorts = try keys.decodeIfPresent([ConfiguredPort].self, forKey: .probePorts)?.map(\.number) ?? probePorts
+        maxStreams = try keys.decodeIfPresent(Int.self, forKey: .maxStreams) ?? maxStreams
     }
 }
 

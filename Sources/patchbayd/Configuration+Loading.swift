@@ -59,6 +59,7 @@ extension Configuration {
             let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
             return "broker.log_level is \"\(broker.logLevel)\"; it must be one of \(levels)"
         }
+        if devices.maxStreams < 1 { return "devices.max_streams must be 1 or more" }
         if tunnels.maxConnections < 1 { return "tunnels.max_connections must be 1 or more" }
         for endpoint in endpoints {
             if let problem = endpoint.problem { return "endpoint \"\(Untrusted(endpoint.name))\": \(problem)" }

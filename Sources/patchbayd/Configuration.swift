@@ -1,3 +1,4 @@
+import Devices
 import Model
 
 /// What the configuration file says. Every key may be left out; `config/patchbay.example.toml` has them all.
@@ -31,6 +32,8 @@ struct Configuration: Equatable, Sendable {
         var usbmuxd: String?
         /// Ports on a phone's loopback that are tried for debug servers.
         var probePorts: [UInt16] = [9_876, 8_765]
+        /// Streams through usbmuxd at once; one more is refused.
+        var maxStreams = MuxBudget.standard
     }
 
     struct Tunnels: Equatable, Sendable, Decodable {

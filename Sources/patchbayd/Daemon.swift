@@ -32,7 +32,7 @@ struct Daemon: Sendable {
         let logger = Self.logger(at: configuration.broker.logLevel)
         self.logger = logger
         notifier = SystemdNotifier(environment: environment)
-        _ = try? DescriptorLimit.raise()
+        let descriptors = DescriptorPlan.make(wanted: configuration.tunnels.maxConnections, logger: logger)
         let directory = try StateDirectory.prepare(
             explicit: stateDirectory ?? configuration.broker.stateDirectory,
             environment: environment
@@ -61,7 +61,7 @@ struct Daemon: Sendable {
             resolver: RegistryRoutes(registry: registry, phones: phones),
             dialer: dialer,
             store: TunnelStore(directory: directory, logger: logger),
-            limits: TunnelLimits(connections: configuration.tunnels.maxConnections),
+            limits: TunnelLimits(connections: descriptors.connections),
             logger: logger
         )
         let prober = LivenessProber(board: registry, dialer: dialer)

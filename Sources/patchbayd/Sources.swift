@@ -25,10 +25,11 @@ struct Sources: Sendable {
             return
         }
         let address = try Self.address(configured: configuration.devices.usbmuxd, environment)
+        let budget = MuxBudget(limit: configuration.devices.maxStreams)
         let client: any UsbmuxClient =
             switch configuration.devices.client {
-            case .native: NativeUsbmuxClient(address: address)
-            case .libusbmuxd: LibusbmuxdClient(address: address)
+            case .native: NativeUsbmuxClient(address: address, budget: budget)
+            case .libusbmuxd: LibusbmuxdClient(address: address, budget: budget)
             }
         devices = DeviceSource(address: address, client: client, logger: logger)
     }

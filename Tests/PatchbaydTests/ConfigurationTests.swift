@@ -62,7 +62,7 @@ import Testing
         ("[discovery]\ntypes = [\"appreveal\"]", "service type"),
         ("[discovery]\nenabled = \"yes\"", "enabled"),
         ("[[endpoint]]\nname = \"x\"\nkind = \"mcp\"\naddress = \"127.0.0.1\"\nport = 99999999", "99999999 is no port"),
-        ("[tunnels]\nmax_connections = 0", "max_connections"),
+        ("[tunnels]\nmax_connections = 0", "max_connections"), ("[devices]\nmax_streams = 0", "max_streams"),
         ("[broker]\nlog_level = \"loud\"", "log_level"),
         ("[[endpoint]]\nname = \"x\"\nkind = \"mcp\"\naddress = \"example.com\"\nport = 1", "numeric"),
     ])
