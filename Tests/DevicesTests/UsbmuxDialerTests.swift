@@ -107,6 +107,35 @@ import Testing
         }
     }
 
+    @Test(arguments: [(silences: 2, reason: nil), (silences: .max, reason: DialFailure.Reason.failed)])
+    func `a Connect that usbmuxd closes without an answer is tried again, and is not called its end`(
+        silences: Int,
+        reason: DialFailure.Reason?
+    ) async throws {
+        try await withScratchFolder { scratch in
+            let connects = Mutex(0)
+            let fake = try FakeUsbmuxd(in: scratch) { client in
+                guard client.request() == "Connect" else {
+                    client.send(Samples.result(0) + Samples.frame(Samples.attached(1, Samples.phone), tag: 0))
+                    return client.waitForEnd()
+                }
+                let isSilent = connects.withLock { count in
+                    count += 1
+                    return count <= silences
+                }
+                if isSilent { return }
+                client.send(Samples.result(0))
+                client.waitForEnd()
+            }
+            try await withSource(at: fake.address) { source in
+                try await eventually("the phone is listed") { await source.devices().count == 1 }
+
+                #expect(try await Self.reason(source.dialer, try Self.route()) == reason)
+                #expect((3...4).contains(connects.withLock { $0 }))
+            }
+        }
+    }
+
     @Test func `a number that names another phone after a restart never leads to that phone`() async throws {
         try await withScratchFolder { scratch in
             let path = scratch.file("usbmuxd")
