@@ -66,7 +66,10 @@ enum ExitStatus: CInt, CaseIterable {
             let number = "\(status.rawValue)"
             return "  " + String(repeating: " ", count: 3 - number.count) + number + "  " + status.meaning
         }
-        let iproxy = "`patchbay iproxy` ends with iproxy's own 2 for a wrong command line and 234 for a wrong port."
+        let iproxy = """
+            `patchbay iproxy` ends with iproxy's own numbers: 2 for a wrong command
+            line, 234 for a wrong port, 247 where it cannot listen.
+            """
         return (["Exit codes of patchbay:"] + rows + ["", iproxy]).joined(separator: "\n")
     }
 }

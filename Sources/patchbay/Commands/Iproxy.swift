@@ -34,10 +34,11 @@ struct Iproxy: AsyncParsableCommand {
               --socket PATH  the broker's socket (not in iproxy)
 
         What differs from iproxy:
-          Without -u, one phone must be attached: none is waited for, and of several none is guessed.
+          Without -u: while no phone is attached it waits for one before it listens; of several none is guessed.
           Any number of pairs; wrong ports are refused instead of wrapped around.
-          A wrong command line ends with 2 and a wrong port with 234, as in iproxy; everything else is as in
-          `patchbay help exit-codes`.
+          Failed connections are said on standard error, with the reason; others are not said.
+          A wrong command line ends with 2, a wrong port with 234, and a port or address that cannot be listened
+          on with 247, as in iproxy; everything else is as in `patchbay help exit-codes`.
         """
 
     func run() async throws {
@@ -63,11 +64,27 @@ struct Iproxy: AsyncParsableCommand {
         for pair in request.pairs {
             try output.line("Creating listening port \(pair.local) for device port \(pair.device)")
         }
-        try await HeldTunnels(client: client, errors: errors).hold(
-            specs,
-            opened: { _ in try output.line("waiting for connection") },
-            failed: { failure in try? errors.line("Error connecting to device: \(failure.detail)") }
-        )
+        do {
+            try await HeldTunnels(client: client, errors: errors).hold(
+                specs,
+                opened: { _ in try output.line("waiting for connection") },
+                failed: { failure in try? errors.line("Error connecting to device: \(failure.detail)") }
+            )
+        } catch {
+            throw Self.refusalToListen(error) ?? error
+        }
+    }
+
+    /// The same error with iproxy's number, where a port or an address is not to be had.
+    static func refusalToListen(_ error: any Error) -> Complaint? {
+        switch error {
+        case ClientError.refused(let problem) where problem.code == .conflict || problem.code == .badRequest: break
+        case let complaint as Complaint where complaint.status == .error: break
+        default: return nil
+        }
+        var complaint = Complaint(describing: error, command: "patchbay iproxy")
+        complaint.exitCode = 247
+        return complaint
     }
 
     /// iproxy without -u takes the first phone of the moment at each connection; the wrong one, as soon as there are two.
