@@ -59,7 +59,10 @@ package final class Program: Sendable {
         Line.read(stderr.intoReadEnd(), .errors, into: transcript, atEnd: atEnd)
         scratch.atEnd { [self] in await end() }
     }
+
     package var processID: Int32 { child.processID }
+
+    package var isRunning: Bool { child.exit.soFar.isEmpty }
 
     /// The lines of standard output so far.
     package var output: [String] { transcript.soFar.filter { $0.source == .output }.map(\.text) }

@@ -9,6 +9,8 @@ package enum Requirement: String, Sendable, CaseIterable {
     case namespaces
     case avahi
     case usbmuxd
+    /// The real one, to compare with.
+    case iproxy
     case python
     /// systemd-analyze; no running systemd.
     case systemd
@@ -27,6 +29,7 @@ package enum Requirement: String, Sendable, CaseIterable {
         case .namespaces: NamespaceProbe.refusal
         case .avahi: Self.absent(["avahi-daemon", "avahi-publish-service", "dbus-daemon"])
         case .usbmuxd: Self.absent(["usbmuxd", "make", "cc", "flock"]) ?? Self.absentHeader
+        case .iproxy: Self.absent(["iproxy", "stdbuf"])
         case .python: Self.absent(["python3"])
         case .systemd: Self.absent(["systemd-analyze"])
         }
