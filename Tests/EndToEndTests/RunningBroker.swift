@@ -53,6 +53,10 @@ final class RunningBroker {
 
     /// A `patchbay` that stays.
     func start(_ arguments: String..., input: Program.Input = .nothing) async throws -> Program {
+        try await start(arguments, input: input)
+    }
+
+    func start(_ arguments: [String], input: Program.Input = .nothing) async throws -> Program {
         try await Program(
             Executable.built("patchbay"),
             arguments,

@@ -1,0 +1,54 @@
+import Rig
+import Testing
+
+extension Differential {
+    /// A phone or usbmuxd goes away and comes back.
+    @Suite struct InterruptionTests {
+        @Test(arguments: Forwarder.allCases, Outage.allCases)
+        func `a client in mid-stream sees the end, and the same port works again afterwards`(
+            forwarder: Forwarder,
+            outage: Outage
+        ) async throws {
+            try await withScratchFolder { scratch in
+                let rig = try await PhoneRig([Phones.one], in: scratch)
+                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
+                let size = 256 << 20
+                let app = try LoopbackServer(in: scratch) { socket in
+                    _ = PatternPeer(socket, deadline: .now + .seconds(30)).send(0..<size)
+                }
+                let local = try FreePorts.take()
+                let program = try await bench.forward([(local[0], app.port)])
+                let began = Replay<Bool>()
+                async let stream = LoopbackClient.talk(to: local[0], within: .seconds(10)) { peer in
+                    let first = peer.receive(1 << 20)
+                    began.say(true)
+                    return (first, peer.receive(from: first.count))
+                }
+                _ = await began.elements().first { _ in true }
+
+                let start = ContinuousClock.now
+                try await outage.begin(on: rig)
+                let (first, rest) = try #require(await stream)
+                let time = ContinuousClock.now - start
+
+                forwarder.promises(
+                    "end of a stream, \(outage.rawValue)",
+                    first == PatternPeer.Received(count: 1 << 20) && rest.isIntact && rest.end != .open
+                        && first.count + rest.count < size && time < .seconds(3),
+                    seen: "\(rest.end) after \(first.count + rest.count) bytes and \(time.formatted)"
+                )
+                try await outage.end(on: rig)
+                let mended = ContinuousClock.now
+                let isBack: Void? = try? await eventually("the same port works") {
+                    let received = await LoopbackClient.talk(to: local[0], within: .seconds(2)) { $0.receive(1 << 20) }
+                    return received == PatternPeer.Received(count: 1 << 20)
+                }
+                forwarder.promises(
+                    "same port afterwards, \(outage.rawValue)",
+                    isBack != nil && program.isRunning,
+                    seen: isBack == nil ? "dead" : "works after \((ContinuousClock.now - mended).formatted)"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+import Rig
+import Testing
+
+/// What takes a phone away, and brings it back.
+enum Outage: String, CaseIterable, Sendable, CustomTestStringConvertible {
+    case unplugged = "phone unplugged"
+    case killed = "usbmuxd killed"
+    case restarted = "usbmuxd restarted"
+
+    var testDescription: String { rawValue }
+
+    func begin(on rig: PhoneRig) async throws {
+        switch self {
+        case .unplugged: try await rig.detach(Phones.one)
+        case .killed: try await rig.kill()
+        case .restarted: try await rig.stop()
+        }
+    }
+
+    func end(on rig: PhoneRig) async throws {
+        switch self {
+        case .unplugged: try await rig.attach(Phones.one)
+        case .killed, .restarted: try await rig.start()
+        }
+    }
+}

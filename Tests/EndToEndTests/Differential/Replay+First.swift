@@ -1,0 +1,19 @@
+import Rig
+
+extension Replay {
+    /// What was said first; nil when nothing is within the limit.
+    func first(within limit: Duration) async -> Element? {
+        try? await withDeadline(limit, { "nothing was said" }) { [self] in
+            for await element in elements() { return element }
+            throw CancellationError()
+        }
+    }
+}
+
+extension Duration {
+    /// Seconds with one decimal.
+    var formatted: String {
+        let tenths = Int((self / .milliseconds(100)).rounded())
+        return "\(tenths / 10).\(tenths % 10) s"
+    }
+}
