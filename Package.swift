@@ -104,7 +104,7 @@ let package = Package(
         tests("StateTests", ["Rig", "State", logging]),
         tests("DiscoveryTests", ["Discovery", "Model", "Rig", logging]),
         tests("DevicesTests", ["CLinux", "Devices", "Model", "Rig", "Sockets", logging, lifecycle]),
-        tests("ProbesTests", ["Model", "Probes"]),
+        tests("ProbesTests", ["Model", "Probes", "Sockets"]),
         tests("RegistryTests", ["Model", "Registry"]),
         tests("TunnelsTests", ["CLinux", "Model", "Sockets", "Tunnels", logging, lifecycle]),
         tests("ClientTests", ["Client", "Model", nioCore, nioPosix]),

@@ -1,0 +1,111 @@
+import FoundationEssentials
+import Glibc
+import Model
+import Sockets
+import Synchronization
+import Testing
+
+@testable import Probes
+
+@Suite struct LivenessProberTests {
+    @Test func `a route that answers is not kept waiting by those that do not`() async {
+        let board = Board()
+        let prober = LivenessProber(board: board, dialer: Dialer { $0.port != 1 ? nil : .silence })
+        let start = ContinuousClock.now
+
+        await prober.probe(endpoint(ports: [1, 1, 2]))
+
+        #expect(board.reports == [nil])
+        #expect(ContinuousClock.now - start < .seconds(2))
+    }
+
+    @Test func `no number of dead routes makes a probe take more than 5 s`() async {
+        let board = Board()
+        let prober = LivenessProber(board: board, dialer: Dialer { _ in .silence })
+        let start = ContinuousClock.now
+
+        await prober.probe(endpoint(ports: Array(1...9)))
+
+        #expect(board.reports.map { $0?.reason } == [.timedOut])
+        #expect(ContinuousClock.now - start < .seconds(5))
+    }
+
+    @Test func `what is wrong with the best route is what is told`() async {
+        let board = Board()
+        let prober = LivenessProber(
+            board: board,
+            dialer: Dialer { .failure(DialFailure($0.port == 1 ? .refused : .unreachable, "\($0.port)")) }
+        )
+
+        await prober.probe(endpoint(ports: [1, 2]))
+
+        #expect(board.reports == [DialFailure(.refused, "1")])
+    }
+
+    @Test func `a route that answers at once is the only one that is dialled`() async {
+        let dialled = Dialled()
+        let prober = LivenessProber(
+            board: Board(),
+            dialer: Dialer { route in
+                dialled.add(route.port)
+                return nil
+            }
+        )
+
+        await prober.probe(endpoint(ports: [1, 2, 3]))
+
+        #expect(dialled.ports == [1])
+    }
+
+    private func endpoint(ports: [UInt16]) -> Endpoint {
+        Endpoint(
+            id: EndpointID(app: Untrusted("app"), place: ""),
+            kind: .mcp,
+            app: Untrusted("app"),
+            name: Untrusted("app"),
+            state: .online,
+            approval: .approved,
+            routes: ports.map { .lan(LANRoute(address: "192.168.1.2", port: $0)) },
+            since: Date(),
+            lastSeen: Date()
+        )
+    }
+
+    private final class Board: LivenessBoard {
+        private let told = Mutex<[DialFailure?]>([])
+
+        var reports: [DialFailure?] { told.withLock { $0 } }
+
+        func endpointsToProbe() async -> [Endpoint] { [] }
+        func report(_ failure: DialFailure?, of id: EndpointID) async { told.withLock { $0.append(failure) } }
+    }
+
+    private final class Dialled: Sendable {
+        private let list = Mutex<[UInt16]>([])
+
+        var ports: [UInt16] { list.withLock { $0 } }
+
+        func add(_ port: UInt16) { list.withLock { $0.append(port) } }
+    }
+
+    /// Answers each dial as it is told: nil is a stream.
+    private struct Dialer: Sockets.Dialer {
+        enum Answer {
+            case silence
+            case failure(DialFailure)
+        }
+
+        let answer: @Sendable (Route) -> Answer?
+
+        init(_ answer: @escaping @Sendable (Route) -> Answer?) { self.answer = answer }
+
+        func dial(_ route: Route) async throws -> Carrier {
+            switch answer(route) {
+            case .failure(let failure): throw failure
+            case .silence: try await Task.sleep(for: .seconds(60))
+            case nil: break
+            }
+            return Carrier(descriptor: Descriptor(owning: dup(0)), halfClose: .propagates)
+        }
+    }
+}
