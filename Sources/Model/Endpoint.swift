@@ -46,6 +46,8 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     /// Best first. Empty while it is offline.
     package var routes: [Route]
     package var txt: TXTRecord
+    /// True when more was received than `txt` keeps; absent otherwise.
+    package var txtIsTruncated: Bool?
     /// Which sources see it now.
     package var sources: [Sighting.Source]
     package var boot: Untrusted?
@@ -82,6 +84,7 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
         self.approval = approval
         self.routes = routes
         self.txt = txt
+        txtIsTruncated = txt.isTruncated ? true : nil
         self.sources = sources
         self.boot = boot
         self.since = since

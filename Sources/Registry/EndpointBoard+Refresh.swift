@@ -53,7 +53,10 @@ extension EndpointBoard {
         }
         endpoint.version = seen.lazy.compactMap(\.version).first ?? endpoint.version
         endpoint.boot = seen.lazy.compactMap(\.boot).first
-        if let txt = seen.first(where: { !$0.txt.entries.isEmpty })?.txt { endpoint.txt = txt }
+        if let txt = seen.first(where: { !$0.txt.entries.isEmpty })?.txt {
+            endpoint.txt = txt
+            endpoint.txtIsTruncated = txt.isTruncated ? true : nil
+        }
         endpoint.place.udid = seen.lazy.compactMap(\.device).first ?? endpoint.place.udid
         endpoint.place.host = seen.lazy.compactMap(\.host).first ?? endpoint.place.host
         endpoint.routes = RoutePreference.sorted(seen.flatMap(\.routes))

@@ -31,7 +31,7 @@ enum OpenAPISchemas {
             "state":{"enum":["online","suspect","offline","blocked"]},
             "approval":{"enum":["discovered","approved","changed"]},
             "routes":{"type":"array","items":{"$ref":"#/components/schemas/Route"}},
-            "txt":{"$ref":"#/components/schemas/TXTRecord"},
+            "txt":{"$ref":"#/components/schemas/TXTRecord"},"txtIsTruncated":{"const":true},
             "sources":{"type":"array","items":{"enum":["bonjour","usb","config"]}},
             "since":{"$ref":"#/components/schemas/Date"},"lastSeen":{"$ref":"#/components/schemas/Date"}}},
         "EndpointList":{"type":"object","required":["schema","revision","endpoints"],"properties":{

@@ -49,6 +49,10 @@ struct Show: AsyncParsableCommand {
             ("boot", endpoint.boot?.text),
         ]
         facts += txt(endpoint.txt)
+        if endpoint.txtIsTruncated == true {
+            let limit = "over \(TXTRecord.byteLimit) bytes or \(TXTRecord.keyLimit) keys"
+            facts.append(("", "and more, which is not kept: \(limit)"))
+        }
         let title = Style.bold.paint(endpoint.id.text, isOn: isColoured) + "  " + state
         let lines = facts.compactMap { name, value in value.map { "  \(name.padded(to: 10))  \($0)" } }
         return ([title + (endpoint.reason.map { ": \($0)" } ?? "")] + lines).joined(separator: "\n")
