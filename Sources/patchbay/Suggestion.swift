@@ -1,4 +1,5 @@
 import ArgumentParser
+import Model
 
 /// Notices a mistyped command before the parser does, because the parser only calls it an unexpected argument.
 enum Suggestion {
@@ -12,7 +13,7 @@ enum Suggestion {
                 let names = command.configuration.subcommands.map { $0._commandName }
                 throw Complaint(
                     status: .usage,
-                    message: "there is no command \"\(word)\" in \(path)",
+                    message: "there is no command \"\(Untrusted(word))\" in \(path)",
                     remedy: nearest(to: word, among: names).map { "\(path) \($0)" } ?? "\(path) --help"
                 )
             }

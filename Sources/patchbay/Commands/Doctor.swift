@@ -33,7 +33,7 @@ struct Doctor: AsyncParsableCommand {
 
     static func text(_ check: Check, isColoured: Bool) -> String {
         let verdict = check.verdict.style.paint(check.verdict.rawValue.padded(to: 4), isOn: isColoured)
-        let line = "\(verdict)  \(check.name.padded(to: 9))  \(check.detail)"
-        return check.remedy.map { "\(line)\n      try: \($0)" } ?? line
+        let line = "\(verdict)  \(check.name.padded(to: 9))  \(Output.plain(check.detail))"
+        return check.remedy.map { "\(line)\n      try: \(Output.plain($0))" } ?? line
     }
 }

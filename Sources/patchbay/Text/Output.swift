@@ -58,12 +58,20 @@ struct Output: Sendable {
     }
 
     /// Says what went wrong and what to try; if nobody listens, there is nobody to tell.
+    ///
+    /// A complaint often repeats what was typed, and what is typed is often pasted: a path, a name, a whole command.
     func complain(_ complaint: Complaint) {
         let lines =
-            [Style.red.paint("error:", isOn: isColoured) + " " + complaint.message]
-            + complaint.candidates.map { "  " + $0 }
-            + (complaint.remedy.map { [Style.bold.paint("try:", isOn: isColoured) + " " + $0] } ?? [])
+            [Style.red.paint("error:", isOn: isColoured) + " " + Self.plain(complaint.message)]
+            + complaint.candidates.map { "  " + Self.plain($0) }
+            + (complaint.remedy.map { [Style.bold.paint("try:", isOn: isColoured) + " " + Self.plain($0)] } ?? [])
         try? line(lines.joined(separator: "\n"))
+    }
+
+    /// Text of several lines without anything that a terminal would obey.
+    static func plain(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { Untrusted($0, limit: .max).text }
+            .joined(separator: "\n")
     }
 
     private static func width(of descriptor: CInt) -> Int? {
