@@ -7,11 +7,20 @@ final class RunningBroker {
     private let state: String
     private let scratch: ScratchFolder
     private let environment: [String: String]
+    private let namespace: NetworkNamespace?
     private(set) var daemon: Program
 
     /// Up, with its door open. Without a rig it sees no phones, without a host no network.
-    init(in scratch: ScratchFolder, phones: PhoneRig? = nil, host: AvahiHost? = nil) async throws {
+    ///
+    /// It uses the host's Avahi, and runs in the network of the test or, if it is to be inside, in that of the host.
+    init(
+        in scratch: ScratchFolder,
+        phones: PhoneRig? = nil,
+        host: AvahiHost? = nil,
+        isInside: Bool = false
+    ) async throws {
         self.scratch = scratch
+        namespace = isInside ? host?.namespace : nil
         socket = "\(scratch.path)/patchbay.sock"
         state = "\(scratch.path)/state"
         var environment = [
@@ -21,19 +30,21 @@ final class RunningBroker {
         if let phones { environment.merge(phones.clientEnvironment) { $1 } }
         if let host { environment.merge(host.environment) { $1 } }
         self.environment = environment
-        daemon = try await Self.start(state, environment, scratch)
+        daemon = try await Self.start(state, environment, scratch, namespace)
     }
 
     private static func start(
         _ state: String,
         _ environment: [String: String],
-        _ scratch: ScratchFolder
+        _ scratch: ScratchFolder,
+        _ namespace: NetworkNamespace?
     ) async throws -> Program {
         let daemon = try await Program(
             Executable.built("patchbayd"),
             ["--state-dir", state],
             in: scratch,
-            environment: environment
+            environment: environment,
+            namespace: namespace
         )
         try await daemon.waitForLine("the door is open")
         return daemon
@@ -43,7 +54,7 @@ final class RunningBroker {
     func restart() async throws {
         daemon.terminate()
         _ = try await daemon.exitStatus()
-        daemon = try await Self.start(state, environment, scratch)
+        daemon = try await Self.start(state, environment, scratch, namespace)
     }
 
     /// What `patchbay` answers to this command; an exit status other than 0 is an error.

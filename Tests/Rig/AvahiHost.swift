@@ -14,7 +14,7 @@ package actor AvahiHost {
 
     /// A host by itself, up and running.
     ///
-    /// `settings` are more keys for the `[server]` section of avahi-daemon.conf(5).
+    /// `settings` are keys, more or others than the usual ones, for the `[server]` section of avahi-daemon.conf(5).
     package init(_ name: String = "rig", in scratch: ScratchFolder, settings: [String: String] = [:]) async throws {
         let namespace = try await NetworkNamespace(in: scratch)
         try await self.init(name, interface: "lo", namespace: namespace, in: scratch, settings: settings)
@@ -33,16 +33,16 @@ package actor AvahiHost {
         self.scratch = scratch
         let folderName = "\(name)-\(namespace.processID)"
         folder = try scratch.makeFolder(folderName)
-        let more = settings.map { "\($0.key)=\($0.value)\n" }.joined()
+        // Of two equal keys avahi-daemon takes the first, so that each may be there once only.
+        let server = [
+            "host-name": name, "use-ipv4": "yes", "use-ipv6": "yes", "allow-interfaces": interface,
+            "enable-dbus": "yes",
+        ].merging(settings) { $1 }.map { "\($0.key)=\($0.value)" }.joined(separator: "\n")
         try scratch.write(
             """
             [server]
-            host-name=\(name)
-            use-ipv4=yes
-            use-ipv6=yes
-            allow-interfaces=\(interface)
-            enable-dbus=yes
-            \(more)[wide-area]
+            \(server)
+            [wide-area]
             enable-wide-area=no
             [publish]
             publish-hinfo=no

@@ -10,6 +10,8 @@ package struct Line: Sendable, Equatable {
 
     package let source: Source
     package let text: String
+    /// When it was read.
+    package let time: ContinuousClock.Instant
 
     /// Cuts what arrives into lines, on a thread of its own, until every writer has closed its end.
     static func read(
@@ -29,11 +31,14 @@ package struct Line: Sendable, Equatable {
                 guard count > 0 else { break }
                 pending += buffer.prefix(count)
                 while let feed = pending.firstIndex(of: UInt8(ascii: "\n")) {
-                    replay.say(Line(source: source, text: String(decoding: pending[..<feed], as: UTF8.self)))
+                    let text = String(decoding: pending[..<feed], as: UTF8.self)
+                    replay.say(Line(source: source, text: text, time: .now))
                     pending.removeSubrange(...feed)
                 }
             }
-            if !pending.isEmpty { replay.say(Line(source: source, text: String(decoding: pending, as: UTF8.self))) }
+            if !pending.isEmpty {
+                replay.say(Line(source: source, text: String(decoding: pending, as: UTF8.self), time: .now))
+            }
             atEnd()
         }
     }

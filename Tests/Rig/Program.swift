@@ -156,6 +156,13 @@ package final class Program: Sendable {
         return program.output
     }
 
+    /// Waits until it has ended, whatever its exit status, and returns every line of both streams.
+    package func lines(within limit: Duration = .seconds(10)) async throws -> [Line] {
+        _ = try await exitStatus(within: limit)
+        for await _ in transcript.elements() {}
+        return transcript.soFar
+    }
+
     private func end() async {
         closeInput()
         kill()
