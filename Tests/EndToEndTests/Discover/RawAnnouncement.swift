@@ -28,6 +28,41 @@ enum RawAnnouncement {
         try await host.run("python3", ["-c", script])
     }
 
+    /// Sends responses that lie about their counts, lengths and compressed names, and noise that is the same in every run.
+    ///
+    /// Not those that Debian's avahi-daemon is known to die of (CNAME, avahi/avahi#501): this is about who listens to it.
+    static func sendMalformed(on host: AvahiHost) async throws {
+        let script = """
+            import random, socket, struct
+            random.seed(1)
+            def head(flags=0x8400, answers=1): return struct.pack('>HHHHHH', 0, flags, 0, answers, 0, 0)
+            debug = b'\\x06_debug\\x04_tcp\\x05local\\x00'
+            def record(name, kind, data, length=None, ttl=120):
+                return name + struct.pack('>HHIH', kind, 0x8001, ttl, len(data) if length is None else length) + data
+            instance = b'\\x03bad' + debug
+            packets = [
+                b'', b'\\0', head()[:5], head(answers=0xffff), head() + debug, head() + b'\\xc0\\x0c',
+                head() + b'\\xc0\\xff' + bytes(10), head() + b'\\x3f' + b'a' * 10, head() + b'\\xff' * 300,
+                head() + record(debug, 12, b'\\xc0\\x0c'), head() + record(debug, 12, b'\\xc0', 2),
+                head() + record(debug, 12, instance, 0xffff), head() + record(debug, 12, b''),
+                head() + record(instance, 33, b'\\0\\0\\0'), head() + record(instance, 33, bytes(6)),
+                head() + record(instance, 16, b'\\xffabc'), head() + record(instance, 16, b''),
+                head() + record(instance, 1, b'\\x7f\\0\\0'), head() + record(instance, 28, bytes(4)),
+                head(answers=9) + record(debug, 12, instance) + record(instance, 33, bytes(6) + b'\\xc0\\x0c'),
+                head() + record(b'\\x3f' + b'x' * 63 + (b'\\x3f' + b'y' * 63) * 4 + b'\\0', 12, instance),
+                *(head(answers=random.randrange(5)) + random.randbytes(random.randrange(200)) for _ in range(200)),
+            ]
+            s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            s.bind(('', 5353))
+            s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('127.0.0.1'))
+            s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 255)
+            for packet in packets: s.sendto(packet, ('224.0.0.251', 5353))
+            """
+        try await host.run("python3", ["-c", script])
+    }
+
     /// What AppReveal's Flutter responder sends: the instance name cut at the dots of the bundle identifier.
     static func flutter(port: UInt16, ttl: Int = 120) -> String {
         let instance = "'AppReveal-com', 'example', 'flutter', '_appreveal', '_tcp', 'local'"

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Model
 import Rig
 import Testing
 
@@ -48,6 +49,29 @@ import Testing
                 (try? await broker.fetch("/health", port: port))?.contains("\"status\"") == true
             }
             publisher.kill()
+        }
+    }
+
+    @Test(.needs(.root, .namespaces, .avahi))
+    func `what the network, the cable and a person tell of is one table`() async throws {
+        try await withScratchFolder { scratch in
+            let host = try await AvahiHost(in: scratch)
+            let (shop, chat) = (try await SampleApp(in: scratch), try await SampleApp("com.example.chat", in: scratch))
+            _ = try await SampleApp("com.example.phone", port: 9_876, in: scratch)
+            let rig = try await PhoneRig([phone], in: scratch)
+            let broker = try await RunningBroker(in: scratch, phones: rig, host: host)
+            _ = try await shop.advertise(through: host)
+            // It stands on its own although the phone of this rig answers at every port of the machine.
+            _ = try await broker.ask("add", "Simulator", "127.0.0.1:\(chat.port)", "--kind", "appreveal")
+
+            let table = try await eventually("all three are online") {
+                let lines = try await broker.ask("list")
+                return lines.count(where: { $0.contains("  online  ") }) == 3 ? lines : nil
+            }
+
+            #expect(table.count == 4, "\(table)")
+            let sources = try await broker.endpoints().map { $0.sources.map(\.rawValue).joined(separator: "+") }
+            #expect(Set(sources) == ["bonjour+usb", "config", "usb"])
         }
     }
 

@@ -1,0 +1,124 @@
+import FoundationEssentials
+import Model
+import Rig
+import Testing
+
+@Suite(.needs(.namespaces, .avahi, .python)) struct HostileTests {
+    /// What one may type, and the program repeats: escapes, C1 escapes, right-to-left overrides, breaks.
+    private static let evil = ["\u{1B}[31mred\u{202E}txt.exe", "\u{9B}31mred\r\tc\u{7}\nd"]
+
+    @Test func `whatever the network says and a person types, nothing but text reaches the terminal`() async throws {
+        try await withScratchFolder { scratch in
+            let host = try await AvahiHost(in: scratch)
+            let broker = try await RunningBroker(in: scratch, host: host)
+            let watches = [try await broker.start("watch"), try await broker.start("list", "--watch")]
+            let json = try await LiveList(of: broker)
+            let list = try await Self.announceEverything(on: host, to: json)
+
+            var said = try await broker.say("list") + broker.say("status") + broker.say("doctor", "--color", "never")
+            let table = try await broker.ask("list")
+            #expect(table.count == 1 + list.count, "\(table)")
+            for endpoint in list { said += try await broker.say("show", endpoint.id.text) }
+            for text in Self.evil {
+                said += try await broker.say(text) + broker.say("help", text) + broker.say("show", text)
+                said += try await broker.say("show", "--\(text)") + broker.say("list", text)
+                said += try await broker.say("list", "--state", text) + broker.say("forget", text)
+                said += try await broker.say("forward", text) + broker.say("forward", "1:2", "--device", text)
+                said += try await broker.say("forward", "--endpoint", text) + broker.say("tunnels", "rm", text)
+                said += try await broker.say("add", text, "127.0.0.1:1") + broker.say("add", "name", text)
+                said += try await broker.say("advertise", text, text, "1") + broker.say("stdio", text)
+                said += try await broker.say("status", "--socket", "/tmp/\(text)") + broker.say("iproxy", text)
+                said += try await broker.say("doctor", "--socket", "/tmp/\(text)")
+                said += try await broker.say("advertisements", "rm", text)
+            }
+            // Ambiguous on purpose: the answer names the candidates.
+            said += try await broker.say("show", "rawphone") + broker.say("show", "x")
+            said += watches.flatMap { $0.transcript.soFar.map(\.text) }
+
+            for line in said { #expect(Untrusted(line, limit: .max).text == line, "\(line.debugDescription)") }
+            let documents =
+                try await broker.say("list", "--json") + broker.say("status", "--json")
+                + broker.say("doctor", "--json") + json.watch.output
+            for line in documents {
+                #expect(Untrusted(line, limit: .max).text == line)
+                #expect((try? JSONDecoder().decode([String: AnyValue].self, from: Data(line.utf8))) != nil, "\(line)")
+            }
+        }
+    }
+
+    @Test func `of a TXT record of 8.9 kB the limit's worth is kept, and it is said that there was more`() async throws
+    {
+        try await withScratchFolder { scratch in
+            let host = try await AvahiHost(in: scratch)
+            let broker = try await RunningBroker(in: scratch, host: host)
+            let list = try await LiveList(of: broker)
+            let big = "txt('bundleId=com.example.big', *['k%d=' % i + 'x' * 200 for i in range(43)])"
+            try await RawAnnouncement.send(RawAnnouncement.service("'big'", port: 5, txt: big), on: host)
+            try await RawAnnouncement.send(RawAnnouncement.service("'small'", port: 6), on: host)
+
+            let listed = try await list.first("it is listed") { $0.name.text == "big" }.endpoint
+            #expect(listed.app.text == "com.example.big")
+            #expect(listed.txt.entries.map(\.key) == ["bundleId", "k0", "k1", "k2", "k3", "k4", "k5"])
+            #expect(listed.txtIsTruncated == true)
+            #expect(try await broker.ask("show", listed.id.text).contains { $0.contains("more, which is not kept") })
+            let small = try await list.first("the other is listed") { $0.name.text == "small" }.endpoint
+            #expect(small.txtIsTruncated == nil)
+            #expect(!(try await broker.ask("show", small.id.text)).contains { $0.contains("not kept") })
+        }
+    }
+
+    @Test func `malformed packets stop nobody, and port 0 is refused and counted`() async throws {
+        try await withScratchFolder { scratch in
+            let host = try await AvahiHost(in: scratch)
+            let broker = try await RunningBroker(in: scratch, host: host)
+            let list = try await LiveList(of: broker)
+            try await RawAnnouncement.sendMalformed(on: host)
+            try await RawAnnouncement.send(RawAnnouncement.service("'nowhere'", port: 0), on: host)
+            try await RawAnnouncement.sendMalformed(on: host)
+            try await RawAnnouncement.send(RawAnnouncement.service("'good'", port: 7), on: host)
+
+            _ = try await list.first("the good one is listed") { $0.name.text == "good" }
+            try await broker.daemon.waitForLine("name=nowhere reason=it advertises port 0")
+            try await eventually("the refusal is counted") {
+                try await broker.ask("status").contains { $0.contains(" refused") }
+            }
+            #expect(try await broker.endpoints().map(\.name.text) == ["good"])
+        }
+    }
+
+    /// Announces one service of each hostile kind; returns what is listed of them.
+    private static func announceEverything(on host: AvahiHost, to list: LiveList) async throws -> [Endpoint] {
+        let names = [
+            #"'x\x1b[31m\ny'"#, #"b'c1\xc2\x9b2J'"#, #"'\u202egpj.exe'"#, "'a' * 63", "'\u{FC}' * 31 + 'x'",
+            #"'tab\tbell\x07 \u200b\u2066z'"#,
+            // Avahi keeps these two to itself.
+            #"b'\xff\xfe'"#, #"b'nul\x00'"#,
+        ]
+        let txt =
+            #"txt('version=\x1b]0;title\x07', 'text=\u202eabc', b'raw=\xff\xfe', 'esc\x1b=1', 'line=a\nb', 'ok=1')"#
+        for (number, name) in names.enumerated() {
+            let record = RawAnnouncement.service(name, port: UInt16(100 + number), txt: txt)
+            try await RawAnnouncement.send(record, on: host)
+        }
+        try await RawAnnouncement.send(RawAnnouncement.service("'last'", port: 99), on: host)
+        var endpoints: [Endpoint] = []
+        for port in [100, 101, 102, 103, 104, 105, 99] as [UInt16] {
+            let listed = try await list.first("port \(port) is listed") { $0.routes.contains { $0.port == port } }
+            endpoints.append(listed.endpoint)
+        }
+        return endpoints
+    }
+}
+
+extension RunningBroker {
+    /// Everything `patchbay` says to this command on both streams, whatever it ends with.
+    fileprivate func say(_ arguments: String...) async throws -> [String] {
+        let program = try await start(arguments)
+        return try await program.lines().map(\.text)
+    }
+}
+
+/// Any JSON value.
+private struct AnyValue: Decodable {
+    init(from decoder: any Decoder) throws {}
+}

@@ -1,0 +1,60 @@
+import FoundationEssentials
+import Model
+import Rig
+
+/// The broker's list as a `patchbay watch --json` tells it, and when.
+struct LiveList {
+    /// One line that tells what was waited for.
+    struct Moment: Sendable {
+        let endpoint: Endpoint
+        let time: ContinuousClock.Instant
+        /// Where to go on reading.
+        let next: Int
+    }
+
+    private struct Told: Decodable {
+        let endpoint: Endpoint?
+        let endpoints: [Endpoint]?
+    }
+
+    let watch: Program
+
+    init(of broker: RunningBroker) async throws {
+        watch = try await broker.start("watch", "--json")
+        try await watch.waitForLine("snapshot")
+    }
+
+    /// Where the lines that are yet to come begin.
+    var now: Int { watch.transcript.soFar.count }
+
+    /// Waits for the first endpoint told from `start` on that fits.
+    func first(
+        _ promise: String,
+        from start: Int = 0,
+        within limit: Duration = .seconds(10),
+        where fits: @escaping @Sendable (Endpoint) -> Bool
+    ) async throws -> Moment {
+        let missing = { @Sendable [watch] in "\(promise): not told by\n\(watch.story)\n" }
+        return try await withDeadline(limit, missing) { [watch] in
+            var next = start
+            for await line in watch.transcript.elements(from: start) {
+                next += 1
+                guard line.source == .output else { continue }
+                let told = try Wire.decoder().decode(Told.self, from: Data(line.text.utf8))
+                let all = (told.endpoint.map { [$0] } ?? []) + (told.endpoints ?? [])
+                if let endpoint = all.first(where: fits) {
+                    return Moment(endpoint: endpoint, time: line.time, next: next)
+                }
+            }
+            throw RigError("watch ended: \(missing())")
+        }
+    }
+}
+
+extension RunningBroker {
+    /// What `patchbay list --json` says.
+    func endpoints() async throws -> [Endpoint] {
+        let json = try await ask("list", "--json").joined()
+        return try Wire.decoder().decode(EndpointList.self, from: Data(json.utf8)).endpoints
+    }
+}

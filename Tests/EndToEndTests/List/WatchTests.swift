@@ -1,0 +1,34 @@
+import Rig
+import Testing
+
+@Suite(.needs(.python)) struct WatchTests {
+    @Test func `list --watch tells what is added, changes and goes, and goes on when the broker is back`() async throws
+    {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(in: scratch)
+            let broker = try await RunningBroker(in: scratch)
+            let watch = try await broker.start("list", "--watch")
+            let json = try await broker.start("list", "--watch", "--json")
+            try await watch.waitForLine("nothing is listed yet")
+            try await json.waitForLine("\"event\":\"snapshot\"")
+
+            _ = try await broker.ask("add", "Shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
+            try await watch.waitForLine("+  shop  online")
+            try await json.waitForLine("\"kind\":\"added\"")
+            try await app.quit()
+            _ = try await broker.ask("show", "shop", "--probe")
+            try await watch.waitForLine("~  shop  suspect")
+            try await json.waitForLine("\"kind\":\"changed\"")
+
+            let lines = (watch.transcript.soFar.count, json.transcript.soFar.count)
+            try await broker.restart()
+            try await watch.waitForLine("the broker is back", from: lines.0)
+            try await json.waitForLine("\"id\":\"shop\"", from: lines.1)
+            _ = try await broker.ask("forget", "shop")
+            try await watch.waitForLine("-  shop  forgotten", from: lines.0)
+            try await json.waitForLine("\"kind\":\"removed\"", from: lines.1)
+            _ = try await broker.ask("add", "Lab", "127.0.0.1:9")
+            try await watch.waitForLine("+  lab", from: lines.0)
+        }
+    }
+}
