@@ -9,7 +9,10 @@ package enum LocalAddress: Hashable, Sendable {
     package static let pathLimit = 107
 
     /// Reads the notation above; `8080` and `127.0.0.1:8080` alone are TCP too. Nil when it is none of them.
+    ///
+    /// Plain text only: the address is shown in tables and given to other programs, and nobody needs an escape in a path.
     package init?(_ text: some StringProtocol) {
+        guard Untrusted(text, limit: .max).text == text else { return nil }
         if text.hasPrefix("unix:") {
             let path = String(text.dropFirst(5))
             guard path.hasPrefix("/"), path.utf8.count <= Self.pathLimit else { return nil }

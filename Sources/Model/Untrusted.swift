@@ -30,7 +30,8 @@ package struct Untrusted: Hashable, Sendable, Comparable, CustomStringConvertibl
 
     package static func < (one: Untrusted, other: Untrusted) -> Bool { one.text < other.text }
 
-    private static func isSafe(_ scalar: Unicode.Scalar) -> Bool {
+    /// Whether a character shows itself and nothing else.
+    package static func isSafe(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
         // Variation selectors and the like are marks; the ones that draw nothing are "default ignorable".

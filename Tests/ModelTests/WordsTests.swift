@@ -39,7 +39,10 @@ import Testing
         #expect(LocalAddress(normal) == LocalAddress(raw))
     }
 
-    @Test(arguments: ["", "65536", "-1", "tcp:", "tcp:x:y", "unix:relative", "::1:80", "tcp:a:b:1", ":80", "8080x"])
+    @Test(arguments: [
+        "", "65536", "-1", "tcp:", "tcp:x:y", "unix:relative", "::1:80", "tcp:a:b:1", ":80", "8080x", "unix:/\u{1B}[2J",
+        "a\u{202E}:1",
+    ])
     func `what is no local address is refused`(raw: String) {
         #expect(LocalAddress(raw) == nil)
     }
