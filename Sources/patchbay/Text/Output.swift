@@ -49,12 +49,12 @@ struct Output: Sendable {
     func document(_ value: some Encodable) throws {
         let encoder = Wire.encoder()
         if isTerminal { encoder.outputFormatting.insert(.prettyPrinted) }
-        try line(String(decoding: encoder.encode(Document(value)), as: UTF8.self))
+        try line(Self.escaped(String(decoding: encoder.encode(Document(value)), as: UTF8.self)))
     }
 
     /// One document on one line: an element of NDJSON.
     func record(_ value: some Encodable) throws {
-        try line(String(decoding: Wire.encoder().encode(Document(value)), as: UTF8.self))
+        try line(Self.escaped(String(decoding: Wire.encoder().encode(Document(value)), as: UTF8.self)))
     }
 
     /// Says what went wrong and what to try; if nobody listens, there is nobody to tell.
@@ -72,6 +72,25 @@ struct Output: Sendable {
     static func plain(_ text: String) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { Untrusted($0, limit: .max).text }
             .joined(separator: "\n")
+    }
+
+    /// The same JSON with `\uXXXX` for every character that a terminal would obey or hide.
+    ///
+    /// JSON demands that of U+0000 to U+001F alone (RFC 8259, section 7), which leaves out C1 and the bidirectional ones.
+    static func escaped(_ json: String) -> String {
+        var text = String.UnicodeScalarView()
+        for scalar in json.unicodeScalars {
+            // Outside of strings JSON has only characters that are safe, and the line breaks of its layout.
+            if (0x20...0x7E).contains(scalar.value) || scalar == "\n" || Untrusted.isSafe(scalar) {
+                text.append(scalar)
+            } else {
+                for unit in String(scalar).utf16 {
+                    let digits = String(unit, radix: 16)
+                    text += "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".unicodeScalars
+                }
+            }
+        }
+        return String(text)
     }
 
     private static func width(of descriptor: CInt) -> Int? {
