@@ -14,6 +14,8 @@ import Testing
             let watches = [try await broker.start("watch"), try await broker.start("list", "--watch")]
             let json = try await LiveList(of: broker)
             let list = try await Self.announceEverything(on: host, to: json)
+            let held = try await broker.start("advertise", "x\u{202E}y", "_debug._tcp", "44", "k=\u{202E}")
+            try await held.waitForLine("on port 44")
 
             var said = try await broker.say("list") + broker.say("status") + broker.say("doctor", "--color", "never")
             let table = try await broker.ask("list")
@@ -27,18 +29,22 @@ import Testing
                 said += try await broker.say("forward", "--endpoint", text) + broker.say("tunnels", "rm", text)
                 said += try await broker.say("add", text, "127.0.0.1:1") + broker.say("add", "name", text)
                 said += try await broker.say("advertise", text, text, "1") + broker.say("stdio", text)
-                said += try await broker.say("status", "--socket", "/tmp/\(text)") + broker.say("iproxy", text)
-                said += try await broker.say("doctor", "--socket", "/tmp/\(text)")
+                said +=
+                    try await broker.say("status", "--socket", "\(scratch.path)/\(text)") + broker.say("iproxy", text)
+                said += try await broker.say("forward", "unix:\(scratch.path)/\(text)", "--endpoint", list[0].id.text)
+                said += try await broker.say("doctor", "--socket", "\(scratch.path)/\(text)")
                 said += try await broker.say("advertisements", "rm", text)
             }
             // Ambiguous on purpose: the answer names the candidates.
             said += try await broker.say("show", "rawphone") + broker.say("show", "x")
-            said += watches.flatMap { $0.transcript.soFar.map(\.text) }
+            said += try await broker.say("advertisements") + broker.say("tunnels")
+            said += (watches + [held, broker.daemon]).flatMap { $0.transcript.soFar.map(\.text) }
 
             for line in said { #expect(Untrusted(line, limit: .max).text == line, "\(line.debugDescription)") }
             let documents =
                 try await broker.say("list", "--json") + broker.say("status", "--json")
-                + broker.say("doctor", "--json") + json.watch.output
+                + broker.say("doctor", "--json") + broker.say("advertisements", "--json")
+                + broker.say("tunnels", "--json") + json.watch.output
             for line in documents {
                 #expect(Untrusted(line, limit: .max).text == line)
                 #expect((try? JSONDecoder().decode([String: AnyValue].self, from: Data(line.utf8))) != nil, "\(line)")
