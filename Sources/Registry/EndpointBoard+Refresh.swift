@@ -53,7 +53,8 @@ extension EndpointBoard {
         }
         endpoint.version = seen.lazy.compactMap(\.version).first ?? endpoint.version
         endpoint.boot = seen.lazy.compactMap(\.boot).first
-        if let txt = seen.first(where: { !$0.txt.entries.isEmpty })?.txt {
+        // The cable tells of no TXT record, so that what the network told last stays; the network may tell of an empty one.
+        if let txt = (seen.first { !$0.txt.entries.isEmpty } ?? seen.first { $0.id.source == .bonjour })?.txt {
             endpoint.txt = txt
             endpoint.txtIsTruncated = txt.isTruncated ? true : nil
         }

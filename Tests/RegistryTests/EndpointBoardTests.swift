@@ -26,6 +26,19 @@ import Testing
         #expect(board.endpoints.first?.routes.count == 3)
     }
 
+    @Test func `a TXT record is the one that is announced now, cut or whole or empty`() {
+        let long = (0..<40).map { "k\($0)=\($0)" }
+        var board = board(Seen.lan(txt: long))
+        #expect(board.endpoints.first?.txtIsTruncated == true)
+
+        _ = board.apply(.seen(Seen.lan(txt: ["a=1"])), at: now)
+        #expect(board.endpoints.first?.txt["a"] == "1")
+        #expect(board.endpoints.first?.txtIsTruncated == nil)
+
+        _ = board.apply(.seen(Seen.lan()), at: now)
+        #expect(board.endpoints.first?.txt.entries.isEmpty == true)
+    }
+
     @Test func `twins that only share a name are two endpoints`() {
         let board = board(Seen.lan(host: "iphone.local"), Seen.lan(host: "ipad.local", address: "192.168.1.21"))
 

@@ -10,7 +10,8 @@ enum Seen {
         interface: String = "eth0",
         address: String = "192.168.1.20",
         name: String? = nil,
-        kind: EndpointKind = .appreveal
+        kind: EndpointKind = .appreveal,
+        txt: [String] = []
     ) -> Sighting {
         let name = name ?? "AppReveal-\(app)"
         return Sighting(
@@ -20,6 +21,7 @@ enum Seen {
             appIsBundleID: true,
             name: Untrusted(name),
             host: Untrusted(host),
+            txt: TXTRecord(items: txt.map { Array($0.utf8) }),
             routes: [.lan(LANRoute(address: address, port: port, interface: interface))]
         )
     }
