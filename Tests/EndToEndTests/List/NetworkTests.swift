@@ -74,6 +74,17 @@ import Testing
                 let again = try await broker.endpoints().filter { !$0.routes.isEmpty }
                 return again.map(\.id) == rows.map(\.id) && again.map(\.place.host) == rows.map(\.place.host)
             }
+
+            // On links apart nobody renames anything.
+            try await there.linkDown()
+            for host in [there, other] {
+                try await host.start("avahi-publish-service", ["Twin", "_debug._tcp", "4712"])
+                    .waitForLine("Established under name 'Twin'")
+            }
+            try await eventually("twins of one name are two rows") {
+                let twins = try await broker.endpoints().filter { $0.name.text == "Twin" }
+                return Set(twins.map { $0.place.host?.text }) == ["there.local", "other.local"]
+            }
         }
     }
 
