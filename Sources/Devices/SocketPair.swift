@@ -1,3 +1,4 @@
+import CLinux
 import CUsbmuxd
 import Glibc
 import Sockets
