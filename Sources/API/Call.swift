@@ -9,6 +9,7 @@ struct Call: Sendable {
     let request: Request
     let parameters: Parameters
     let broker: Broker
+    let aftermath: Aftermath
 
     /// The most bytes a body may have; every document we take is far smaller.
     static let bodyLimit = 4 * 1_024 * 1_024

@@ -76,24 +76,36 @@ package final class Door: Service {
                 }
             }
         } onGracefulShutdown: {
-            quiescing.initiateShutdown(promise: nil)
+            server.channel.pipeline.fireUserInboundEventTriggered(Doorkeeper.Closing())
         }
     }
 
     private func responder() -> HTTPChannelHandler.Responder {
         let responder = RouteTable.responder(for: broker)
         return { [logger] request, writer, channel in
-            let context = BasicRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
-            let response: Response
+            let context = CallContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
             do {
-                response = try await responder.respond(to: request, context: context)
+                let response = try await Self.response(of: responder, to: request, context)
+                try await writer.write(response: response.head, body: response.body)
             } catch {
-                // A path that no route fits ends in the router itself, outside the middleware.
-                response = try ProblemMiddleware<BasicRequestContext>.response(
-                    ProblemMiddleware<BasicRequestContext>.problem(error, request)
-                )
+                // Also where the caller has gone before the head of the answer: then its body is never asked for.
+                await context.aftermath.clear()
+                throw error
             }
-            try await writer.write(response: response.head, body: response.body)
+            await context.aftermath.clear()
+        }
+    }
+
+    private static func response(
+        of responder: some HTTPResponder<CallContext>,
+        to request: Request,
+        _ context: CallContext
+    ) async throws -> Response {
+        do {
+            return try await responder.respond(to: request, context: context)
+        } catch {
+            // A path that no route fits ends in the router itself, outside the middleware.
+            return try ProblemMiddleware<CallContext>.response(ProblemMiddleware<CallContext>.problem(error, request))
         }
     }
 }

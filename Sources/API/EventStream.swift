@@ -25,11 +25,10 @@ struct EventStream: Sendable {
     }
 
     /// A response whose events `produce` sends. It is cancelled when the reader goes away or the broker stops, and the
-    /// response ends when it returns; `finally` runs after it in every case.
+    /// response ends when it returns. It is never called for a reader that goes away before the response begins.
     static func response(
         to request: Request,
-        produce: @escaping @Sendable (EventStream) async throws -> Void,
-        finally: @escaping @Sendable () async -> Void = {}
+        produce: @escaping @Sendable (EventStream) async throws -> Void
     ) -> Response {
         let headers: HTTPFields = [
             .contentType: "text/event-stream", .cacheControl: "no-store",
@@ -45,7 +44,6 @@ struct EventStream: Sendable {
                 } catch is CancellationError {
                     // The reader is gone, or we are.
                 }
-                await finally()
                 try await writer.finish(nil)
             }
         )

@@ -110,12 +110,19 @@ enum RouteTable {
     ]
 
     /// A responder for all of it, with every error said as RFC 9457 wants it.
-    static func responder(for broker: Broker) -> some HTTPResponder<BasicRequestContext> {
-        let router = Router(context: BasicRequestContext.self)
+    static func responder(for broker: Broker) -> some HTTPResponder<CallContext> {
+        let router = Router(context: CallContext.self)
         router.add(middleware: ProblemMiddleware())
         for route in all {
             router.on(RouterPath(route.path), method: route.method) { request, context in
-                try await route.handler(Call(request: request, parameters: context.parameters, broker: broker))
+                try await route.handler(
+                    Call(
+                        request: request,
+                        parameters: context.parameters,
+                        broker: broker,
+                        aftermath: context.aftermath
+                    )
+                )
             }
         }
         return router.buildResponder()

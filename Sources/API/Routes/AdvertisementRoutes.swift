@@ -31,6 +31,8 @@ enum AdvertisementRoutes {
     @Sendable static func hold(_ call: Call) async throws -> Response {
         let desk = call.broker.advertisements
         let held = try await desk.advertise(try checked(try await call.bodyOfHeldRequest(AdvertisementSpec.self)))
+        // Somebody else may have withdrawn it by then.
+        call.aftermath.add { try? await desk.withdraw(held.id) }
         return EventStream.response(to: call.request) { events in
             var last = held
             try events.send("advertisement", held)
@@ -41,9 +43,6 @@ enum AdvertisementRoutes {
                 last = now
                 try events.send("advertisement", now)
             }
-        } finally: {
-            // Somebody else may have withdrawn it already.
-            try? await desk.withdraw(held.id)
         }
     }
 

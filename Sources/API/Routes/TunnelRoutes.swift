@@ -36,6 +36,7 @@ enum TunnelRoutes {
         let table = call.broker.tunnels
         let held = try await table.hold(specs)
         let ids = Set(held.map(\.id))
+        call.aftermath.add { await table.release(ids) }
         return EventStream.response(to: call.request) { events in
             try events.send("tunnels", held)
             for await event in await table.events() {
@@ -45,8 +46,6 @@ enum TunnelRoutes {
                     TunnelFailure(tunnel: tunnel, reason: failure.reason, detail: failure.description)
                 )
             }
-        } finally: {
-            await table.release(ids)
         }
     }
 }
