@@ -117,7 +117,7 @@ let package = Package(
             dependencies: [
                 "CLinux", "Devices", "Discovery", "Model", "Rig", "Sockets", "patchbay", "patchbayd", logging,
             ],
-            exclude: ["Load/burst.py"],
+            exclude: ["Load/burst.py", "Service/callers.py"],
             swiftSettings: house
         ),
     ]

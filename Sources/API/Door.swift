@@ -1,3 +1,4 @@
+import Glibc
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
@@ -22,6 +23,8 @@ package final class Door: Service {
     static let headLimit = 16 * 1_024
     /// A connection that says nothing for so long is closed; open requests, event streams above all, are not idle.
     static let idleLimit = TimeAmount.seconds(60)
+    /// Callers that may wait to be taken in, as while the broker restarts; the kernel caps it at net.core.somaxconn.
+    static let backlog: CInt = 4_096
 
     /// - Parameters:
     ///   - listener: A bound, listening stream socket; closed when the door is.
@@ -41,10 +44,14 @@ package final class Door: Service {
     }
 
     /// Serves until graceful shutdown; then idle connections end at once, and open requests when they are answered.
+    ///
+    /// A caller that was taken in before is answered; one that comes later waits in the socket's queue, for the next broker
+    /// where systemd keeps the socket.
     package func run() async throws {
         let http = HTTP1Channel(
             responder: responder(),
             configuration: HTTP1Channel.Configuration(
+                additionalChannelHandlers: [Arrival()],
                 idleTimeout: Self.idleLimit,
                 httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
                     maxHeaderFieldSize: Self.headLimit,
@@ -55,13 +62,17 @@ package final class Door: Service {
         )
         let quiescing = ServerQuiescingHelper(group: .singletonMultiThreadedEventLoopGroup)
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-            .serverChannelInitializer { channel in
+            .serverChannelInitializer { [logger] channel in
                 channel.eventLoop.makeCompletedFuture {
+                    let doorkeeper = Doorkeeper(logger: logger) { quiescing.initiateShutdown(promise: nil) }
+                    try channel.pipeline.syncOperations.addHandler(doorkeeper)
                     try channel.pipeline.syncOperations.addHandler(quiescing.makeServerChannelHandler(channel: channel))
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .bind(listener) { [logger] channel in http.setup(channel: channel, logger: logger) }
+        // NIO has listened again on the socket, with 128.
+        listen(listener, Self.backlog)
         await onOpen()
         try await withGracefulShutdownHandler {
             try await server.executeThenClose { connections in

@@ -7,19 +7,23 @@ final class RunningBroker {
     private let state: String
     private let scratch: ScratchFolder
     private let environment: [String: String]
+    private let hardship: [String]
     private let namespace: NetworkNamespace?
     private(set) var daemon: Program
 
     /// Up, with its door open. Without a rig it sees no phones, without a host no network.
     ///
     /// It uses the host's Avahi, and runs in the network of the test or, if it is to be inside, in that of the host.
+    /// `hardship` are the words before its command that make life hard for it, such as `prlimit --nofile=64:64`.
     init(
         in scratch: ScratchFolder,
         phones: PhoneRig? = nil,
         host: AvahiHost? = nil,
-        isInside: Bool = false
+        isInside: Bool = false,
+        hardship: [String] = []
     ) async throws {
         self.scratch = scratch
+        self.hardship = hardship
         namespace = isInside ? host?.namespace : nil
         socket = "\(scratch.path)/patchbay.sock"
         state = "\(scratch.path)/state"
@@ -30,18 +34,20 @@ final class RunningBroker {
         if let phones { environment.merge(phones.clientEnvironment) { $1 } }
         if let host { environment.merge(host.environment) { $1 } }
         self.environment = environment
-        daemon = try await Self.start(state, environment, scratch, namespace)
+        daemon = try await Self.start(hardship, state, environment, scratch, namespace)
     }
 
     private static func start(
+        _ hardship: [String],
         _ state: String,
         _ environment: [String: String],
         _ scratch: ScratchFolder,
         _ namespace: NetworkNamespace?
     ) async throws -> Program {
+        let words = hardship + [try Executable.built("patchbayd"), "--state-dir", state]
         let daemon = try await Program(
-            Executable.built("patchbayd"),
-            ["--state-dir", state],
+            words[0],
+            Array(words.dropFirst()),
             in: scratch,
             environment: environment,
             namespace: namespace
@@ -54,7 +60,7 @@ final class RunningBroker {
     func restart() async throws {
         daemon.terminate()
         _ = try await daemon.exitStatus()
-        daemon = try await Self.start(state, environment, scratch, namespace)
+        daemon = try await Self.start(hardship, state, environment, scratch, namespace)
     }
 
     /// What `patchbay` answers to this command; an exit status other than 0 is an error.

@@ -12,7 +12,7 @@ package enum Requirement: String, Sendable, CaseIterable {
     /// The real one, to compare with.
     case iproxy
     case python
-    /// systemd-analyze; no running systemd.
+    /// Its tools; no running systemd.
     case systemd
 
     /// Why this machine does not have it; nil when it does.
@@ -31,7 +31,7 @@ package enum Requirement: String, Sendable, CaseIterable {
         case .usbmuxd: Self.absent(["usbmuxd", "make", "cc", "flock"]) ?? Self.absentHeader
         case .iproxy: Self.absent(["iproxy", "stdbuf"])
         case .python: Self.absent(["python3"])
-        case .systemd: Self.absent(["systemd-analyze"])
+        case .systemd: Self.absent(["systemd-analyze", "systemd-socket-activate"])
         }
     }
 

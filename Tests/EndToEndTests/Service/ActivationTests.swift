@@ -1,0 +1,71 @@
+import Rig
+import Testing
+
+/// Callers wait while there is no daemon, because the listening socket is systemd's.
+@Suite(.needs(.python, .systemd)) struct ActivationTests {
+    @Test func `who calls before the daemon runs starts it and is answered, and the socket is not its to remove`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let socket = scratch.file("p.sock")
+            let variables = environment(in: scratch).flatMap { ["--setenv=\($0)=\($1)"] }
+            let daemon = try await Program(
+                "systemd-socket-activate",
+                ["--listen=\(socket)"] + variables + [
+                    try Executable.built("patchbayd"), "--state-dir", scratch.file("state"),
+                ],
+                in: scratch
+            )
+            try await daemon.waitForLine("Listening on \(socket)")
+            #expect(!daemon.story.contains("the door is open"))
+
+            let status = try await Program.run(
+                Executable.built("patchbay"),
+                ["status", "--socket", socket],
+                in: scratch
+            )
+
+            #expect(status.contains { $0.contains("process \(daemon.processID)") }, "\(status)")
+            #expect(daemon.story.contains("the socket passed by systemd"))
+            daemon.terminate()
+            #expect(try await daemon.exitStatus() == .exited(0))
+            #expect(try await Program.run("stat", ["--format=%F", socket], in: scratch) == ["socket"])
+        }
+    }
+
+    @Test func `callers in a loop all get an answer, however often the daemon is restarted`() async throws {
+        let words = try await call("restart", "12")
+
+        #expect(words.hasSuffix(" answered, 0 lost"), "\(words)")
+        #expect(words.split(separator: " ").first.flatMap { Int($0) } ?? 0 > 100, "\(words)")
+    }
+
+    @Test func `400 callers wait for the next daemon, and none is turned away`() async throws {
+        #expect(try await call("queue", "400") == "400 answered")
+    }
+
+    private func call(_ story: String, _ count: String) async throws -> String {
+        try await withScratchFolder { scratch in
+            let callers = try await Program(
+                "python3",
+                [
+                    Callers.script, story, try Executable.built("patchbayd"), scratch.file("state"),
+                    scratch.file("p.sock"), scratch.file("notify"), count,
+                ],
+                in: scratch,
+                environment: environment(in: scratch)
+            )
+            let status = try await callers.exitStatus(within: .seconds(30))
+            for await _ in callers.transcript.elements() {}
+            guard status == .exited(0), let words = callers.output.last else { throw RigError(callers.story) }
+            return words
+        }
+    }
+
+    private func environment(in scratch: ScratchFolder) -> [String: String] {
+        [
+            "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(scratch.file("no-bus"))",
+            "USBMUXD_SOCKET_ADDRESS": scratch.file("no-usbmuxd"), "HOME": scratch.path,
+        ]
+    }
+}

@@ -1,0 +1,82 @@
+import FoundationEssentials
+import Rig
+import Testing
+
+/// Machines on which something has run out or is turned off.
+@Suite(.needs(.root, .namespaces, .python)) struct HardshipTests {
+    @Test func `out of descriptors it burns no processor time, and takes callers in again when there are some`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let broker = try await RunningBroker(in: scratch, hardship: ["prlimit", "--nofile=64:64", "--"])
+
+            let words = try await Callers.run("flood", broker.socket, "\(broker.daemon.processID)", "100", in: scratch)
+
+            let burnt = words.first.flatMap { $0.split(separator: " ").dropFirst().first }.flatMap { Double($0) }
+            #expect(try #require(burnt) < 0.3, "\(words)")
+            #expect(words.last?.hasPrefix("answered after ") == true, "\(words)")
+            #expect(broker.daemon.story.contains("callers wait at the door"))
+        }
+    }
+
+    @Test func `a disk that is full stops nothing but what is to be kept, and that only until there is room`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let state = try scratch.makeFolder("state")
+            let filler = "\(state)/filler"
+            let full = """
+                mount -t tmpfs -o size=64k none \(state)
+                dd if=/dev/zero of=\(filler) bs=1k 2>/dev/null || :
+                exec "$@"
+                """
+            let broker = try await RunningBroker(
+                in: scratch,
+                hardship: ["unshare", "--mount", "sh", "-ec", full, "sh"]
+            )
+
+            let refusal = try await broker.start("add", "Lab", "127.0.0.1:9")
+            #expect(try await refusal.exitStatus() == .exited(75))
+            #expect(refusal.story.contains("No space left on device"), "\(refusal.story)")
+            #expect(try await broker.ask("list").joined().contains("No endpoint yet"))
+            try await broker.daemon.waitForLine("the endpoints cannot be saved now")
+
+            try FileManager.default.removeItem(atPath: "/proc/\(broker.daemon.processID)/root\(filler)")
+            try await broker.daemon.waitForLine("the endpoints are saved again")
+            #expect(try await broker.ask("add", "Lab", "127.0.0.1:9") == ["Added lab."])
+        }
+    }
+
+    @Test func `without IPv6 a tunnel listens on IPv4 and works`() async throws {
+        try await withScratchFolder { scratch in
+            let noIPv6 = "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; ip link set lo up; exec \"$@\""
+            let broker = try await RunningBroker(
+                in: scratch,
+                hardship: ["unshare", "--net", "sh", "-ec", noIPv6, "sh"]
+            )
+            let inside = ["--target", "\(broker.daemon.processID)", "--net", "--"]
+            let server = try await Program(
+                "nsenter",
+                inside + ["python3", "-um", "http.server", "8080", "--bind", "127.0.0.1"],
+                in: scratch
+            )
+            try await server.waitForLine("Serving HTTP")
+            _ = try await broker.ask("add", "Lab", "127.0.0.1:8080")
+
+            let opened = try await broker.ask("forward", "0", "--endpoint", "lab")
+
+            let address = try #require(opened.first?.split(separator: " ").first)
+            #expect(opened.count == 1 && address.hasPrefix("127.0.0.1:"), "\(opened)")
+            let page = try await Program.run("nsenter", inside + ["curl", "-sS", "http://\(address)/"], in: scratch)
+            #expect(page.joined().contains("Directory listing"))
+        }
+    }
+
+    @Test func `who asks for something held and goes before the answer leaves nothing behind`() async throws {
+        try await withScratchFolder { scratch in
+            let broker = try await RunningBroker(in: scratch)
+
+            #expect(try await Callers.run("vanish", broker.socket, "40", in: scratch) == ["left: 0 0"])
+        }
+    }
+}
