@@ -101,7 +101,9 @@ struct Daemon: Sendable {
         }
 
         // In the order of the data's way; stopped in reverse.
-        var services: [any Service] = [EndpointSaver(registry: registry, file: registryFile)]
+        var services: [any Service] = [
+            EndpointSaver(registry: registry, file: registryFile, logger: logger)
+        ]
         if let bonjour = sources.bonjour {
             services += [bonjour, SightingFollower(registry: registry, events: bonjour.events)]
         }
@@ -117,7 +119,7 @@ struct Daemon: Sendable {
                 _ = await registry.revision
                 _ = await tunnels.list()
             },
-            door,
+            door, StopNotice(notifier: notifier),
         ]
         self.services = services
     }
@@ -138,13 +140,7 @@ struct Daemon: Sendable {
                 logger: logger
             )
         )
-        do {
-            try await group.run()
-        } catch {
-            notifier.stopping()
-            throw error
-        }
-        notifier.stopping()
+        try await group.run()
         withExtendedLifetime(socket) {}
     }
 }

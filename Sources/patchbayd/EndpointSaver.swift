@@ -1,3 +1,4 @@
+import Logging
 import Model
 import Registry
 import ServiceLifecycle
@@ -10,11 +11,16 @@ struct RegistryState: Codable, Sendable {
 }
 
 /// Keeps the registry's file up to date, so that ids outlive a restart.
+///
+/// A full disk stops nobody: the broker goes on, and what could not be written is written when there is room.
 struct EndpointSaver: Service {
     let registry: EndpointRegistry
     let file: StateFile<RegistryState>
+    let logger: Logger
     /// How long changes gather before they are written together.
     static let pause = Duration.milliseconds(200)
+    /// Between two tries to write.
+    static let retryPause = Duration.seconds(2)
 
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
@@ -28,10 +34,32 @@ struct EndpointSaver: Service {
                 try Task.checkCancellation()
             }
         }
-        _ = try await save()
+        do {
+            _ = try await write()
+        } catch {
+            logger.error("the last changes of the endpoints are lost", metadata: ["reason": "\(error)"])
+        }
     }
 
+    /// Tries until it is done.
+    ///
+    /// - Throws: `CancellationError`.
     private func save() async throws -> UInt64 {
+        var isFailing = false
+        while true {
+            do {
+                let revision = try await write()
+                if isFailing { logger.notice("the endpoints are saved again") }
+                return revision
+            } catch {
+                if !isFailing { logger.error("the endpoints cannot be saved now", metadata: ["reason": "\(error)"]) }
+                isFailing = true
+                try await Task.sleep(for: Self.retryPause)
+            }
+        }
+    }
+
+    private func write() async throws -> UInt64 {
         let state = RegistryState(revision: await registry.revision, records: await registry.records)
         try await file.write(state)
         return state.revision

@@ -27,7 +27,13 @@ actor StaticEndpoints: StaticEndpointDesk {
             throw RegistryError.nameTaken(endpoint.name)
         }
         added.append(endpoint)
-        try await file.write(added)
+        do {
+            try await file.write(added)
+        } catch {
+            // What is not kept is not listed either: a restart would take it away without a word.
+            added.removeAll { $0.name == endpoint.name }
+            throw Problem(.unavailable, "\"\(Untrusted(endpoint.name))\" is not added: \(error)")
+        }
         let sighting = Self.sighting(of: endpoint)
         await registry.apply(.seen(sighting))
         guard let listed = await registry.endpoint(seenAs: sighting.id) else {
@@ -41,7 +47,12 @@ actor StaticEndpoints: StaticEndpointDesk {
             let sighting = Self.sighting(of: endpoint)
             guard await registry.endpoint(seenAs: sighting.id)?.id == id else { continue }
             added.removeAll { $0.name == endpoint.name }
-            try await file.write(added)
+            do {
+                try await file.write(added)
+            } catch {
+                added.append(endpoint)
+                throw Problem(.unavailable, "\(id) is not removed: \(error)")
+            }
             await registry.apply(.lost(sighting.id))
             return true
         }

@@ -42,6 +42,17 @@ struct SystemdNotifier: Sendable {
     }
 }
 
+/// Tells systemd that we stop, as soon as we begin to: started last, it is the first to be stopped.
+struct StopNotice: Service {
+    let notifier: SystemdNotifier
+
+    func run() async throws {
+        // Cancelled when another service fails, which ends us as well.
+        try? await gracefulShutdown()
+        notifier.stopping()
+    }
+}
+
 /// Feeds systemd's watchdog, but only as long as the registry answers: a broker that hangs is to be restarted.
 struct WatchdogFeeder: Service {
     let notifier: SystemdNotifier

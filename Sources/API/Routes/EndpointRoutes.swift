@@ -1,13 +1,15 @@
 import Hummingbird
 import Model
 import Registry
+import ServiceLifecycle
 
 /// `/v1/endpoints`.
 enum EndpointRoutes {
     /// How long a request may wait for a change, in seconds.
     private static let longestWait = 300
 
-    /// `since` and `wait` make it a long poll: it answers when something is newer than that revision, or when the time is up.
+    /// `since` and `wait` make it a long poll: it answers when something is newer than that revision, when the time is up,
+    /// or when the broker stops.
     @Sendable static func list(_ call: Call) async throws -> Response {
         if let since = try call.query("since", as: UInt64.self) {
             let wait = min(try call.query("wait", as: Int.self) ?? 0, longestWait)
@@ -47,7 +49,8 @@ enum EndpointRoutes {
         guard case .replay(let missed) = start, missed.isEmpty else { return }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { for await _ in changes { break } }
-            group.addTask { try? await Task.sleep(for: patience) }
+            // Who waits for news is answered as well when the broker stops.
+            group.addTask { try? await cancelWhenGracefulShutdown { try await Task.sleep(for: patience) } }
             await group.next()
             group.cancelAll()
         }

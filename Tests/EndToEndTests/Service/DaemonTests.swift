@@ -18,6 +18,35 @@ import Testing
         }
     }
 
+    @Test func `who waits for news is answered when the broker stops`() async throws {
+        try await withScratchFolder { scratch in
+            let broker = try await RunningBroker(in: scratch)
+            let list = try await broker.ask("list", "--json").joined()
+            let revision = list.split(separator: "\"revision\":").last?.prefix(while: \.isNumber) ?? ""
+            let url = "http://localhost/v1/endpoints?since=\(revision)&wait=300"
+            let poll = try await Program("curl", ["-sS", "--unix-socket", broker.socket, url], in: scratch)
+            try await eventually("the poll is open") { try await broker.connections(in: scratch) == 1 }
+
+            broker.daemon.terminate()
+
+            #expect(try await broker.daemon.exitStatus(within: .seconds(2)) == .exited(0))
+            #expect(try await poll.exitStatus() == .exited(0))
+            #expect(poll.story.contains("revision"))
+        }
+    }
+
+    @Test func `a socket file that a killed daemon left is replaced`() async throws {
+        try await withScratchFolder { scratch in
+            let broker = try await RunningBroker(in: scratch)
+            broker.daemon.kill()
+            _ = try await broker.daemon.exitStatus()
+
+            try await broker.restart()
+
+            #expect(try await broker.ask("status").joined().contains("patchbayd"))
+        }
+    }
+
     @Test func `with nothing of Bonjour or usbmuxd there it starts and says what is missing`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
@@ -41,8 +70,35 @@ import Testing
             )
 
             #expect(try await second.exitStatus() == .exited(1))
-            #expect(second.story.contains(broker.socket))
+            #expect(second.story.contains("\(broker.socket) is in use by process \(broker.daemon.processID);"))
             #expect(try await broker.ask("status").joined().contains("patchbayd"))
+        }
+    }
+
+    @Test(
+        .needs(.root, .namespaces),
+        arguments: [
+            (["--socket", "/tmp/" + String(repeating: "x", count: 103)], 1, "absolute path of at most 107 bytes"),
+            (["--config", "/tmp"], 78, "/tmp cannot be read as text"),
+            (["--config", "/none.toml"], 78, "check that it exists"),
+            (["--state-dir", "/dev/null"], 1, "the state folder /dev/null cannot be used"),
+            (["--state-dir", "/proc/self"], 1, "the state folder /proc/self cannot be used"),
+            (["--state-dir", "/mnt"], 1, "the state folder /mnt cannot be used: Read-only file system; name another"),
+        ]
+    )
+    func `what it cannot start with is named, with what to do`(words: [String], code: CInt, wanted: String) async throws
+    {
+        try await withScratchFolder { scratch in
+            let mount = ["--mount", "sh", "-ec", "mount -t tmpfs -o ro none /mnt; exec \"$@\"", "sh"]
+            let usual = ["--socket", scratch.file("p.sock"), "--state-dir", scratch.file("state")]
+            let daemon = try await Program(
+                "unshare",
+                mount + [try Executable.built("patchbayd")] + usual + words,
+                in: scratch
+            )
+
+            #expect(try await daemon.exitStatus() == .exited(code))
+            #expect(daemon.story.contains(wanted), "\(daemon.story)")
         }
     }
 
@@ -56,37 +112,6 @@ import Testing
             #expect(try await daemon.exitStatus() == .exited(78))
             #expect(daemon.story.contains("bad.toml"))
             #expect(daemon.story.contains("tunnels.max_conections"))
-        }
-    }
-
-    @Test func `readiness is told to systemd when the door is open, and the watchdog is fed`() async throws {
-        try await withScratchFolder { scratch in
-            let notify = "\(scratch.path)/notify"
-            let systemd = try await Program(
-                "python3",
-                [
-                    "-uc",
-                    """
-                    import socket,sys
-                    s=socket.socket(socket.AF_UNIX,socket.SOCK_DGRAM); s.bind(sys.argv[1]); print("bound")
-                    while True: print(s.recv(4096).decode().replace("\\n"," "))
-                    """, notify,
-                ],
-                in: scratch
-            )
-            try await systemd.waitForLine("bound")
-
-            let daemon = try await Program(
-                Executable.built("patchbayd"),
-                ["--socket", "\(scratch.path)/p.sock", "--state-dir", "\(scratch.path)/state"],
-                in: scratch,
-                environment: ["NOTIFY_SOCKET": notify, "WATCHDOG_USEC": "200000"]
-            )
-
-            try await systemd.waitForLine("READY=1")
-            try await systemd.waitForLine("WATCHDOG=1")
-            daemon.terminate()
-            try await systemd.waitForLine("STOPPING=1")
         }
     }
 }

@@ -1,0 +1,68 @@
+import FoundationEssentials
+import Rig
+import Sockets
+import Testing
+
+/// What systemd is told (sd_notify(3)).
+@Suite(.needs(.python, .systemd)) struct NotifyTests {
+    @Test func `ready is told when the door answers, the watchdog is fed at half its limit, the stop is told first`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let socket = scratch.file("p.sock")
+            let systemd = try await Callers.listen(at: scratch.file("notify"), door: socket, in: scratch)
+            let daemon = try await Program(
+                Executable.built("patchbayd"),
+                ["--socket", socket, "--state-dir", scratch.file("state")],
+                in: scratch,
+                environment: ["NOTIFY_SOCKET": scratch.file("notify"), "WATCHDOG_USEC": "400000"]
+            )
+
+            try await systemd.waitForLine("READY=1 STATUS=serving on \(socket); the door says ok")
+            let fed = try await eventually("the watchdog is fed six times") {
+                let times = Self.times(of: "WATCHDOG=1", in: systemd)
+                return times.count >= 6 ? times : nil
+            }
+            let gaps = zip(fed.dropFirst(), fed).map(-)
+            #expect(gaps.allSatisfy { $0 < 0.4 }, "\(gaps)")
+            #expect((0.18...0.3).contains(gaps.reduce(0, +) / Double(gaps.count)), "\(gaps)")
+
+            // Somebody who says nothing keeps it from ending for half a second.
+            let silent = try await SocketAddress.unix(path: socket).connect(within: .seconds(5))
+            daemon.terminate()
+            try await systemd.waitForLine("STOPPING=1")
+            #expect(FileManager.default.fileExists(atPath: "/proc/\(daemon.processID)"))
+            #expect(try await daemon.exitStatus(within: .seconds(2)) == .exited(0))
+            withExtendedLifetime(silent) {}
+        }
+    }
+
+    @Test(arguments: [(["--config", "/none.toml"], 78), (["--state-dir", "/dev/null"], 1)] as [([String], CInt)])
+    func `a daemon that cannot start never says that it is ready`(words: [String], code: CInt) async throws {
+        try await withScratchFolder { scratch in
+            let notify = ["NOTIFY_SOCKET": scratch.file("notify")]
+            let systemd = try await Callers.listen(
+                at: scratch.file("notify"),
+                door: scratch.file("p.sock"),
+                in: scratch
+            )
+
+            let daemon = try await Program(
+                Executable.built("patchbayd"),
+                ["--socket", scratch.file("p.sock")] + words,
+                in: scratch,
+                environment: notify
+            )
+            #expect(try await daemon.exitStatus() == .exited(code))
+            try await Program.run("systemd-notify", ["--status=over"], in: scratch, environment: notify)
+
+            try await systemd.waitForLine("STATUS=over")
+            #expect(!systemd.story.contains("READY"), "\(systemd.story)")
+        }
+    }
+
+    private static func times(of words: String, in systemd: Program) -> [Double] {
+        systemd.output.filter { $0.hasSuffix(" \(words)") }
+            .compactMap { $0.split(separator: " ").first.flatMap { Double($0) } }
+    }
+}
