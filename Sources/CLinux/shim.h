@@ -75,6 +75,18 @@ static inline void CLinux_set_thread_name(const char *name)
 	(void)pthread_setname_np(pthread_self(), name);
 }
 
+/* SO_PEERCRED (unix(7)): who listens behind a connected unix socket. struct ucred is hidden behind _GNU_SOURCE; it is three
+ * 32-bit numbers, the process first. */
+static inline int CLinux_peer_process(int fd, pid_t *process)
+{
+	int32_t credentials[3] = { 0 };
+	socklen_t length = sizeof credentials;
+	int result = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, credentials, &length);
+
+	*process = credentials[0];
+	return result;
+}
+
 /* flock(2), whose name is a struct as well. Never waits: another holder makes it fail with EWOULDBLOCK. */
 static inline int CLinux_try_lock(int fd)
 {

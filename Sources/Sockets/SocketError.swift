@@ -1,9 +1,9 @@
-import Glibc
+package import Glibc
 
 /// Why a socket could not be had; the description is a sentence that names the address.
 package enum SocketError: Error, Hashable, Sendable {
-    /// Somebody else listens there.
-    case inUse(SocketAddress)
+    /// Somebody else listens there; the process is known of unix sockets only.
+    case inUse(SocketAddress, by: pid_t? = nil)
     /// A file that is no socket is where the socket should be.
     case notASocket(path: String)
     /// No answer before the deadline.
@@ -26,8 +26,9 @@ package enum SocketError: Error, Hashable, Sendable {
 extension SocketError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .inUse(let address):
-            "\(address) is in use by another program; choose another address or stop that program"
+        case .inUse(let address, let process):
+            "\(address) is in use by \(process.map { "process \($0)" } ?? "another program"); "
+                + "choose another address or stop that program"
         case .notASocket(let path):
             "\(path) exists and is not a socket; remove it or choose another path"
         case .timedOut(let address):

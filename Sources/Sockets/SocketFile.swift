@@ -43,8 +43,16 @@ struct SocketFile: Sendable {
         let number = probe.number
         let answer = try address.withRaw { Glibc.connect(number, $0, $1) }
         // Only a refusal says that nobody listens; a full queue (EAGAIN) or a missing permission do not.
-        guard answer != 0, errno == ECONNREFUSED else { throw SocketError.inUse(address) }
+        guard answer != 0, errno == ECONNREFUSED else {
+            throw SocketError.inUse(address, by: answer == 0 ? listenerProcess(behind: number) : nil)
+        }
         try Listener.check(unlink(path), "unlink", address)
+    }
+
+    /// Who called listen(2) on the socket that this one is connected to (SO_PEERCRED, unix(7)).
+    private static func listenerProcess(behind number: CInt) -> pid_t? {
+        var process: pid_t = 0
+        return CLinux_peer_process(number, &process) == 0 && process > 0 ? process : nil
     }
 
     private static func status(_ path: String) -> stat? {

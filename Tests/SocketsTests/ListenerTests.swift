@@ -54,7 +54,7 @@ struct ListenerTests {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let listener = try Listener(on: .unix(path: path))
 
-        #expect(throws: SocketError.inUse(.unix(path: path))) { try Listener(on: .unix(path: path)) }
+        #expect(throws: SocketError.inUse(.unix(path: path), by: getpid())) { try Listener(on: .unix(path: path)) }
         #expect(status() != nil)
         withExtendedLifetime(listener) {}
     }
