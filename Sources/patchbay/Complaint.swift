@@ -13,6 +13,8 @@ struct Complaint: Error, Equatable {
     var remedy: String?
     /// Where a drop-in must end with the number of the program whose place it takes.
     var exitCode: CInt?
+    /// The broker's own words, where it said no.
+    var problem: Problem?
 }
 
 extension Complaint {
@@ -27,6 +29,7 @@ extension Complaint {
         case let complaint as Complaint: self = complaint
         case let error as ClientError:
             self.init(status: status, message: error.description, remedy: error.remedy)
+            if case .refused(let problem) = error { self.problem = problem }
         default:
             self.init(status: status, message: Patchbay.message(for: error), remedy: "\(command) --help")
         }

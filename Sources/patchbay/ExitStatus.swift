@@ -45,6 +45,22 @@ enum ExitStatus: CInt, CaseIterable {
         }
     }
 
+    /// Its name in the errors that `--json` prints.
+    var code: String {
+        switch self {
+        case .ok: "ok"
+        case .error: "error"
+        case .usage: "usage"
+        case .notFound: "not-found"
+        case .notReachable: "not-reachable"
+        case .temporary: "temporary"
+        case .notPermitted: "not-permitted"
+        case .configuration: "configuration"
+        case .interrupted: "interrupted"
+        case .outputClosed: "output-closed"
+        }
+    }
+
     /// What a script may conclude from it.
     var meaning: String {
         switch self {

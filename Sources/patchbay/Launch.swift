@@ -32,7 +32,11 @@ enum Launch {
         let status = ExitStatus(for: error)
         if status == .outputClosed { return status.rawValue }
         let complaint = Complaint(describing: error, command: Suggestion.command(in: arguments, below: Patchbay.self))
-        Output.errors().complain(complaint)
+        if ComplaintReport.isWanted(by: arguments) {
+            try? Output.errors().record(ComplaintReport(complaint))
+        } else {
+            Output.errors().complain(complaint)
+        }
         return complaint.exitCode ?? status.rawValue
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Client
+import FoundationEssentials
 import Model
 import Testing
 
@@ -48,6 +49,39 @@ import Testing
         #expect(complaint.status == .usage)
         #expect(complaint.message == "Give the ids of the tunnels to remove, or --all.")
         #expect(complaint.remedy == "patchbay tunnels rm --help")
+    }
+
+    @Test func `with --json a refusal is the broker's problem, whole`() throws {
+        let problem = Problem(.conflict, "port 22 is taken", next: "patchbay tunnels")
+
+        let complaint = Complaint(describing: ClientError.refused(problem), command: "patchbay forward")
+        let fault = ComplaintReport(complaint).error
+
+        #expect(fault.type == "urn:patchbay:problem:conflict")
+        #expect(fault.title == problem.title)
+        #expect(fault.status == 409)
+        #expect(fault.detail == "port 22 is taken")
+        #expect(fault.code == "conflict")
+        #expect(fault.next == "patchbay tunnels")
+        #expect(fault.exitCode == 1)
+    }
+
+    @Test func `with --json what we find ourselves has the same members`() throws {
+        var complaint = Complaint.notFound("no endpoint fits \"x\"", try: "patchbay list")
+        complaint.candidates = ["shop-a", "shop-b"]
+
+        let text = String(decoding: try Wire.encoder().encode(ComplaintReport(complaint)), as: UTF8.self)
+
+        #expect(
+            text == #"{"error":{"candidates":["shop-a","shop-b"],"code":"not-found","detail":"no endpoint fits \"x\"","#
+                + #""exitCode":66,"next":"patchbay list","title":"no such endpoint, phone, tunnel or advertisement","#
+                + #""type":"urn:patchbay:problem:not-found"}}"#
+        )
+    }
+
+    @Test(arguments: [("list --json", true), ("lst --json --x", true), ("list", false), ("iproxy -- --json", false)])
+    func `JSON is what the command line asks for, even a wrong one`(line: String, isWanted: Bool) {
+        #expect(ComplaintReport.isWanted(by: line.split(separator: " ").map(String.init)) == isWanted)
     }
 
     @Test(arguments: [

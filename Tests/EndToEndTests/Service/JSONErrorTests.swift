@@ -1,0 +1,77 @@
+import ArgumentParser
+import FoundationEssentials
+import Rig
+import Testing
+
+@testable import patchbay
+
+@Suite struct JSONErrorTests {
+    /// A command line for each verb that takes `--json`.
+    private static let lines = [
+        "add x 127.0.0.1:1", "advertise x _http._tcp 80", "advertisements list", "advertisements set a1 key=value",
+        "devices", "doctor", "forward 9876", "list", "show x", "status", "tunnels list", "watch",
+    ]
+
+    private struct Report: Decodable {
+        struct Fault: Decodable {
+            let type: String
+            let title: String
+            let detail: String
+            let code: String
+            let exitCode: CInt
+        }
+
+        let schema: Int
+        let error: Fault
+    }
+
+    @Test func `every verb that takes --json is tried here`() {
+        func verbs(_ command: any ParsableCommand.Type, _ path: String) -> [String] {
+            let subcommands = command.configuration.subcommands
+            guard subcommands.isEmpty else { return subcommands.flatMap { verbs($0, "\(path)\($0._commandName) ") } }
+            return Patchbay.helpMessage(for: command, columns: 80).contains("\n  --json ") ? [path] : []
+        }
+
+        let untried = verbs(Patchbay.self, "").filter { verb in !Self.lines.contains { "\($0) ".hasPrefix(verb) } }
+
+        #expect(untried.isEmpty)
+    }
+
+    @Test(arguments: lines.filter { $0 != "doctor" })
+    func `with --json an error is one line of JSON on standard error, and nothing else is`(line: String) async throws {
+        try await withScratchFolder { scratch in
+            let fault = try await fault(of: line, exitingWith: 69, in: scratch)
+
+            #expect(fault.type == "urn:patchbay:problem:not-reachable")
+            #expect(fault.code == "not-reachable")
+            #expect(fault.detail == "no broker listens at \(scratch.file("none.sock"))")
+        }
+    }
+
+    @Test(arguments: ["list --nonsense", "forward", "lst", "add x nowhere"])
+    func `a wrong command line is said in JSON, too`(line: String) async throws {
+        try await withScratchFolder { scratch in
+            let fault = try await fault(of: line, exitingWith: 64, in: scratch)
+
+            #expect(fault.code == "usage")
+        }
+    }
+
+    private func fault(of line: String, exitingWith code: CInt, in scratch: ScratchFolder) async throws -> Report.Fault
+    {
+        let command = try await Program(
+            Executable.built("patchbay"),
+            line.split(separator: " ").map(String.init) + ["--json"],
+            in: scratch,
+            environment: ["PATCHBAY_SOCKET": scratch.file("none.sock")]
+        )
+        #expect(try await command.exitStatus() == .exited(code))
+        for await _ in command.transcript.elements() {}
+        let said = command.transcript.soFar
+        try #require(said.count == 1 && said[0].source == .errors, "\(command.story)")
+        let report = try JSONDecoder().decode(Report.self, from: Data(said[0].text.utf8))
+        #expect(report.schema == 1)
+        #expect(report.error.exitCode == code)
+        return report.error
+    }
+}
