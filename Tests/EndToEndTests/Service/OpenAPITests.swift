@@ -1,0 +1,28 @@
+import Rig
+import Testing
+
+@testable import API
+
+@Suite(.needs(.usbmuxd, .python)) struct OpenAPITests {
+    private let phone = "00008030-001A2B3C4D5E6F70"
+
+    @Test(.timeLimit(.minutes(6)))
+    func `openapi.json is valid, has every route, and every answer is as it says, refusals included`() async throws {
+        try await withScratchFolder { scratch in
+            let python = try await PythonPeers.interpreter(in: scratch)
+            let rig = try await PhoneRig([phone], in: scratch)
+            let broker = try await RunningBroker(in: scratch, phones: rig)
+            try await eventually("the phone is listed") { try await broker.ask("devices").joined().contains(phone) }
+
+            let script = #filePath.dropLast("OpenAPITests.swift".count) + "answers.py"
+            let answers = try await Program(python, [String(script), broker.socket, phone], in: scratch)
+
+            let status = try await answers.exitStatus(within: .seconds(60))
+            for await _ in answers.transcript.elements() {}
+            #expect(status == .exited(0), "\(answers.story)")
+            let written = answers.output.filter { $0.hasPrefix("route ") }.map { $0.dropFirst("route ".count) }
+            #expect(Set(written.map(String.init)) == Set(RouteTable.all.map { "\($0.method) \($0.path)" }))
+            #expect(broker.daemon.story.contains("request failed") == false, "\(broker.daemon.story)")
+        }
+    }
+}

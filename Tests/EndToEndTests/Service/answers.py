@@ -1,0 +1,154 @@
+"""Asks the broker everything that its openapi.json promises, and compares what comes with what is written there.
+
+usage: answers.py SOCKET UDID; prints one line for each answer, `ok` or `WRONG`, and ends with 1 when one was wrong.
+"""
+
+import http.client
+import json
+import re
+import socket
+import sys
+
+from jsonschema import Draft202012Validator, FormatChecker
+from openapi_spec_validator import validate
+
+path, udid = sys.argv[1:]
+wrong = 0
+used = set()
+
+
+class Connection(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(10)
+        self.sock.connect(path)
+
+
+def call(method, target, body=None, media="application/json"):
+    connection = Connection("localhost")
+    data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    connection.request(method, target, data, {"Content-Type": media} if data is not None else {})
+    answer = connection.getresponse()
+    kind = answer.getheader("Content-Type")
+    # An event stream does not end; the connection does, and with it what was held.
+    content = answer.read1(65536) if kind == "text/event-stream" else answer.read()
+    connection.close()
+    return answer.status, kind, content
+
+
+document = json.loads(call("GET", "/openapi.json")[2])
+validate(document)
+print("ok: a valid OpenAPI", document["openapi"], "document")
+
+
+def closed(schema):
+    """The same schema, which takes no member that it does not name: what is not written down may not come."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    strict = {key: closed(part) for key, part in schema.items()}
+    if "properties" in schema and schema.get("type") == "object":
+        strict.setdefault("additionalProperties", False)
+    return strict
+
+
+components = {"schemas": closed(document["components"]["schemas"])}
+
+
+def complaint(schema, content):
+    validator = Draft202012Validator({**schema, "components": components}, format_checker=FormatChecker())
+    return "; ".join(f"{error.json_path}: {error.message[:200]}" for error in validator.iter_errors(json.loads(content)))
+
+
+def expect(status, method, target, body=None, media="application/json"):
+    """One call; its status, its type and its document are compared with the operation's description."""
+    global wrong
+    got, kind, content = call(method, target, body, media)
+    plain = target.split("?")[0]
+    route = max(
+        (p for p in document["paths"] if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", p), plain)),
+        key=lambda p: p.count("/") * 10 - p.count("{"), default=None,
+    )
+    operation = document["paths"].get(route, {}).get(method.lower())
+    if operation:
+        used.add((method, route))
+        answers = operation["responses"]
+        described = answers.get(str(got)) or answers["default"]
+        if got < 400 and str(got) not in answers:
+            described = {"content": {}}
+    else:
+        described = {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    kinds = described.get("content", {})
+    said = []
+    if got != status:
+        said.append(f"{got} instead of {status}: {content[:300]!r}")
+    if kind not in kinds and (kinds or content):
+        said.append(f"it is {kind}, and described is {list(kinds) or 'nothing'}")
+    schema = kinds.get(kind, {}).get("schema")
+    if schema and complaint(schema, content):
+        said.append(complaint(schema, content))
+    if got >= 400 and json.loads(content).get("status") != got:
+        said.append("the problem names another status")
+    wrong += bool(said)
+    print("WRONG" if said else "ok", status, method, target[:80], *said)
+    return json.loads(content) if content and kind != "text/event-stream" else None
+
+
+def tunnel(local, port=9876, **more):
+    return {"local": local, "target": {"device": {"udid": udid, "port": port}}, "noRebind": True, "isKept": False} | more
+
+
+static = {"name": "Lab", "kind": "mcp", "address": "127.0.0.1", "port": 9, "app": "com.example.lab"}
+advertised = {"name": "Desk", "type": "_http._tcp", "port": 80, "txt": [{"key": "path", "value": "/"}, {"key": "on"}]}
+
+# Everything that works, on lists that are not empty.
+lab = expect(201, "POST", "/v1/endpoints", static)["id"]
+first = expect(201, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0"))
+expect(201, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0", target={"endpoint": lab}))
+desk = expect(201, "POST", "/v1/advertisements", advertised)["id"]
+expect(200, "POST", f"/v1/endpoints/{lab}/probe")
+for target in ("/v1/status", "/v1/endpoints", "/v1/endpoints?state=online&app=none", "/v1/endpoints?since=0&wait=0",
+               f"/v1/endpoints/{lab}", "/v1/devices", "/v1/tunnels", f"/v1/tunnels/{first['id']}",
+               "/v1/advertisements", "/health", "/openapi.json", "/v1/events"):
+    expect(200, "GET", target)
+expect(200, "PATCH", f"/v1/advertisements/{desk}", {"txt": [{"key": "path", "base64": "/w=="}]})
+expect(200, "POST", "/v1/tunnels/held", [tunnel("tcp:127.0.0.1:0")])
+expect(200, "POST", "/v1/advertisements/held", advertised | {"name": "Held"})
+
+# Everything that is refused.
+for method, target in (("GET", "/nothing"), ("GET", "/v1/endpoints/none"), ("GET", "/v1/endpoints/NO%20ID"),
+                       ("DELETE", "/v1/endpoints/none"), ("POST", "/v1/endpoints/none/probe"), ("GET", "/v1/tunnels/t99"),
+                       ("DELETE", "/v1/tunnels/t99"), ("DELETE", "/v1/advertisements/a99")):
+    expect(404, method, target)
+expect(404, "PATCH", "/v1/advertisements/a99", {"txt": []})
+for method, target in (("PUT", "/v1/endpoints"), ("DELETE", "/health"), ("POST", "/v1/status")):
+    expect(405, method, target)
+for target in ("/v1/endpoints?state=asleep", "/v1/endpoints?since=yesterday", "/v1/endpoints?since=1&wait=x"):
+    expect(400, "GET", target)
+for target in ("/v1/endpoints", "/v1/tunnels", "/v1/tunnels/held", "/v1/advertisements", "/v1/advertisements/held"):
+    expect(400, "POST", target, b"{")
+    expect(400, "POST", target, b"{}")
+    expect(400, "POST", target, b"{}", "text/plain")
+expect(400, "POST", "/v1/endpoints", static | {"name": "Other", "port": 0})
+expect(400, "POST", "/v1/endpoints", static | {"name": "Other", "address": "example.com"})
+expect(400, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0", 0))
+expect(400, "POST", "/v1/advertisements", advertised | {"name": ""})
+expect(409, "POST", "/v1/endpoints", static)
+expect(409, "POST", "/v1/tunnels", tunnel(first["bound"][0]))
+expect(409, "POST", "/v1/tunnels/held", [tunnel(first["bound"][0])])
+expect(413, "POST", "/v1/endpoints", b"[" + b" " * (4 << 20) + b"]")
+
+# Everything that ends them.
+expect(204, "DELETE", f"/v1/advertisements/{desk}")
+expect(204, "DELETE", f"/v1/tunnels/{first['id']}")
+expect(200, "DELETE", "/v1/tunnels")
+expect(204, "DELETE", f"/v1/endpoints/{lab}")
+
+written = {(method.upper(), route) for route, operations in document["paths"].items() for method in operations}
+for method, route in sorted(written - used):
+    wrong += 1
+    print("WRONG", method, route, "was not asked")
+for method, route in sorted(written):
+    print("route", method, route)
+sys.exit(bool(wrong))
