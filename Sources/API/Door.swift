@@ -116,7 +116,10 @@ package final class Door: Service {
             return try await responder.respond(to: request, context: context)
         } catch {
             // A path that no route fits ends in the router itself, outside the middleware.
-            return try ProblemMiddleware<CallContext>.response(ProblemMiddleware<CallContext>.problem(error, request))
+            return try ProblemMiddleware<CallContext>.response(
+                ProblemMiddleware<CallContext>.problem(error, request),
+                to: request
+            )
         }
     }
 }

@@ -21,7 +21,7 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
             if problem.code == .internalError {
                 context.logger.error("request failed", metadata: ["path": "\(request.uri.path)", "error": "\(error)"])
             }
-            return try Self.response(problem)
+            return try Self.response(problem, to: request)
         }
     }
 
@@ -38,10 +38,13 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         }
     }
 
-    static func response(_ problem: Problem) throws -> Response {
-        Response(
+    static func response(_ problem: Problem, to request: Request) throws -> Response {
+        var headers: HTTPFields = [.contentType: "application/problem+json"]
+        // RFC 9110, section 15.5.6: it must say what would have been allowed.
+        if problem.code == .methodNotAllowed { headers[.allow] = methods(at: request).joined(separator: ", ") }
+        return Response(
             status: HTTPResponse.Status(code: problem.status),
-            headers: [.contentType: "application/problem+json"],
+            headers: headers,
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: try Wire.encoder().encode(problem)))
         )
     }
@@ -49,7 +52,7 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
     /// The router knows one "not found" for a wrong path and for a right path with a wrong method.
     private static func notFound(_ request: Request) -> Problem {
         let path = request.uri.path
-        let methods = RouteTable.all.filter { $0.matches(path) }.map(\.method.rawValue)
+        let methods = methods(at: request)
         if methods.isEmpty {
             return Problem(.notFound, "there is nothing at \(Untrusted(path, limit: 200))", next: "GET /openapi.json")
         }
@@ -57,6 +60,10 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
             .methodNotAllowed,
             "\(Untrusted(path, limit: 200)) takes \(methods.joined(separator: ", ")), not \(request.method)"
         )
+    }
+
+    private static func methods(at request: Request) -> [String] {
+        RouteTable.all.filter { $0.matches(request.uri.path) }.map(\.method.rawValue)
     }
 }
 

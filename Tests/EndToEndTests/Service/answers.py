@@ -30,6 +30,8 @@ def call(method, target, body=None, media="application/json"):
     connection.request(method, target, data, {"Content-Type": media} if data is not None else {})
     answer = connection.getresponse()
     kind = answer.getheader("Content-Type")
+    if (answer.status == 405) != bool(answer.getheader("Allow")):
+        sys.exit(f"WRONG: {answer.status} comes with Allow: {answer.getheader('Allow')} (RFC 9110, section 15.5.6)")
     # An event stream does not end; the connection does, and with it what was held.
     content = answer.read1(65536) if kind == "text/event-stream" else answer.read()
     connection.close()
