@@ -40,18 +40,19 @@ final class Doorkeeper: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) {
-            if !isStarved { logger.warning("callers wait at the door", metadata: ["reason": "\(error)"]) }
-            isStarved = true
-            shut(context)
-            context.eventLoop.assumeIsolated().scheduleTask(in: Self.pause) { [self] in
-                guard !isClosing else { return }
-                isShut = false
-                // Asks for the next connection by itself.
-                try? context.channel.syncOptions?.setOption(.autoRead, value: true)
-            }
+        guard let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) else {
+            return context.fireErrorCaught(error)
         }
-        context.fireErrorCaught(error)
+        if !isStarved { logger.warning("callers wait at the door", metadata: ["reason": "\(error)"]) }
+        isStarved = true
+        shut(context)
+        // The error ends here: the AcceptBackoffHandler would make callers wait for a second longer than is needed.
+        context.eventLoop.assumeIsolated().scheduleTask(in: Self.pause) { [self] in
+            guard !isClosing else { return }
+            isShut = false
+            // Asks for the next connection by itself.
+            try? context.channel.syncOptions?.setOption(.autoRead, value: true)
+        }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
