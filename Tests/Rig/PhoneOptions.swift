@@ -24,6 +24,17 @@ package struct PhoneOptions: Sendable {
 
     package static var usual: PhoneOptions { PhoneOptions() }
 
+    /// A phone whose apps are those on `loopback`, and not everything that runs on this machine.
+    package static var ofItsOwn: PhoneOptions {
+        var options = PhoneOptions()
+        options.address = loopback
+        return options
+    }
+
+    /// An address of the loopback network that no other test process uses.
+    package static let loopback =
+        "127.\(UInt8.random(in: 64...127)).\(UInt8.random(in: 0...255)).\(UInt8.random(in: 1...254))"
+
     package static func fault(_ fault: Fault) -> PhoneOptions {
         var options = PhoneOptions()
         options.fault = fault

@@ -8,18 +8,19 @@ import Testing
 
     @Test func `an app on a phone's probe port is listed, and its id outlives app, cable and broker`() async throws {
         try await withScratchFolder { scratch in
-            let app = try await SampleApp(port: 9_876, in: scratch)
-            let rig = try await PhoneRig([phone], in: scratch)
+            let app = try await SampleApp(address: PhoneOptions.loopback, port: 9_876, in: scratch)
+            let rig = try await PhoneRig(in: scratch)
+            try await rig.attach(phone, .ofItsOwn)
             let broker = try await RunningBroker(in: scratch, phones: rig)
 
             let id = try await eventually("the app is online") { try await self.id(broker, state: "online") }
             try await app.quit()
             try await eventually("the app is offline") { try await self.id(broker, state: "offline") == id }
-            let again = try await SampleApp(port: 9_876, in: scratch)
+            let again = try await SampleApp(address: PhoneOptions.loopback, port: 9_876, in: scratch)
             try await eventually("the app is back") { try await self.id(broker, state: "online") == id }
             try await rig.detach(phone)
             try await eventually("the phone took it along") { try await self.id(broker, state: "offline") == id }
-            try await rig.attach(phone)
+            try await rig.attach(phone, .ofItsOwn)
             try await eventually("the phone brought it back") { try await self.id(broker, state: "online") == id }
             try await broker.restart()
             try await eventually("the broker knows it again") { try await self.id(broker, state: "online") == id }
@@ -56,12 +57,13 @@ import Testing
     func `what the network, the cable and a person tell of is one table`() async throws {
         try await withScratchFolder { scratch in
             let host = try await AvahiHost(in: scratch)
-            let (shop, chat) = (try await SampleApp(in: scratch), try await SampleApp("com.example.chat", in: scratch))
-            _ = try await SampleApp("com.example.phone", port: 9_876, in: scratch)
-            let rig = try await PhoneRig([phone], in: scratch)
+            let shop = try await SampleApp(address: "0.0.0.0", in: scratch)
+            let chat = try await SampleApp("com.example.chat", in: scratch)
+            _ = try await SampleApp("com.example.phone", address: PhoneOptions.loopback, port: 9_876, in: scratch)
+            let rig = try await PhoneRig(in: scratch)
+            try await rig.attach(phone, .ofItsOwn)
             let broker = try await RunningBroker(in: scratch, phones: rig, host: host)
             _ = try await shop.advertise(through: host)
-            // It stands on its own although the phone of this rig answers at every port of the machine.
             _ = try await broker.ask("add", "Simulator", "127.0.0.1:\(chat.port)", "--kind", "appreveal")
 
             let table = try await eventually("all three are online") {
