@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <net/if.h>
 #include <pthread.h>
 #include <signal.h>
@@ -33,6 +36,12 @@ static inline int CLinux_accept(int listener)
 static inline int CLinux_socket(int domain)
 {
 	return socket(domain, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+/* A socket of NETLINK_SOCK_DIAG (sock_diag(7)), which answers from within the send. */
+static inline int CLinux_diag_socket(void)
+{
+	return socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 }
 
 /* fcntl(2) is variadic, so Swift does not see it. A duplicate that does not survive exec. */

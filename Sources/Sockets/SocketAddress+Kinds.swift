@@ -60,6 +60,9 @@ extension SocketAddress {
         return number >> 118 == 0x3FA
     }
 
+    /// The address itself, or the IPv4 address that an IPv6 socket shows as `::ffff:1.2.3.4`.
+    package var unmapped: SocketAddress { mapped ?? self }
+
     /// The IPv4 address inside `::ffff:0:0/96` (RFC 4291, section 2.5.5.2).
     private var mapped: SocketAddress? {
         guard case .ipv6(let number, let port, _) = self, number >> 32 == 0xFFFF else { return nil }

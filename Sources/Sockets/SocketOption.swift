@@ -35,6 +35,11 @@ package enum SocketOption {
         return ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : 0
     }
 
+    /// With how many waiting bytes a TCP socket is readable (SO_RCVLOWAT; tcp(7)); its end always makes it so.
+    package static func setLowWater(_ count: Int, _ descriptor: CInt) {
+        set(SOL_SOCKET, SO_RCVLOWAT, to: CInt(clamping: count), descriptor)
+    }
+
     @discardableResult
     private static func set(_ level: CInt, _ option: CInt, to value: CInt, _ descriptor: CInt) -> Bool {
         var value = value
