@@ -1,4 +1,3 @@
-import Hummingbird
 import Synchronization
 
 /// What is to be cleared away when a request is over, however it ends: answered, broken off, or gone before its answer.
@@ -13,12 +12,4 @@ final class Aftermath: Sendable {
     func clear() async {
         while let duty = duties.withLock({ $0.popLast() }) { await duty() }
     }
-}
-
-/// What Hummingbird carries along with a request of ours.
-struct CallContext: RequestContext {
-    var coreContext: CoreRequestContextStorage
-    let aftermath = Aftermath()
-
-    init(source: ApplicationRequestContextSource) { coreContext = CoreRequestContextStorage(source: source) }
 }

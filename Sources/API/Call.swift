@@ -8,6 +8,8 @@ import NIOCore
 struct Call: Sendable {
     let request: Request
     let parameters: Parameters
+    /// The user who calls; nil where the kernel does not say.
+    let caller: UInt32?
     let broker: Broker
     let aftermath: Aftermath
 

@@ -94,7 +94,12 @@ package final class Door: Service {
     private func responder() -> HTTPChannelHandler.Responder {
         let responder = RouteTable.responder(for: broker)
         return { [logger] request, writer, channel in
-            let context = CallContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
+            let context = CallContext(
+                source: CallContext.Source(
+                    application: ApplicationRequestContextSource(channel: channel, logger: logger),
+                    caller: await Caller.user(of: channel)
+                )
+            )
             do {
                 let response = try await Self.response(of: responder, to: request, context)
                 try await writer.write(response: response.head, body: response.body)

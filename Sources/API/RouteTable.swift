@@ -119,6 +119,7 @@ enum RouteTable {
                     Call(
                         request: request,
                         parameters: context.parameters,
+                        caller: context.caller,
                         broker: broker,
                         aftermath: context.aftermath
                     )

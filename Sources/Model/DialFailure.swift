@@ -17,6 +17,10 @@ package struct DialFailure: Error, Hashable, Sendable, CustomStringConvertible {
         case limit
         /// The address is one that Patchbay does not dial (its own listener, or not where the endpoint was seen).
         case forbidden
+        /// The client belongs to another user than the tunnel, or nobody can say to whom.
+        case foreignUser
+        /// The client sent an HTTP request that a web page may have sent.
+        case browser
         /// Anything else; the description says what.
         case failed
     }

@@ -16,6 +16,8 @@ package struct Tunnel: Hashable, Sendable, Codable, Identifiable {
     /// `t1`, `t2`…; never used again for another tunnel.
     package let id: String
     package let spec: TunnelSpec
+    /// The user who asked for it. On a loopback address only that user's clients come through, unless the spec says otherwise.
+    package let owner: UInt32
     package var state: State
     /// What is listened on now: `127.0.0.1:43211`, `[::1]:43211`, or a socket's path. `tcp:0` shows the port it got.
     package var bound: [LocalAddress]
@@ -25,6 +27,7 @@ package struct Tunnel: Hashable, Sendable, Codable, Identifiable {
     package init(
         id: String,
         spec: TunnelSpec,
+        owner: UInt32,
         state: State,
         bound: [LocalAddress] = [],
         statistics: TunnelStatistics = TunnelStatistics(),
@@ -32,6 +35,7 @@ package struct Tunnel: Hashable, Sendable, Codable, Identifiable {
     ) {
         self.id = id
         self.spec = spec
+        self.owner = owner
         self.state = state
         self.bound = bound
         self.statistics = statistics
@@ -41,18 +45,31 @@ package struct Tunnel: Hashable, Sendable, Codable, Identifiable {
 
 /// What was asked for: where to listen and where it leads. Kept in the state directory and restored at start.
 package struct TunnelSpec: Hashable, Sendable, Codable {
-    package let local: LocalAddress
+    package var local: LocalAddress
     package let target: TunnelTarget
     /// Refuse to replace a tunnel that is on the same local address already, as adb's option of the name.
     package let noRebind: Bool
     /// False for a tunnel that lives only as long as the connection that asked for it (`patchbay iproxy`).
-    package let isKept: Bool
+    package var isKept: Bool
+    /// Lets clients of every user of this machine in, not only the owner's.
+    package let allowsAnyUser: Bool
+    /// Lets HTTP requests in that a web page may have sent.
+    package let allowsBrowsers: Bool
 
-    package init(local: LocalAddress, target: TunnelTarget, noRebind: Bool = false, isKept: Bool = true) {
+    package init(
+        local: LocalAddress,
+        target: TunnelTarget,
+        noRebind: Bool = false,
+        isKept: Bool = true,
+        allowsAnyUser: Bool = false,
+        allowsBrowsers: Bool = false
+    ) {
         self.local = local
         self.target = target
         self.noRebind = noRebind
         self.isKept = isKept
+        self.allowsAnyUser = allowsAnyUser
+        self.allowsBrowsers = allowsBrowsers
     }
 }
 

@@ -28,6 +28,10 @@ final class RelayConnection {
     private var hasToldCarrier = false
     private var hasToldClient = false
     private var lastMoved: ContinuousClock.Instant
+    /// While it is there, the client's bytes are kept from the carrier.
+    private var screen: RelayScreen?
+    /// The client was refused and told so; until when it may take its time to close.
+    private var farewell: (refusal: BrowserGuard.Refusal, end: ContinuousClock.Instant)?
 
     init(
         _ adoption: RelayInbox.Adoption,
@@ -44,6 +48,8 @@ final class RelayConnection {
         up = RelayDirection(in: space)
         down = RelayDirection(early: adoption.early, in: space)
         lastMoved = now
+        let speaksFirst = adoption.early.withUnsafeBytes { !$0.isEmpty && RelayScreen.isOther($0) }
+        screen = speaksFirst ? nil : adoption.screen
     }
 
     /// The two descriptors, for epoll.
@@ -57,8 +63,11 @@ final class RelayConnection {
     ///
     /// - Returns: Whether more could be moved once the others have had their turn.
     func pump(through space: RelaySpace, now: ContinuousClock.Instant) -> Bool {
+        if screen != nil { look(space, now) }
+        if farewell != nil { return client.discard(into: space.scratch) }
         let before = (up: up.bytes, down: down.bytes)
-        let upward = up.pump(from: &client, to: &carrier, through: space)
+        let upward =
+            screen == nil ? up.pump(from: &client, to: &carrier, through: space) : (moved: 0, hasMore: false)
         let downward = down.pump(from: &carrier, to: &client, through: space)
         if upward.moved + downward.moved > 0 {
             lastMoved = now
@@ -74,6 +83,15 @@ final class RelayConnection {
     ///   - now: The time of this round.
     /// - Returns: `timed` where nothing will tell but a later call.
     func settle(idle: Duration, now: ContinuousClock.Instant) -> Verdict {
+        if let farewell {
+            return client.isAtEnd || now >= farewell.end ? .over(.refused(farewell.refusal)) : .timed
+        }
+        let verdict = settleStreams(idle, now)
+        if case .open = verdict, screen?.isTimed == true { return .timed }
+        return verdict
+    }
+
+    private func settleStreams(_ idle: Duration, _ now: ContinuousClock.Instant) -> Verdict {
         if up.isEnded, !hasToldCarrier, client.fault == nil, halfClose == .propagates, !carrier.isBroken {
             hasToldCarrier = true
             carrier.finish()
@@ -102,6 +120,7 @@ final class RelayConnection {
     func conclude(_ reason: RelayOutcome.Reason) -> RelayOutcome {
         switch reason {
         case .finished, .drained: break
+        case .refused: carrier.makeAbortive()
         case .brokenByClient: carrier.makeAbortive()
         case .brokenByTarget: client.makeAbortive()
         case .cut:
@@ -109,6 +128,25 @@ final class RelayConnection {
             carrier.makeAbortive()
         }
         return RelayOutcome(reason: reason, bytesUp: up.bytes, bytesDown: down.bytes)
+    }
+
+    /// Asks the screen about what the client has sent, and does as it says.
+    private func look(_ space: RelaySpace, _ now: ContinuousClock.Instant) {
+        if carrier.isReadable, down.bytes == 0, down.isEmpty {
+            let room = UnsafeMutableRawBufferPointer(rebasing: space.scratch[..<5])
+            let count = carrier.peek(into: room)
+            if count > 0, RelayScreen.isOther(UnsafeRawBufferPointer(rebasing: room[..<count])) { screen = nil }
+        }
+        guard client.isReadable, var screen else { return }
+        switch screen.look(at: client, space: space, now: now) {
+        case .undecided: self.screen = screen
+        case .passes: self.screen = nil
+        case .refused(let refusal):
+            self.screen = nil
+            farewell = (refusal, now + screen.farewell)
+            _ = Farewell.response(to: refusal).withUnsafeBytes { client.send($0) }
+            client.finish()
+        }
     }
 
     /// The target has nothing more for the client, or the client takes nothing more.

@@ -14,6 +14,8 @@ struct RelayEnd: ~Copyable {
     private(set) var isWritable = true
     /// Both directions are over: no byte can be sent any more, though some may be left to read.
     private(set) var isHungUp = false
+    /// The end was announced, though bytes before it may be left to read.
+    private(set) var isEnding = false
     /// Everything that came has been read, and no more will come.
     private(set) var isAtEnd = false
     /// Sending failed: the other side is gone.
@@ -48,6 +50,7 @@ struct RelayEnd: ~Copyable {
         if isOver || events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue | EPOLLPRI.rawValue) != 0 { isReadable = true }
         if isOver || events & EPOLLOUT.rawValue != 0 { isWritable = true }
         if isOver || events & (EPOLLRDHUP.rawValue | EPOLLPRI.rawValue) != 0 { readsOn = true }
+        if isOver || events & EPOLLRDHUP.rawValue != 0 { isEnding = true }
         if events & EPOLLHUP.rawValue != 0 { isHungUp = true }
         if events & EPOLLERR.rawValue != 0, fault == nil {
             // A reset may come after the end was read, when no more reading would tell.
@@ -73,6 +76,21 @@ struct RelayEnd: ~Copyable {
         }
         isAtEnd = true
         return 0
+    }
+
+    /// Looks at what waits and leaves it there.
+    ///
+    /// - Returns: What recv(2) returns.
+    func peek(into space: UnsafeMutableRawBufferPointer) -> Int {
+        recv(number, space.baseAddress, space.count, CInt(MSG_PEEK))
+    }
+
+    /// Throws away what waits, a share at a time.
+    ///
+    /// - Returns: Whether there may be more.
+    mutating func discard(into space: UnsafeMutableRawBufferPointer) -> Bool {
+        _ = receive(into: space)
+        return isReadable
     }
 
     /// Writes once.

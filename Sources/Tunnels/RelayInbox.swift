@@ -18,9 +18,16 @@ final class RelayInbox: Sendable {
         let halfClose: Carrier.HalfClose
         let early: [UInt8]
         let lease: (any Sendable)?
+        let screen: RelayScreen?
         let observer: any RelayObserver
 
-        init(client: consuming Descriptor, carrier: consuming Carrier, observer: any RelayObserver) {
+        init(
+            client: consuming Descriptor,
+            carrier: consuming Carrier,
+            screen: RelayScreen?,
+            observer: any RelayObserver
+        ) {
+            self.screen = screen
             self.client = client.release()
             (self.carrier, halfClose, early, lease) = carrier.release()
             self.observer = observer

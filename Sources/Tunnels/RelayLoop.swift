@@ -16,9 +16,15 @@ package final class RelayLoop: Sendable {
 
     /// Makes one stream of a client and a carrier, and takes both over.
     ///
-    /// The observer hears of every byte and of the end, also when the loop has been stopped already.
-    package func adopt(client: consuming Descriptor, carrier: consuming Carrier, observer: any RelayObserver) {
-        let adoption = RelayInbox.Adoption(client: client, carrier: carrier, observer: observer)
+    /// The observer hears of every byte and of the end, also when the loop has been stopped already. With a screen, the
+    /// client's first bytes are looked at before the target gets any.
+    package func adopt(
+        client: consuming Descriptor,
+        carrier: consuming Carrier,
+        screen: RelayScreen? = nil,
+        observer: any RelayObserver
+    ) {
+        let adoption = RelayInbox.Adoption(client: client, carrier: carrier, screen: screen, observer: observer)
         if !inbox.put(.adopt(adoption)) { adoption.refuse() }
     }
 

@@ -11,6 +11,8 @@ package struct RelayOutcome: Hashable, Sendable {
         case brokenByClient(CInt)
         /// The target's side failed with this errno, or closed while the client's bytes waited; the client was reset.
         case brokenByTarget(CInt)
+        /// The client's first request was refused: a web page may have sent it. The target got no byte.
+        case refused(BrowserGuard.Refusal)
         /// We ended it: the tunnel was removed, or the broker stops.
         case cut
     }
@@ -28,6 +30,7 @@ extension RelayOutcome: CustomStringConvertible {
         case .drained: "finished \(amount), the device had no more to say"
         case .brokenByClient(let code): "the client broke off \(amount): \(SocketError.words(for: code))"
         case .brokenByTarget(let code): "the target broke off \(amount): \(SocketError.words(for: code))"
+        case .refused(let refusal): "\(refusal)"
         case .cut: "cut \(amount)"
         }
     }

@@ -4,7 +4,7 @@ import Model
 import Sockets
 import Synchronization
 
-/// The open side of a tunnel: accepts clients, dials the target for each, and hands both to the relay.
+/// The open side of a tunnel: accepts clients, asks its gate about each, dials the target, and hands both to the relay.
 ///
 /// While a dial is under way nothing is read from its client.
 final class TunnelDoor: Sendable {
@@ -26,7 +26,7 @@ final class TunnelDoor: Sendable {
     /// Where it listens.
     let addresses: [SocketAddress]
 
-    private let target: TunnelTarget
+    private let gate: TunnelGate
     private let dialer: TargetDialer
     private let relay: RelayLoop
     private let news: RouteNews
@@ -40,7 +40,7 @@ final class TunnelDoor: Sendable {
 
     init(
         id: String,
-        target: TunnelTarget,
+        gate: TunnelGate,
         listeners: [Listener],
         tally: TunnelTally,
         dialer: TargetDialer,
@@ -51,7 +51,7 @@ final class TunnelDoor: Sendable {
         logger: Logger
     ) {
         self.id = id
-        self.target = target
+        self.gate = gate
         self.listeners = listeners
         self.tally = tally
         self.dialer = dialer
@@ -66,6 +66,10 @@ final class TunnelDoor: Sendable {
     /// Accepts and dials until `close()` or cancellation; then no dial is under way any more and nothing is listened on.
     func serve(_ report: @escaping @Sendable (Report) async -> Void) async {
         guard move(from: .idle, to: .serving) else { return }
+        for address in addresses {
+            guard let warning = gate.warning(about: address) else { continue }
+            logger.warning("\(warning)", metadata: ["tunnel": "\(id)", "address": "\(address)"])
+        }
         await withTaskGroup(of: Void.self) { group in
             for listener in listeners { group.addTask { await self.accept(from: listener, report) } }
             for await _ in closing.stream {}
@@ -109,7 +113,7 @@ final class TunnelDoor: Sendable {
                     let client = try await listener.accept().release()
                     isStarved = false
                     started += 1
-                    group.addTask { await self.connect(Descriptor(owning: client), report) }
+                    group.addTask { await self.connect(Descriptor(owning: client), listener.address, report) }
                 } catch let error as SocketError where error.isExhaustion {
                     if !isStarved {
                         logger.warning("clients wait", metadata: ["tunnel": "\(id)", "reason": "\(error)"])
@@ -129,16 +133,47 @@ final class TunnelDoor: Sendable {
 
     private func connect(
         _ client: consuming Descriptor,
+        _ listener: SocketAddress,
         _ report: @Sendable (Report) async -> Void
     ) async {
         guard tally.accept() else { return client.reset() }
+        let verdict: TunnelGate.Verdict
+        do {
+            verdict = try await gate.verdict(on: client.number, through: listener)
+        } catch is CancellationError {
+            verdict = .left
+        } catch {
+            verdict = .refused(DialFailure(.limit, "a client was turned away: \(error)"))
+        }
+        switch verdict {
+        case .open(let screen):
+            await forward(client, screen, report)
+        case .left:
+            client.reset()
+            tally.leave()
+        case .refused(let failure):
+            client.reset()
+            tally.leave()
+            tally.fail(failure)
+        case .browser(let refusal):
+            tally.fail(DialFailure(.browser, "\(refusal)"))
+            await Farewell.say(refusal, to: client.number, limit: limits.screen.farewell, clock: clock)
+            tally.leave()
+        }
+    }
+
+    private func forward(
+        _ client: consuming Descriptor,
+        _ screen: RelayScreen?,
+        _ report: @Sendable (Report) async -> Void
+    ) async {
         let slot = CarrierSlot()
         let started = ContinuousClock.now
         let count = news.count
         let failure = await dial(into: slot, for: client.number)
         if let carrier = slot.take() {
             tally.connected(after: .now - started)
-            relay.adopt(client: client, carrier: carrier, observer: tally)
+            relay.adopt(client: client, carrier: carrier, screen: screen, observer: tally)
             await report(.connected)
         } else {
             client.reset()
@@ -158,7 +193,7 @@ final class TunnelDoor: Sendable {
     /// Leaves a carrier in the slot, unless the target fails, the client goes away meanwhile, or the door closes.
     private func dial(into slot: CarrierSlot, for client: CInt) async -> DialFailure? {
         await withTaskGroup(of: Ending.self) { group in
-            group.addTask { [dialer, target] in
+            group.addTask { [dialer, target = gate.spec.target] in
                 do {
                     slot.put(try await dialer.dial(target))
                     return .dialled(nil)

@@ -6,6 +6,8 @@ struct TunnelLedger: Hashable, Sendable, Codable {
     struct Entry: Hashable, Sendable, Codable {
         let id: String
         let spec: TunnelSpec
+        /// Nil in files of a time when nobody kept it: then it is the broker's own user.
+        let owner: UInt32?
         /// The port that `tcp:0` got, which it keeps.
         let port: UInt16?
         let since: Date

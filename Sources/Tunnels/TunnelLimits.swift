@@ -11,18 +11,21 @@ package struct TunnelLimits: Hashable, Sendable {
     package let retry: Duration
     /// How long to wait before accepting again when the process is out of descriptors.
     package let pause: Duration
+    package let screen: ScreenLimits
 
     package init(
         connections: Int = 2_000,
         dials: Int = 128,
         tunnels: Int = 1_024,
         retry: Duration = .seconds(2),
-        pause: Duration = .milliseconds(100)
+        pause: Duration = .milliseconds(100),
+        screen: ScreenLimits = ScreenLimits()
     ) {
         self.connections = connections
         self.dials = dials
         self.tunnels = tunnels
         self.retry = retry
         self.pause = pause
+        self.screen = screen
     }
 }

@@ -6,6 +6,8 @@ import Sockets
 struct TunnelRecord: Sendable {
     let id: String
     let spec: TunnelSpec
+    /// The user who asked for it.
+    let owner: UInt32
     let since: Date
     let tally: TunnelTally
     /// Nil while the local address is not to be had.
@@ -15,10 +17,20 @@ struct TunnelRecord: Sendable {
     var port: UInt16?
 
     var tunnel: Tunnel {
-        Tunnel(id: id, spec: spec, state: state, bound: bound, statistics: tally.statistics, since: since)
+        Tunnel(
+            id: id,
+            spec: spec,
+            owner: owner,
+            state: state,
+            bound: bound,
+            statistics: tally.statistics,
+            since: since
+        )
     }
 
-    var entry: TunnelLedger.Entry { TunnelLedger.Entry(id: id, spec: spec, port: chosenPort, since: since) }
+    var entry: TunnelLedger.Entry {
+        TunnelLedger.Entry(id: id, spec: spec, owner: owner, port: chosenPort, since: since)
+    }
 
     /// The address with the port that it really has.
     var local: LocalAddress {

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 package import Logging
 package import Model
 package import Sockets
@@ -29,6 +30,7 @@ package actor TunnelTable {
     nonisolated let logger: Logger
 
     private let store: TunnelStore?
+    private let check: OwnerCheck
     private let quota: ConnectionQuota
     private var next: UInt64 = 1
     private var isStopping = false
@@ -41,6 +43,7 @@ package actor TunnelTable {
     ///   - resolver: Says where a target is, anew for each connection.
     ///   - dialer: Reaches what the resolver says.
     ///   - store: Nil keeps nothing.
+    ///   - check: Tells an owner's clients from others'; nil asks the kernel.
     ///   - limits: See there.
     ///   - idle: See `RelayLoop`.
     ///   - clock: What the pauses in `limits` are measured with.
@@ -49,6 +52,7 @@ package actor TunnelTable {
         resolver: any RouteResolver,
         dialer: any Dialer,
         store: TunnelStore?,
+        check: OwnerCheck? = nil,
         limits: TunnelLimits = TunnelLimits(),
         idle: Duration = .seconds(5),
         clock: any Clock<Duration> = ContinuousClock(),
@@ -56,6 +60,7 @@ package actor TunnelTable {
     ) async {
         self.dialer = TargetDialer(resolver: resolver, dialer: dialer)
         self.store = store
+        self.check = check ?? OwnerCheck(logger: logger)
         self.limits = limits
         self.clock = clock
         self.logger = logger
@@ -76,14 +81,16 @@ package actor TunnelTable {
     ///
     /// One that is on the same local address is replaced, its connections are cut; unless the spec says `noRebind`, or
     /// somebody holds it. The very same tunnel again is the one that is there.
+    /// Its owner is the user who asks for it, this process's own where that is not known.
     /// - Throws: `TunnelError`; then everything is as it was.
-    package func create(_ spec: TunnelSpec) async throws(TunnelError) -> Tunnel {
+    package func create(_ spec: TunnelSpec, owner: UInt32? = nil) async throws(TunnelError) -> Tunnel {
+        let owner = owner ?? geteuid()
         let (id, isNew) = try await inTurn { () async throws(TunnelError) in
             try check([spec])
             let old = holder(of: spec.local)
             if let old, spec.noRebind || !old.spec.isKept { throw .taken(spec.local, by: old.id) }
-            if let old, old.spec == spec, old.door != nil { return (old.id, false) }
-            return (try await replace(old, with: spec), true)
+            if let old, old.spec == spec, old.owner == owner, old.door != nil { return (old.id, false) }
+            return (try await replace(old, with: spec, owner), true)
         }
         if isNew { await consider(id) }
         guard let tunnel = records[id]?.tunnel else { throw .noSuchTunnel(id) }
@@ -94,18 +101,19 @@ package actor TunnelTable {
     /// Makes tunnels that live until `release(_:)`: all of them or none. They are not kept and replace nothing.
     ///
     /// - Throws: `TunnelError`; then everything is as it was.
-    package func hold(_ specs: [TunnelSpec]) async throws(TunnelError) -> [Tunnel] {
+    package func hold(_ specs: [TunnelSpec], owner: UInt32? = nil) async throws(TunnelError) -> [Tunnel] {
         let ids = try await inTurn { () async throws(TunnelError) in
             try check(specs)
             var opened: [(TunnelSpec, [Listener])] = []
             for spec in specs {
-                let held = TunnelSpec(local: spec.local, target: spec.target, noRebind: spec.noRebind, isKept: false)
+                var held = spec
+                held.isKept = false
                 if let old = holder(of: spec.local) { throw .taken(spec.local, by: old.id) }
                 // Listeners that were made before a failure close when they go out of sight here.
                 opened.append((held, try listen(spec.local)))
             }
             try await save(next: next + UInt64(specs.count))
-            return opened.map { spec, listeners in insert(spec, listeners) }
+            return opened.map { spec, listeners in insert(spec, owner ?? geteuid(), listeners) }
         }
         for id in ids { await consider(id) }
         let tunnels = ids.compactMap { records[$0]?.tunnel }
@@ -152,6 +160,7 @@ package actor TunnelTable {
             records[entry.id] = TunnelRecord(
                 id: entry.id,
                 spec: entry.spec,
+                owner: entry.owner ?? geteuid(),
                 since: entry.since,
                 tally: tally(entry.id),
                 door: nil,
@@ -189,7 +198,8 @@ package actor TunnelTable {
     private func reopen(_ id: String) -> Bool {
         guard var record = records[id] else { return true }
         do {
-            let door = door(id, record.spec.target, try listen(record.spec.local, port: record.port), record.tally)
+            let listeners = try listen(record.spec.local, port: record.port)
+            let door = door(id, record.spec, record.owner, listeners, record.tally)
             record.door = door
             record.state = .waiting(reason: "its target has not been looked for yet")
             records[id] = record
@@ -244,37 +254,43 @@ package actor TunnelTable {
         }
     }
 
-    private func replace(_ old: TunnelRecord?, with spec: TunnelSpec) async throws(TunnelError) -> String {
+    private func replace(
+        _ old: TunnelRecord?,
+        with spec: TunnelSpec,
+        _ owner: UInt32
+    ) async throws(TunnelError) -> String {
         // The old one gives its address up last: until the new one is on the disk, nothing has changed.
         let listeners = old?.door == nil ? try listen(spec.local) : []
         let entry = TunnelLedger.Entry(
             id: "t\(next)",
             spec: spec,
+            owner: owner,
             port: listeners.first?.address.port,
             since: Date()
         )
         try await save(without: Set(old.map { [$0.id] } ?? []), with: spec.isKept ? entry : nil, next: next + 1)
-        guard let old else { return insert(spec, listeners) }
+        guard let old else { return insert(spec, owner, listeners) }
         await take(old.id)
         do {
-            return insert(spec, listeners.isEmpty ? try listen(spec.local) : listeners)
+            return insert(spec, owner, listeners.isEmpty ? try listen(spec.local) : listeners)
         } catch {
             // Somebody took the address in the moment between: the tunnel stands and tries again.
-            let id = insert(spec, [])
+            let id = insert(spec, owner, [])
             set(id, .failed(reason: error.description))
             jobs.continuation.yield(.retry(id))
             return id
         }
     }
 
-    private func insert(_ spec: TunnelSpec, _ listeners: [Listener]) -> String {
+    private func insert(_ spec: TunnelSpec, _ owner: UInt32, _ listeners: [Listener]) -> String {
         let id = "t\(next)"
         next += 1
         let tally = tally(id)
-        let door = listeners.isEmpty ? nil : door(id, spec.target, listeners, tally)
+        let door = listeners.isEmpty ? nil : door(id, spec, owner, listeners, tally)
         records[id] = TunnelRecord(
             id: id,
             spec: spec,
+            owner: owner,
             since: Date(),
             tally: tally,
             door: door,
@@ -307,11 +323,21 @@ package actor TunnelTable {
 
     private func tally(_ id: String) -> TunnelTally { TunnelTally(id: id, quota: quota, feed: feed) }
 
-    private func door(_ id: String, _ target: TunnelTarget, _ listeners: [Listener], _ tally: TunnelTally) -> TunnelDoor
-    {
+    private func door(
+        _ id: String,
+        _ spec: TunnelSpec,
+        _ owner: UInt32,
+        _ listeners: [Listener],
+        _ tally: TunnelTally
+    ) -> TunnelDoor {
         TunnelDoor(
             id: id,
-            target: target,
+            gate: TunnelGate(
+                spec: spec,
+                owner: owner,
+                check: check,
+                screen: ClientScreen(limits: limits.screen, clock: clock)
+            ),
             listeners: listeners,
             tally: tally,
             dialer: dialer,

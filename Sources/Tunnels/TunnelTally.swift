@@ -89,6 +89,10 @@ final class TunnelTally: RelayObserver {
 
     func ended(_ outcome: RelayOutcome) {
         leave()
-        if case .brokenByTarget = outcome.reason { fail(DialFailure(.failed, outcome.description)) }
+        switch outcome.reason {
+        case .brokenByTarget: fail(DialFailure(.failed, outcome.description))
+        case .refused: fail(DialFailure(.browser, outcome.description))
+        case .finished, .drained, .brokenByClient, .cut: break
+        }
     }
 }

@@ -27,6 +27,7 @@ enum Samples {
     static let tunnel = Tunnel(
         id: "t3",
         spec: TunnelSpec(local: .tcp(host: nil, port: 0), target: .device(udid: udid, port: 22)),
+        owner: 1_000,
         state: .waiting(reason: "the phone is not plugged in"),
         bound: [.tcp(host: "127.0.0.1", port: 43211)],
         since: date

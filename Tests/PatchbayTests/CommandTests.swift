@@ -142,6 +142,7 @@ import Testing
         let tunnel = Tunnel(
             id: "t3",
             spec: spec,
+            owner: 1_000,
             state: .waiting(reason: "the phone is not plugged in"),
             bound: [.tcp(host: "127.0.0.1", port: 43_211), .tcp(host: "::1", port: 43_211)],
             since: Samples.date
@@ -152,6 +153,25 @@ import Testing
                 == "127.0.0.1:43211 -> 00008101-000123456789ABCD:22 (t3) waiting: the phone is not plugged in"
         )
         #expect(HeldTunnels.fixed(spec, tunnel).local == .tcp(host: nil, port: 43_211))
+    }
+
+    @Test func `a lifted protection shows in a tunnel's line and in the table`() {
+        let tunnel = Tunnel(
+            id: "t3",
+            spec: TunnelSpec(
+                local: .tcp(host: nil, port: 1),
+                target: .device(udid: Samples.phone, port: 22),
+                allowsAnyUser: true,
+                allowsBrowsers: true
+            ),
+            owner: 1_000,
+            state: .active,
+            since: Samples.date
+        )
+
+        #expect(TunnelListing.line(tunnel).hasSuffix("(t3) open to any user and browsers"))
+        let table = TunnelListing.table(of: [tunnel]).text(width: nil, isColoured: false)
+        #expect(table.hasSuffix("open to any user and browsers"))
     }
 
     @Test func `a changed name is said with the one that was asked for`() {

@@ -72,6 +72,13 @@ import Testing
         #expect(throws: Complaint.self) { try IproxyArguments.read(["--source=", "1:2"]) }
     }
 
+    @Test func `the protections of a tunnel can be lifted, which iproxy's do not have`() throws {
+        let line = try read("--allow-browsers 1:2 --allow-any-user")
+
+        #expect(line.allowsAnyUser && line.allowsBrowsers)
+        #expect(try !read("1:2").allowsAnyUser && !read("1:2").allowsBrowsers)
+    }
+
     @Test func `the broker's socket may be named, and shortens no other option`() throws {
         #expect(try read("--socket /x 1:2").socket == "/x")
         #expect(try read("--socket=/x --so 127.0.0.1 1:2").source == "127.0.0.1")

@@ -29,6 +29,18 @@ final class SilentDialer: Dialer {
     }
 }
 
+/// Dials as it is told to, and counts.
+final class CountingDialer: Dialer {
+    private let dials = Atomic(0)
+
+    var count: Int { dials.load(ordering: .relaxed) }
+
+    func dial(_ route: Route) async throws -> Carrier {
+        dials.add(1, ordering: .relaxed)
+        return try await LANDialer().dial(route)
+    }
+}
+
 /// Answers every connection with what it got, until the end.
 final class EchoServer: Sendable {
     private let listener: Listener

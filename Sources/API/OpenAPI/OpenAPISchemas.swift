@@ -53,7 +53,8 @@ enum OpenAPISchemas {
             "$ref":"#/components/schemas/EndpointID"}}}]},
         "TunnelSpec":{"type":"object","required":["local","target","noRebind","isKept"],"properties":{
           "local":{"$ref":"#/components/schemas/LocalAddress"},"target":{"$ref":"#/components/schemas/TunnelTarget"},
-          "noRebind":{"type":"boolean"},"isKept":{"type":"boolean"}}},
+          "noRebind":{"type":"boolean"},"isKept":{"type":"boolean"},"allowsAnyUser":{"type":"boolean"},
+          "allowsBrowsers":{"type":"boolean"}}},
         "TunnelSpecs":{"type":"array","items":{"$ref":"#/components/schemas/TunnelSpec"}},
         "TunnelStatistics":{"type":"object","required":["bytesUp","bytesDown","connections","open","failures"],
           "properties":{"bytesUp":{"type":"integer"},"bytesDown":{"type":"integer"},
@@ -61,8 +62,9 @@ enum OpenAPISchemas {
             "connections":{"type":"integer"},"open":{"type":"integer"},
             "failures":{"type":"object","additionalProperties":{"type":"integer"}},
             "lastConnectMilliseconds":{"type":"number"},"lastConnected":{"$ref":"#/components/schemas/Date"}}},
-        "Tunnel":{"type":"object","required":["id","spec","state","bound","statistics","since"],"properties":{
+        "Tunnel":{"type":"object","required":["id","spec","owner","state","bound","statistics","since"],"properties":{
           "id":{"type":"string"},"spec":{"$ref":"#/components/schemas/TunnelSpec"},
+          "owner":{"type":"integer","description":"the user whose clients come through"},
           "state":{"type":"object","required":["name"],"properties":{
             "name":{"enum":["waiting","active","failed"]},"reason":{"type":"string"}}},
           "bound":{"type":"array","items":{"$ref":"#/components/schemas/LocalAddress"}},

@@ -18,7 +18,7 @@ enum TunnelRoutes {
 
     @Sendable static func open(_ call: Call) async throws -> Response {
         let spec = try await call.body(TunnelSpec.self)
-        return try call.answer(try await call.broker.tunnels.create(spec), status: .created)
+        return try call.answer(try await call.broker.tunnels.create(spec, owner: call.caller), status: .created)
     }
 
     @Sendable static func remove(_ call: Call) async throws -> Response {
@@ -34,7 +34,7 @@ enum TunnelRoutes {
     @Sendable static func hold(_ call: Call) async throws -> Response {
         let specs = try await call.bodyOfHeldRequest([TunnelSpec].self)
         let table = call.broker.tunnels
-        let held = try await table.hold(specs)
+        let held = try await table.hold(specs, owner: call.caller)
         let ids = Set(held.map(\.id))
         call.aftermath.add { await table.release(ids) }
         return EventStream.response(to: call.request) { events in

@@ -16,7 +16,7 @@ struct Forward: AsyncParsableCommand {
               patchbay forward unix:/tmp/shop:9876 --hold   until Ctrl-C
 
             LOCAL is PORT, tcp:PORT, HOST:PORT, tcp:[V6]:PORT or unix:/path; port 0 means any free one. Without HOST \
-            it is 127.0.0.1 and ::1. One line is printed for each tunnel as soon as it listens.
+            it is 127.0.0.1 and ::1, for clients of your own user that are no web pages. One line is printed for each tunnel as soon as it listens.
             """
     )
 
@@ -41,6 +41,10 @@ struct Forward: AsyncParsableCommand {
     var sourceAddress: String?
     @Flag(help: "Fail instead of replacing a tunnel on the same local address.")
     var noRebind = false
+    @Flag(help: "Let clients of every user of this machine in, not only yours.")
+    var allowAnyUser = false
+    @Flag(help: "Let HTTP requests in that a web page may have sent.")
+    var allowBrowsers = false
     @Flag(help: "Stay, print failed connections, and remove the tunnels at the end.")
     var hold = false
     @OptionGroup var format: JSONOption
@@ -95,7 +99,14 @@ struct Forward: AsyncParsableCommand {
     }
 
     private func spec(_ local: LocalAddress, _ target: TunnelTarget) -> TunnelSpec {
-        TunnelSpec(local: local, target: target, noRebind: noRebind, isKept: !hold)
+        TunnelSpec(
+            local: local,
+            target: target,
+            noRebind: noRebind,
+            isKept: !hold,
+            allowsAnyUser: allowAnyUser,
+            allowsBrowsers: allowBrowsers
+        )
     }
 
     private func keep(_ specs: [TunnelSpec], _ client: PatchbayClient) async throws {

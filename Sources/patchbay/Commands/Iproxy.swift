@@ -32,6 +32,8 @@ struct Iproxy: AsyncParsableCommand {
           -d, --debug        accepted; failed connections are always said on standard error
           -v, --version      prints version information
               --socket PATH  the broker's socket (not in iproxy)
+              --allow-any-user, --allow-browsers
+                             let clients of other users, and requests of web pages, in (not in iproxy)
 
         What differs from iproxy:
           Without -u: while no phone is attached it waits for one before it listens; of several none is guessed.
@@ -58,7 +60,9 @@ struct Iproxy: AsyncParsableCommand {
                 local: .tcp(host: request.source, port: pair.local),
                 target: .device(udid: udid, port: pair.device),
                 noRebind: true,
-                isKept: false
+                isKept: false,
+                allowsAnyUser: request.allowsAnyUser,
+                allowsBrowsers: request.allowsBrowsers
             )
         }
         for pair in request.pairs {

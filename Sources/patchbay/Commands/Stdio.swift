@@ -23,7 +23,9 @@ struct Stdio: AsyncParsableCommand {
         let spec = TunnelSpec(
             local: .tcp(host: "127.0.0.1", port: 0),
             target: try await destination(client),
-            isKept: false
+            isKept: false,
+            // What is piped in is meant as it is, whatever Host it names.
+            allowsBrowsers: true
         )
         let (addresses, opened) = AsyncStream.makeStream(of: LocalAddress.self)
         try await withThrowingTaskGroup(of: Ending.self) { group in

@@ -51,11 +51,8 @@ struct HeldTunnels {
     /// The same request with the port that the kernel chose.
     static func fixed(_ spec: TunnelSpec, _ tunnel: Tunnel) -> TunnelSpec {
         guard case .tcp(let host, 0) = spec.local, case .tcp(_, let port)? = tunnel.bound.first else { return spec }
-        return TunnelSpec(
-            local: .tcp(host: host, port: port),
-            target: spec.target,
-            noRebind: spec.noRebind,
-            isKept: spec.isKept
-        )
+        var fixed = spec
+        fixed.local = .tcp(host: host, port: port)
+        return fixed
     }
 }

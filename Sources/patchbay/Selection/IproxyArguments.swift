@@ -21,6 +21,9 @@ struct IproxyArguments: Equatable {
     var debugLevel = 0
     /// Patchbay's own addition, since iproxy has no broker to find.
     var socket: String?
+    /// And so are these two; iproxy lets everybody in.
+    var allowsAnyUser = false
+    var allowsBrowsers = false
     var pairs: [Pair] = []
 
     private static let longOptions: [String: Character] = [
@@ -38,7 +41,11 @@ struct IproxyArguments: Equatable {
                 break
             }
             var options: [(name: Character, value: String?)] = []
-            if word == "--socket" || word.hasPrefix("--socket=") {
+            if word == "--allow-any-user" {
+                read.allowsAnyUser = true
+            } else if word == "--allow-browsers" {
+                read.allowsBrowsers = true
+            } else if word == "--socket" || word.hasPrefix("--socket=") {
                 options = [("S", word == "--socket" ? nil : String(word.dropFirst(9)))]
             } else if word.hasPrefix("--") {
                 options = [try long(word)]

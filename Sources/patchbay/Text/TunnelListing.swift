@@ -16,7 +16,7 @@ enum TunnelListing {
                 .init(tunnel.state.name, tunnel.state.style), .init("\(counted.open)"), .init("\(counted.connections)"),
                 .init("\(failures)", failures > 0 ? .yellow : .plain),
                 .init(amount(counted.bytesUp, counted.rateUp)), .init(amount(counted.bytesDown, counted.rateDown)),
-                .init(tunnel.state.reason ?? ""),
+                .init(remarks(on: tunnel).joined(separator: "; ")),
             ]
         }
         return table
@@ -31,7 +31,18 @@ enum TunnelListing {
     /// `127.0.0.1:43211 -> 00008101-…:9876 (t3)`.
     static func line(_ tunnel: Tunnel) -> String {
         let line = "\(local(of: tunnel)) -> \(Words.target(tunnel.spec.target)) (\(tunnel.id))"
-        return tunnel.state.reason.map { "\(line) \(tunnel.state.name): \($0)" } ?? line
+        let openness = openness(of: tunnel.spec).map { "\(line) \($0)" } ?? line
+        return tunnel.state.reason.map { "\(openness) \(tunnel.state.name): \($0)" } ?? openness
+    }
+
+    private static func remarks(on tunnel: Tunnel) -> [String] {
+        [tunnel.state.reason, openness(of: tunnel.spec)].compactMap { $0 }
+    }
+
+    /// Which protections were lifted; nil for none.
+    private static func openness(of spec: TunnelSpec) -> String? {
+        let who = [spec.allowsAnyUser ? "any user" : nil, spec.allowsBrowsers ? "browsers" : nil].compactMap { $0 }
+        return who.isEmpty ? nil : "open to \(who.joined(separator: " and "))"
     }
 
     /// The address to connect to. IPv4 and IPv6 loopback on one port are one thing to a person.

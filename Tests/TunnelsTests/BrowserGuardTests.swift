@@ -1,0 +1,206 @@
+import Sockets
+import Testing
+
+@testable import Tunnels
+
+@Suite struct BrowserGuardTests {
+    private let guarding = BrowserGuard(address: .ipv4(0x7F00_0001, port: 8_080))
+
+    private func verdict(_ bytes: [UInt8], isAll: Bool = false) -> BrowserGuard.Verdict {
+        bytes.withUnsafeBytes { guarding.verdict(on: $0, isAll: isAll) }
+    }
+
+    private func verdict(_ text: String) -> BrowserGuard.Verdict { verdict(Array(text.utf8)) }
+
+    /// A request with these header lines.
+    private func request(_ lines: String...) -> String {
+        (["GET / HTTP/1.1"] + lines + ["", ""]).joined(separator: "\r\n")
+    }
+
+    @Test(arguments: [
+        "localhost", "LOCALHOST", "localhost:8080", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:65535", "localhost:",
+        "  localhost:80\t",
+    ])
+    func `a request to this machine by a name of its own passes`(host: String) {
+        #expect(verdict(request("Accept: */*", "Host: \(host)", "User-Agent: curl/8")) == .passes)
+    }
+
+    @Test(arguments: [
+        "evil.example", "evil.example:8080", "localhost.evil.example", "localhost.", "localhost6", "test.local", "",
+        "127.0.0.1.evil.example", "127.1", "2130706433", "0x7f.0.0.1", "0", "0.0.0.0", "::1", "[::1].evil", "[::2]",
+        "localhost:80:80", "localhost:x", "localhost:99999", "localhost:-1", "localhost, evil.example",
+        "user@localhost",
+        "localhost@evil.example", "127.0.0.2", "lócalhost", "local%68ost", "[localhost]", "localhost/", "\\localhost",
+    ])
+    func `a request to any other host is refused`(host: String) {
+        #expect(verdict(request("Host: \(host)")) == .refused(.foreignHost))
+    }
+
+    @Test(arguments: [
+        "http://evil.example", "null", "", "http://localhost:8080", "http://127.0.0.1:8080", " ", "file://",
+    ])
+    func `any Origin is refused`(origin: String) {
+        #expect(verdict(request("Host: localhost", "Origin: \(origin)")) == .refused(.origin))
+        #expect(verdict(request("oRIGIN:\(origin)", "Host: localhost")) == .refused(.origin))
+    }
+
+    @Test(arguments: [("none", true), ("same-origin", true), ("cross-site", false), ("same-site", false), ("", false)])
+    func `what the browser says of the site that caused a request counts`(site: String, passes: Bool) {
+        let verdict = verdict(request("Host: localhost", "Sec-Fetch-Site: \(site)"))
+
+        #expect(verdict == (passes ? .passes : .refused(.crossSite)))
+    }
+
+    @Test(arguments: [
+        "GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: localhost\r\nhost: evil.example\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost : localhost\r\n\r\n", "GET / HTTP/1.1\r\nHost\t: localhost\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: localhost\r\n Origin: x\r\n\r\n",
+        "GET / HTTP/1.1\r\n Host: localhost\r\n\r\n", "GET / HTTP/1.1\r\nHost: localhost\r\nX: a\r\n\tb\r\n\r\n",
+        "GET / HTTP/1.1\nHost: localhost\n\n", "GET / HTTP/1.1\r\nHost: localhost\n\r\n",
+        "GET / HTTP/1.1\r\nHost: localhost\r\n\n", "GET / HTTP/1.1\r\nX: a\rOrigin: b\r\nHost: localhost\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: localhost\u{0}.evil.example\r\n\r\n", "GET / HTTP/1.1\r\nX\u{0}: a\r\n\r\n",
+        "GET /\u{0} HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET / HTTP/1.1\r\n: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nnonsense\r\n\r\n", "GET / HTTP/1.1\r\nX(): a\r\n\r\n", "GET  / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1 \r\n\r\n", "GET\t/\tHTTP/1.1\r\n\r\n", "GET / /x HTTP/1.1\r\n\r\n", "GET / http/1.1\r\n\r\n",
+        "GET / HTTP/1.10\r\n\r\n", "GET / HTTP/2.0\r\n\r\n", "GET / HTTP/1.x\r\n\r\n", "GET  HTTP/1.1\r\n\r\n",
+        "\r\nGET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", " GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET\u{B}/\u{C}HTTP/1.1\r\n\r\n", "GET / HTTP/1.1 x\r\nHost: localhost\r\n\r\n",
+        "GET http://localhost/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        "GET http://localhost:81/ HTTP/1.1\r\nHost: localhost:80\r\n\r\n",
+    ])
+    func `what can be read in two ways is refused`(head: String) {
+        #expect(verdict(head) == .refused(.ambiguous))
+    }
+
+    @Test(arguments: [
+        ("GET http://localhost:80/x HTTP/1.1\r\nHost: LocalHost:80\r\n\r\n", BrowserGuard.Verdict.passes),
+        ("GET http://[::1]?q=/ HTTP/1.1\r\nHost: [::1]\r\n\r\n", .passes),
+        ("GET http://localhost HTTP/1.0\r\n\r\n", .passes),
+        ("OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n", .passes),
+        ("GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n", .refused(.foreignHost)),
+        ("GET http://localhost@evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n", .refused(.foreignHost)),
+        ("GET http://evil.example/ HTTP/1.0\r\n\r\n", .refused(.foreignHost)),
+        ("GET evil HTTP/1.1\r\nHost: localhost\r\n\r\n", .refused(.foreignHost)),
+        ("GET http:/localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n", .refused(.foreignHost)),
+        ("CONNECT evil.example:443 HTTP/1.1\r\nHost: localhost\r\n\r\n", .refused(.foreignHost)),
+        ("CONNECT localhost:443 HTTP/1.1\r\nHost: localhost:443\r\n\r\n", .passes),
+    ])
+    func `a target that names a host must name the same own one`(head: String, expected: BrowserGuard.Verdict) {
+        #expect(verdict(head) == expected)
+    }
+
+    @Test(arguments: [
+        ("GET / HTTP/1.0\r\n\r\n", BrowserGuard.Verdict.passes),
+        ("GET / HTTP/1.0\r\nOrigin: null\r\n\r\n", .refused(.origin)),
+        ("GET / HTTP/1.0\r\nHost: evil.example\r\n\r\n", .refused(.foreignHost)),
+        ("GET / HTTP/1.1\r\nAccept: */*\r\n\r\n", .refused(.foreignHost)),
+        ("FOO / HTTP/1.1\r\nHost: evil.example\r\n\r\n", .refused(.foreignHost)),
+        ("patch / HTTP/1.1\r\nHost: evil.example\r\n\r\n", .refused(.foreignHost)),
+        ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 12\r\n\r\nOrigin: x\r\n\r\n", .passes),
+    ])
+    func `a request is a request whatever its method and version`(head: String, expected: BrowserGuard.Verdict) {
+        #expect(verdict(head) == expected)
+    }
+
+    @Test(
+        arguments: [
+            [0x16, 0x03, 0x01, 0x02, 0x00], Array("SSH-2.0-OpenSSH_9.2\r\n".utf8),
+            Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8), Array("CNXN\u{0}\u{0}\u{0}\u{1}".utf8), [0], [0xFF],
+            [1, 2, 3],
+            Array("{\"jsonrpc\":\"2.0\"}".utf8), Array("PING\r\n".utf8), Array("*1\r\n$4\r\nPING\r\n".utf8),
+            Array("GET key\r\n".utf8), Array("EHLO me\r\n".utf8), Array("GET /\r\n".utf8), Array("<xml".utf8),
+            Array("OPTIONS rtsp://x RTSP/1.0\r\n".utf8), Array("foo \u{1}".utf8), Array("foo \u{1} HTTP/1.1\r\n".utf8),
+            Array("HTTP/1.1 200 OK\r\n".utf8),
+        ] as [[UInt8]]
+    )
+    func `what is no HTTP request passes as soon as that shows`(bytes: [UInt8]) {
+        #expect(verdict(bytes) == .passes)
+    }
+
+    @Test(arguments: [
+        ("", RequestLine.Stage.silent), ("\r\n", .possible), ("JDWP-Handshake", .possible), ("hello", .possible),
+        ("FOO /x", .possible), ("G", .likely), ("DELET", .likely), ("GET", .likely), ("GET ", .begun),
+        ("FOO / HTTP/", .begun), ("GET / HTTP/1.1", .begun), ("GET / HTTP/1.1\r\nHost: localhost\r\n", .begun),
+    ])
+    func `the beginning of a request is waited for according to how far it came`(text: String, stage: RequestLine.Stage)
+    {
+        #expect(verdict(text) == .undecided(stage))
+        #expect(verdict(Array(text.utf8), isAll: true) == (stage == .begun ? .refused(.unfinished) : .passes))
+    }
+
+    @Test func `a head of more than 16 KiB is refused, one of 16 KiB is not`() {
+        let empty = request("Host: localhost", "X: ").utf8.count
+        func head(_ count: Int) -> String {
+            request("Host: localhost", "X: " + String(repeating: "x", count: count - empty))
+        }
+
+        #expect(verdict(head(BrowserGuard.limit)) == .passes)
+        #expect(verdict(head(BrowserGuard.limit + 1)) == .refused(.tooLong))
+        #expect(verdict("FOO /" + String(repeating: "x", count: 20_000)) == .refused(.tooLong))
+    }
+
+    @Test(arguments: [
+        ("192.168.1.5:8080", true), ("192.168.1.6", false), ("evil.example", false), ("localhost", true),
+    ])
+    func `the address that was connected to is a name of its own`(host: String, passes: Bool) {
+        let guarding = BrowserGuard(address: .ipv4(0xC0A8_0105, port: 8_080))
+        let verdict = Array(request("Host: \(host)").utf8).withUnsafeBytes { guarding.verdict(on: $0) }
+
+        #expect(verdict == (passes ? .passes : .refused(.foreignHost)))
+    }
+
+    @Test func `an IPv6 address is its own name however it is written`() {
+        let guarding = BrowserGuard(address: .ipv6(0xFD00 << 112 | 1, port: 1, scope: 0))
+        for (host, passes) in [("[FD00:0::1]:80", true), ("[fd00::2]", false), ("fd00::1", false)] {
+            let verdict = Array(request("Host: \(host)").utf8).withUnsafeBytes { guarding.verdict(on: $0) }
+            #expect(verdict == (passes ? .passes : .refused(.foreignHost)), "\(host)")
+        }
+    }
+
+    @Test func `a decision stands whatever comes later, so the cut between packets changes nothing`() {
+        var heads = [
+            request("Host: localhost", "Accept: */*"), request("Host: evil.example"), request("Host: a", "Host: b"),
+            request("Host: localhost", "Origin: null"), request("Host : localhost"), request("X: y"),
+            "GET / HTTP/1.0\r\n\r\nOrigin: x", "\r\nGET / HTTP/1.1\r\n\r\n", "SSH-2.0-x\r\nGET / HTTP/1.1\r\n",
+            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "FOO / HTTP/1.1\r\nHost: evil\r\n\r\n",
+            "GET key\r\nGET / HTTP/1.1\r\n\r\n",
+            "GET http://evil/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /\u{0} HTTP/1.1\r\n\r\n",
+        ].map { Array($0.utf8) }
+        // And the same with a byte changed, many times over.
+        var state: UInt64 = 42
+        for _ in 0..<500 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            var head = heads[Int(state >> 33) % 14]
+            head[Int(state >> 40) % head.count] = UInt8(truncatingIfNeeded: state >> 20)
+            heads.append(head)
+        }
+        for head in heads {
+            let final = verdict(head)
+            var decided: BrowserGuard.Verdict?
+            for count in 0...head.count {
+                let now = verdict(Array(head.prefix(count)))
+                if let decided {
+                    #expect(
+                        now == decided,
+                        "after \(count) bytes of \(String(decoding: head, as: UTF8.self).debugDescription)"
+                    )
+                } else if case .undecided = now {
+                    continue
+                } else {
+                    decided = now
+                }
+            }
+            #expect(decided ?? final == final)
+        }
+    }
+
+    @Test func `the refusal says what happened and how to lift it, in a whole HTTP answer`() throws {
+        let text = String(decoding: Farewell.response(to: .origin), as: UTF8.self)
+        let body = try #require(text.split(separator: "\r\n\r\n").last)
+
+        #expect(text.hasPrefix("HTTP/1.1 403 Forbidden\r\n"))
+        #expect(text.contains("\r\nContent-Length: \(body.utf8.count)\r\n"))
+        #expect(body.contains("Origin") && body.contains("--allow-browsers"))
+    }
+}
