@@ -72,8 +72,11 @@ import Testing
             }
 
             #expect(table.count == 4, "\(table)")
-            let sources = try await broker.endpoints().map { $0.sources.map(\.rawValue).joined(separator: "+") }
-            #expect(Set(sources) == ["bonjour+usb", "config", "usb"])
+            // The cable's way to the app that was found on the network is found a moment later.
+            try await eventually("each source is told of") {
+                let sources = try await broker.endpoints().map { $0.sources.map(\.rawValue).joined(separator: "+") }
+                return Set(sources) == ["bonjour+usb", "config", "usb"]
+            }
         }
     }
 
