@@ -79,13 +79,14 @@ let package = Package(
                 nioCore, nioExtras, nioPosix,
             ]
         ),
+        module("Facade", ["Devices", "Model", "Sockets", "Tunnels", logging, lifecycle]),
         module("Client", ["Model", nioCore, nioPosix, nioHTTP1]),
 
         // The two programs.
         program(
             "patchbayd",
             [
-                "API", "CLinux", "Devices", "Discovery", "Model", "Probes", "Registry", "Sockets", "State",
+                "API", "CLinux", "Devices", "Discovery", "Facade", "Model", "Probes", "Registry", "Sockets", "State",
                 "Tunnels", argumentParser, logging, lifecycle, tomlKit, unixSignals,
             ]
         ),
@@ -107,6 +108,7 @@ let package = Package(
         tests("ProbesTests", ["Model", "Probes", "Sockets"]),
         tests("RegistryTests", ["Model", "Registry"]),
         tests("TunnelsTests", ["CLinux", "Model", "Sockets", "Tunnels", logging, lifecycle]),
+        tests("FacadeTests", ["Devices", "Facade", "Model"]),
         tests("ClientTests", ["Client", "Model", nioCore, nioPosix]),
         tests("PatchbaydTests", ["Model", "patchbayd"]),
         tests("PatchbayTests", ["Client", "Model", "patchbay", argumentParser]),

@@ -68,14 +68,28 @@ package final class NativeUsbmuxClient: UsbmuxClient {
         return Carrier(descriptor: descriptor, halfClose: .destroys, lease: lease)
     }
 
+    /// Asks for somebody else, who wrote the property list and gets the answer as it is, a refusal too. For requests
+    /// that usbmuxd answers by itself, once; `request` is what to call this one in an error.
+    /// - Throws: `UsbmuxError` when there is no answer; `CancellationError`.
+    package func pass(_ propertyList: [UInt8], for request: String) async throws -> UsbmuxMessage.Body {
+        try await exchange(request) { try await $0.exchange(.propertyList(propertyList), for: request).body }
+    }
+
     /// Asks something that usbmuxd answers by itself.
     private func ask(_ request: UsbmuxRequest) async throws -> UsbmuxReply {
-        try await Deadline(limit: answerLimit, clock: clock).run(request.name) { [self] in
+        try await exchange(request.name) { try await $0.ask(request) }
+    }
+
+    private func exchange<Answer: Sendable>(
+        _ request: String,
+        _ body: @escaping @Sendable (inout UsbmuxWire) async throws -> Answer
+    ) async throws -> Answer {
+        try await Deadline(limit: answerLimit, clock: clock).run(request) { [self] in
             let permit = try await gate.enter()
             defer { permit.giveBack() }
             let socket = try await address.connect(clock: clock)
             var wire = UsbmuxWire(over: socket.number)
-            return try await wire.ask(request)
+            return try await body(&wire)
         }
     }
 

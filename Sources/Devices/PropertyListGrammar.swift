@@ -4,7 +4,7 @@
 /// one pass, and lets through what property lists are made of: the elements of plist(5), comments, processing
 /// instructions, a document type without declarations of its own. Whatever could make two readers count differently
 /// (attributes in elements, character data sections, entities of the document's own) is refused.
-enum PropertyListGrammar {
+package enum PropertyListGrammar {
     /// A device list needs 5: plist, dict, array, dict, dict.
     static let depthLimit = 32
 
@@ -12,7 +12,7 @@ enum PropertyListGrammar {
     private static let leaves: Set<String> = ["key", "string", "integer", "real", "true", "false", "data", "date"]
 
     /// - Throws: `UsbmuxError.garbled` saying what is wrong.
-    static func check(_ bytes: [UInt8]) throws(UsbmuxError) {
+    package static func check(_ bytes: [UInt8]) throws(UsbmuxError) {
         if bytes.starts(with: "bplist".utf8) { throw .garbled("a binary property list") }
         var rest = bytes[...]
         var depth = 0

@@ -29,7 +29,7 @@ package enum UsbmuxAddress: Hashable, Sendable {
     }
 
     /// Of the unix socket; nil for TCP.
-    var path: String? {
+    package var path: String? {
         switch self {
         case .unix(let path): path
         case .tcp: nil

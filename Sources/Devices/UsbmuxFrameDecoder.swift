@@ -1,46 +1,70 @@
-/// Cuts the bytes from usbmuxd into messages, however they are split.
+/// Cuts the bytes from usbmuxd, or from one of its clients, into messages, however they are split.
 ///
 /// A header is judged before a byte of its body is kept, so a false length costs nothing. After an error nothing more
 /// comes out: the stream has lost its frame and the connection must be closed.
-struct UsbmuxFrameDecoder: Sendable {
-    /// The longest message that is believed. A record in a device list takes about 700 bytes, so this is a list of more
+package struct UsbmuxFrameDecoder: Sendable {
+    /// Whose bytes these are.
+    package enum Sender: Sendable {
+        case usbmuxd
+        case client
+    }
+
+    /// The longest message of usbmuxd that is believed. A record in a device list takes about 700 bytes, so this is a list of more
     /// than a thousand phones, where usbmuxd itself ends at 128 USB addresses a bus; requests it refuses above 64 KiB.
     static let lengthLimit: UInt32 = 1 << 20
+    /// The longest request (CMD_BUF_SIZE in usbmuxd's client.c); beyond it usbmuxd hangs up.
+    package static let requestLimit: UInt32 = 1 << 16
 
+    private let sender: Sender
     private var buffer: [UInt8] = []
     private var fault: UsbmuxError?
+
+    package init(from sender: Sender = .usbmuxd) { self.sender = sender }
 
     /// How many more bytes complete what is being received: the header, or the message that it announced; at least 1.
     ///
     /// Whoever reads no more than this reads no byte beyond the message, and so none of a stream that begins behind it.
-    var missing: Int {
+    package var missing: Int {
         guard fault == nil else { return 1 }
         guard buffer.count >= UsbmuxHeader.size else { return UsbmuxHeader.size - buffer.count }
         return max(1, Int(UsbmuxHeader(of: buffer).length) - buffer.count)
     }
 
-    mutating func append(_ bytes: some Collection<UInt8>) {
+    package mutating func append(_ bytes: some Collection<UInt8>) {
         if fault == nil { buffer += bytes }
     }
 
-    /// The next whole message; nil when bytes of it are missing.
+    /// The next whole message of usbmuxd; nil when bytes of it are missing.
     mutating func next() throws(UsbmuxError) -> UsbmuxMessage? {
+        guard let frame = try nextFrame() else { return nil }
+        let body: UsbmuxMessage.Body =
+            frame.header.version == 1
+            ? .propertyList(frame.body) : .result(UsbmuxResult(code: UsbmuxHeader.word(at: 0, of: frame.body)))
+        return UsbmuxMessage(tag: frame.header.tag, body: body)
+    }
+
+    /// The next whole message, whatever it is; nil when bytes of it are missing.
+    package mutating func nextFrame() throws(UsbmuxError) -> UsbmuxFrame? {
         if let fault { throw fault }
         guard buffer.count >= UsbmuxHeader.size else { return nil }
         let header = UsbmuxHeader(of: buffer)
-        if let words = Self.problem(with: header) {
+        let problem = sender == .usbmuxd ? Self.problem(with: header) : Self.problem(withRequest: header)
+        if let words = problem {
             buffer = []
             fault = .garbled(words)
             throw .garbled(words)
         }
         let length = Int(header.length)
         guard buffer.count >= length else { return nil }
-        let body: UsbmuxMessage.Body =
-            header.version == 1
-            ? .propertyList(Array(buffer[UsbmuxHeader.size..<length]))
-            : .result(UsbmuxResult(code: UsbmuxHeader.word(at: UsbmuxHeader.size, of: buffer)))
+        let frame = UsbmuxFrame(header: header, body: Array(buffer[UsbmuxHeader.size..<length]))
         buffer.removeFirst(length)
-        return UsbmuxMessage(tag: header.tag, body: body)
+        return frame
+    }
+
+    /// Only what loses the frame: a request that is wrong in any other way has an answer.
+    private static func problem(withRequest header: UsbmuxHeader) -> String? {
+        (UInt32(UsbmuxHeader.size)...requestLimit).contains(header.length)
+            ? nil : "a request of \(header.length) bytes, which has \(UsbmuxHeader.size) to \(requestLimit)"
     }
 
     private static func problem(with header: UsbmuxHeader) -> String? {

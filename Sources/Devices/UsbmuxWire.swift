@@ -16,17 +16,24 @@ struct UsbmuxWire: Sendable {
     /// Sends a request and waits for its answer. There is no deadline here: the caller has one, and cancels.
     /// - Throws: `UsbmuxError`, also for every result that is not "ok"; `CancellationError`.
     mutating func ask(_ request: UsbmuxRequest) async throws -> UsbmuxReply {
-        try await send(request.message(tag: Self.tag).encoded, for: request.name)
-        let message = try await receive(for: request.name)
-        let reply = try UsbmuxReply(message)
-        if case .result(.badVersion) = reply { throw UsbmuxError.result(.badVersion, request: request.name) }
-        guard message.tag == Self.tag else {
-            throw UsbmuxError.garbled("an answer with tag \(message.tag) to a request with tag \(Self.tag)")
-        }
+        let body = try request.message(tag: Self.tag).body
+        let reply = try UsbmuxReply(await exchange(body, for: request.name))
         if case .result(let result) = reply, result != .ok {
             throw UsbmuxError.result(result, request: request.name)
         }
         return reply
+    }
+
+    /// Sends a request that somebody else wrote and waits for its answer, whatever it says.
+    /// - Throws: `UsbmuxError`, also when the answer is to another request; `CancellationError`.
+    mutating func exchange(_ body: UsbmuxMessage.Body, for request: String) async throws -> UsbmuxMessage {
+        try await send(UsbmuxMessage(tag: Self.tag, body: body).encoded, for: request)
+        let message = try await receive(for: request)
+        if case .result(.badVersion) = message.body { throw UsbmuxError.result(.badVersion, request: request) }
+        guard message.tag == Self.tag else {
+            throw UsbmuxError.garbled("an answer with tag \(message.tag) to a request with tag \(Self.tag)")
+        }
+        return message
     }
 
     /// The next message; `request` is what to call the conversation in an error.

@@ -1,16 +1,67 @@
-import Sockets
+import Glibc
+package import Model
+package import Sockets
 import Synchronization
 
 /// Where a dial leaves its carrier: a noncopyable value cannot be a child task's result.
 ///
 /// A carrier that nobody takes out is closed with the slot.
-final class CarrierSlot: Sendable {
+package final class CarrierSlot: Sendable {
+    private enum Ending: Sendable {
+        case dialled(DialFailure?)
+        case clientLeft
+        case clientStays
+    }
+
     private let content = Mutex<Carrier?>(nil)
 
-    func put(_ carrier: consuming Carrier) {
+    package init() {}
+
+    package var isFilled: Bool { content.withLock { $0 != nil } }
+
+    package func put(_ carrier: consuming Carrier) {
         var carrier = Optional(carrier)
         content.withLock { $0 = carrier.take() }
     }
 
-    func take() -> Carrier? { content.withLock { $0.take() } }
+    package func take() -> Carrier? { content.withLock { $0.take() } }
+
+    /// Dials for a client that waits: leaves a carrier here, unless the dial fails, the client goes away meanwhile, or the
+    /// task is cancelled. Nothing is read from the client.
+    ///
+    /// - Returns: Why the dial failed; nil where there is a carrier, or nobody who could be told.
+    package func fill(
+        for client: CInt,
+        _ dial: @escaping @Sendable () async throws -> Carrier
+    ) async -> DialFailure? {
+        await withTaskGroup(of: Ending.self) { group in
+            group.addTask { [self] in
+                do {
+                    put(try await dial())
+                    return .dialled(nil)
+                } catch let failure as DialFailure {
+                    return .dialled(failure)
+                } catch is CancellationError {
+                    return .dialled(nil)
+                } catch {
+                    return .dialled(DialFailure(.failed, "the target could not be reached: \(error)"))
+                }
+            }
+            group.addTask {
+                guard (try? await Poller.shared.wait(for: .hungUp, of: client)) != nil else { return .clientStays }
+                // Gone, but what it sent before is still to be delivered: a unix client may write and close at once.
+                var byte: UInt8 = 0
+                return recv(client, &byte, 1, CInt(MSG_PEEK)) > 0 ? .clientStays : .clientLeft
+            }
+            defer { group.cancelAll() }
+            for await ending in group {
+                switch ending {
+                case .dialled(let failure): return failure
+                case .clientLeft: return nil
+                case .clientStays: continue
+                }
+            }
+            return nil
+        }
+    }
 }

@@ -1,4 +1,3 @@
-import Glibc
 import Logging
 import Model
 import Sockets
@@ -170,7 +169,9 @@ final class TunnelDoor: Sendable {
         let slot = CarrierSlot()
         let started = ContinuousClock.now
         let count = news.count
-        let failure = await dial(into: slot, for: client.number)
+        let failure = await slot.fill(for: client.number) { [dialer, target = gate.spec.target] () async throws -> Carrier in
+            try await dialer.dial(target)
+        }
         if let carrier = slot.take() {
             tally.connected(after: .now - started)
             relay.adopt(client: client, carrier: carrier, screen: screen, observer: tally)
@@ -181,45 +182,6 @@ final class TunnelDoor: Sendable {
             guard let failure else { return }
             tally.fail(failure)
             await report(.failed(failure, count))
-        }
-    }
-
-    private enum Ending: Sendable {
-        case dialled(DialFailure?)
-        case clientLeft
-        case clientStays
-    }
-
-    /// Leaves a carrier in the slot, unless the target fails, the client goes away meanwhile, or the door closes.
-    private func dial(into slot: CarrierSlot, for client: CInt) async -> DialFailure? {
-        await withTaskGroup(of: Ending.self) { group in
-            group.addTask { [dialer, target = gate.spec.target] in
-                do {
-                    slot.put(try await dialer.dial(target))
-                    return .dialled(nil)
-                } catch let failure as DialFailure {
-                    return .dialled(failure)
-                } catch is CancellationError {
-                    return .dialled(nil)
-                } catch {
-                    return .dialled(DialFailure(.failed, "the target could not be reached: \(error)"))
-                }
-            }
-            group.addTask {
-                guard (try? await Poller.shared.wait(for: .hungUp, of: client)) != nil else { return .clientStays }
-                // Gone, but what it sent before is still to be delivered: a unix client may write and close at once.
-                var byte: UInt8 = 0
-                return recv(client, &byte, 1, CInt(MSG_PEEK)) > 0 ? .clientStays : .clientLeft
-            }
-            defer { group.cancelAll() }
-            for await ending in group {
-                switch ending {
-                case .dialled(let failure): return failure
-                case .clientLeft: return nil
-                case .clientStays: continue
-                }
-            }
-            return nil
         }
     }
 }

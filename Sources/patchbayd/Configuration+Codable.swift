@@ -51,7 +51,7 @@ extension Configuration.Discovery {
 
 extension Configuration.Devices {
     private enum CodingKeys: String, CodingKey {
-        case enabled, client, usbmuxd
+        case enabled, client, usbmuxd, facade
         case probePorts = "probe_ports"
         case maxStreams = "max_streams"
     }
@@ -61,6 +61,7 @@ extension Configuration.Devices {
         enabled = try keys.decodeIfPresent(Bool.self, forKey: .enabled) ?? enabled
         client = try keys.decodeIfPresent(Client.self, forKey: .client) ?? client
         usbmuxd = try keys.decodeIfPresent(String.self, forKey: .usbmuxd)
+        facade = try keys.decodeIfPresent(String.self, forKey: .facade)
         probePorts = try keys.decodeIfPresent([ConfiguredPort].self, forKey: .probePorts)?.map(\.number) ?? probePorts
         maxStreams = try keys.decodeIfPresent(Int.self, forKey: .maxStreams) ?? maxStreams
     }

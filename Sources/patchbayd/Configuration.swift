@@ -30,6 +30,8 @@ struct Configuration: Equatable, Sendable {
         var client = Client.native
         /// Where usbmuxd listens, in any form of USBMUXD_SOCKET_ADDRESS; nil is that variable, else /var/run/usbmuxd.
         var usbmuxd: String?
+        /// Where usbmuxd's own clients are served, `unix:/path`; nil is nowhere.
+        var facade: String?
         /// Ports on a phone's loopback that are tried for debug servers.
         var probePorts: [UInt16] = [9_876, 8_765]
         /// Streams through usbmuxd at once; one more is refused.

@@ -1,6 +1,7 @@
 import API
 import Devices
 import Discovery
+import Facade
 import FoundationEssentials
 import Glibc
 import Logging
@@ -69,7 +70,8 @@ struct Daemon: Sendable {
             PhonePorts(ports: configuration.devices.probePorts, dialer: dialer, logger: logger)
         }
 
-        // The door.
+        // The doors.
+        let facade = try await Self.facade(configuration, environment, phones, dialer, tunnels.relay, logger)
         let start = Date()
         let broker = Broker(
             registry: registry,
@@ -83,7 +85,7 @@ struct Daemon: Sendable {
                     of: registry,
                     tunnels: tunnels,
                     phones: phones,
-                    sources: sources.statuses(),
+                    sources: sources.statuses() + (facade.map { [$0.status()] } ?? []),
                     since: start
                 )
             }
@@ -121,7 +123,29 @@ struct Daemon: Sendable {
             },
             door, StopNotice(notifier: notifier),
         ]
+        // After the tunnels, and so stopped before them: the relay is theirs.
+        if let facade { services.append(facade) }
         self.services = services
+    }
+
+    /// The door for usbmuxd's own clients, where one is wanted.
+    private static func facade(
+        _ configuration: Configuration,
+        _ environment: [String: String],
+        _ phones: PhoneList,
+        _ dialer: RouteDialer,
+        _ relay: RelayLoop,
+        _ logger: Logger
+    ) async throws -> Facade? {
+        guard let path = try configuration.facadePath(environment) else { return nil }
+        return Facade(
+            on: try DoorSocket.make(at: path, or: "devices.facade"),
+            phones: await phones.deviceLists(),
+            dialer: dialer,
+            usbmuxd: NativeUsbmuxClient(address: try configuration.usbmuxdAddress(environment)),
+            relay: relay,
+            logger: logger
+        )
     }
 
     private static func logger(at level: String) -> Logger {

@@ -14,7 +14,7 @@ struct DoorSocket: Sendable {
     /// - Throws: `DaemonError`.
     init(at path: String, environment: [String: String]) throws {
         passed = try SocketActivation.listener(environment: environment)
-        listener = passed == nil ? try Self.make(at: path) : nil
+        listener = passed == nil ? try Self.make(at: path, or: "--socket") : nil
         name = passed == nil ? path : "the socket passed by systemd"
     }
 
@@ -25,7 +25,10 @@ struct DoorSocket: Sendable {
         return try listener.duplicate()
     }
 
-    private static func make(at path: String) throws -> Listener {
+    /// A unix socket of ours, the folder made where it is missing; `option` is how to name another place.
+    ///
+    /// - Throws: `DaemonError`.
+    static func make(at path: String, or option: String) throws -> Listener {
         guard path.hasPrefix("/"), path.utf8.count <= LocalAddress.pathLimit else {
             throw DaemonError.socket(
                 "\(path) cannot be a socket: it must be an absolute path of at most \(LocalAddress.pathLimit) bytes"
@@ -40,7 +43,7 @@ struct DoorSocket: Sendable {
                     attributes: [.posixPermissions: 0o700]
                 )
             } catch {
-                throw DaemonError.socket("the folder \(folder) for the socket cannot be made; use --socket")
+                throw DaemonError.socket("the folder \(folder) for the socket cannot be made; use \(option)")
             }
         }
         do {

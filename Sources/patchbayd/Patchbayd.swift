@@ -35,6 +35,7 @@ struct Patchbayd: AsyncParsableCommand {
         do {
             configuration = try Configuration.load(explicit: config, environment: environment)
             if checkConfig {
+                _ = try configuration.facadePath(environment)
                 print("\(configuration.file ?? "no configuration file, so every key is at its default"): all right")
                 return
             }

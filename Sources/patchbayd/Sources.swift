@@ -24,7 +24,7 @@ struct Sources: Sendable {
             devices = nil
             return
         }
-        let address = try Self.address(configured: configuration.devices.usbmuxd, environment)
+        let address = try configuration.usbmuxdAddress(environment)
         let budget = MuxBudget(limit: configuration.devices.maxStreams)
         let client: any UsbmuxClient =
             switch configuration.devices.client {
@@ -32,15 +32,6 @@ struct Sources: Sendable {
             case .libusbmuxd: LibusbmuxdClient(address: address, budget: budget)
             }
         devices = DeviceSource(address: address, client: client, logger: logger)
-    }
-
-    private static func address(configured: String?, _ environment: [String: String]) throws -> UsbmuxAddress {
-        do {
-            guard let configured else { return try UsbmuxAddress(environment: environment) }
-            return try UsbmuxAddress(configured)
-        } catch {
-            throw ConfigurationError.badAddress(what: "\(error)")
-        }
     }
 
     func statuses() async -> [SourceStatus] {

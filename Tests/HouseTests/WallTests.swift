@@ -19,9 +19,10 @@ import Testing
             "NIOCore",
             "NIOExtras", "NIOPosix", "ServiceLifecycle",
         ],
+        "Facade": ["Devices", "Model", "Sockets", "Tunnels", "Logging", "ServiceLifecycle"],
         "Client": ["Model", "NIOCore", "NIOPosix", "NIOHTTP1"],
         "patchbayd": [
-            "API", "CLinux", "Devices", "Discovery", "Model", "Probes", "Registry", "Sockets", "State",
+            "API", "CLinux", "Devices", "Discovery", "Facade", "Model", "Probes", "Registry", "Sockets", "State",
             "Tunnels", "ArgumentParser", "Logging", "ServiceLifecycle", "TOMLKit", "UnixSignals",
         ],
         "patchbay": ["ArgumentParser", "Client", "Model"],

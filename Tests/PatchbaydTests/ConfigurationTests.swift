@@ -43,6 +43,7 @@ import Testing
         #expect(configuration.broker.socket == "/run/patchbay/patchbay.sock")
         #expect(configuration.broker.stateDirectory == "/var/lib/patchbay")
         #expect(configuration.devices.usbmuxd == "/var/run/usbmuxd")
+        #expect(configuration.devices.facade == "unix:/run/patchbay/tunnels/usbmuxd")
         #expect(configuration.endpoints.map(\.name) == ["staging"])
     }
 
