@@ -108,7 +108,7 @@ let package = Package(
         tests("ProbesTests", ["Model", "Probes", "Sockets"]),
         tests("RegistryTests", ["Model", "Registry"]),
         tests("TunnelsTests", ["CLinux", "Model", "Sockets", "Tunnels", logging, lifecycle]),
-        tests("FacadeTests", ["Devices", "Facade", "Model"]),
+        tests("FacadeTests", ["Devices", "Facade", "Model", "Rig", "Sockets", "Tunnels", logging]),
         tests("ClientTests", ["Client", "Model", nioCore, nioPosix]),
         tests("PatchbaydTests", ["Model", "patchbayd"]),
         tests("PatchbayTests", ["Client", "Model", "patchbay", argumentParser]),

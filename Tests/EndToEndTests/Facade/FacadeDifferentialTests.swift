@@ -79,6 +79,9 @@ import Testing
     /// What one of the two makes of it, in words; a DeviceID is as good as another.
     private static func story(_ test: Case, at path: String, _ open: UInt16) throws -> [String] {
         let deviceID = try #require(try MuxPeer(to: path).devices().values.first)
+        let listener = try MuxPeer(to: path)
+        #expect(try listener.ask("Listen")["Number"] as? Int == 0)
+        defer { withExtendedLifetime(listener) {} }
         let peer = try MuxPeer(to: path)
         try peer.send(test.bytes(deviceID, open))
         var story: [String] = []
@@ -107,14 +110,17 @@ import Testing
         return head + plain(list)
     }
 
-    /// A property list with its keys in order and DeviceIDs left out.
+    /// A property list with its keys in order, without DeviceIDs and numbers of clients, and without the broker, which listens
+    /// to the real one.
     private static func plain(_ value: Any) -> String {
         switch value {
         case let list as [String: Any]:
             "{"
                 + list.sorted { $0.key < $1.key }
-                .map { "\($0.key)=\($0.key == "DeviceID" ? "ours" : plain($0.value))" }.joined(separator: ", ") + "}"
-        case let list as [Any]: "[" + list.map(plain).joined(separator: ", ") + "]"
+                .map { ["DeviceID", "ID String"].contains($0.key) ? $0.key : "\($0.key)=\(plain($0.value))" }.joined(
+                    separator: ", "
+                ) + "}"
+        case let list as [Any]: "[" + list.map(plain).filter { !$0.contains("=patchbay") }.joined(separator: ", ") + "]"
         default: "\(value)"
         }
     }
