@@ -10,11 +10,6 @@ import Testing
         Set(try await Program.run("idevice_id", ["-l"], in: scratch, environment: facade.environment))
     }
 
-    /// A port that is free now.
-    private static func freePort() throws -> UInt16 {
-        try #require(try Listener(on: .ipv4(0x7F00_0001, port: 0)).address.port)
-    }
-
     /// Everything that a server sends, through a tool that may take a moment to listen.
     private static func download(_ count: Int, _ port: UInt16) async throws -> [UInt8] {
         let address = SocketAddress.ipv4(0x7F00_0001, port: port)
@@ -60,7 +55,7 @@ import Testing
             let app = try PatternServer(sending: count, in: scratch)
             let facade = try await RunningFacade(in: scratch, phones: rig)
             try await facade.lists([Phones.one])
-            let port = try Self.freePort()
+            let port = try #require(try FreePorts.take().first)
             let arguments = ["-u", Phones.one, "\(port):\(app.port)"]
             let iproxy = try await Program("iproxy", arguments, in: scratch, environment: facade.environment)
 
@@ -103,7 +98,7 @@ import Testing
             let app = try PatternServer(sending: count, in: scratch)
             let facade = try await RunningFacade(in: scratch, phones: rig)
             try await facade.lists([Phones.one, Phones.two])
-            let port = try Self.freePort()
+            let port = try #require(try FreePorts.take().first)
 
             let listing = try await Program.run(
                 tool,
