@@ -12,6 +12,9 @@ final class RelayConnection {
         case over(RelayOutcome.Reason)
     }
 
+    /// How long a device has to take in what a client sent that is gone; usbmuxd ends both directions with the stream.
+    private static let farewell = Duration.milliseconds(250)
+
     let observer: any RelayObserver
     /// What the carrier's giver counts by; let go of after the carrier is closed.
     let lease: (any Sendable)?
@@ -28,6 +31,8 @@ final class RelayConnection {
     private var hasToldCarrier = false
     private var hasToldClient = false
     private var lastMoved: ContinuousClock.Instant
+    /// When a byte last went to the carrier.
+    private var lastUp: ContinuousClock.Instant
     /// While it is there, the client's bytes are kept from the carrier.
     private var screen: RelayScreen?
     /// The client was refused and told so; until when it may take its time to close.
@@ -48,6 +53,7 @@ final class RelayConnection {
         up = RelayDirection(in: space)
         down = RelayDirection(early: adoption.early, in: space)
         lastMoved = now
+        lastUp = now
         let speaksFirst = adoption.early.withUnsafeBytes { !$0.isEmpty && RelayScreen.isOther($0) }
         screen = speaksFirst ? nil : adoption.screen
     }
@@ -71,6 +77,7 @@ final class RelayConnection {
         let downward = down.pump(from: &carrier, to: &client, through: space)
         if upward.moved + downward.moved > 0 {
             lastMoved = now
+            if upward.moved > 0 { lastUp = now }
             observer.relayed(up: Int(up.bytes - before.up), down: Int(down.bytes - before.down))
         }
         return upward.hasMore || downward.hasMore
@@ -108,8 +115,9 @@ final class RelayConnection {
         if client.isAtEnd, client.isHungUp || client.fault != nil {
             // The client is gone, not only silent. What it sent is still delivered, the answer is read away.
             down.discards = true
-            let isWaitedFor = client.fault == nil && halfClose == .destroys
-            return carrier.isFlushed && (isQuiet || !isWaitedFor) ? .over(reason) : .timed
+            // What the device says is no reason to wait: one that talks on would be held for ever.
+            let isWaitedFor = client.fault == nil && halfClose == .destroys && now - lastUp < min(idle, Self.farewell)
+            return carrier.isFlushed && !isWaitedFor ? .over(reason) : .timed
         }
         guard halfClose == .destroys else { return .open }
         // A stalled client or a stalled device is not a silent one: nothing may wait on either side.

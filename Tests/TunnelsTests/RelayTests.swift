@@ -238,6 +238,32 @@ struct RelayTests {
         await relay.stop()
     }
 
+    @Test func `a unix client that is gone holds no device, not even one that talks on`() async throws {
+        let patient = RelayLoop(idle: .seconds(30))
+        var (client, target): (Stream?, Stream) = try await connect(.unixToUnix, .destroys, through: patient)
+        try await client?.send(pattern(150_000))
+        client = nil
+        #expect(try await target.receive(150_000) == pattern(150_000))
+
+        let start = ContinuousClock.now
+        async let talk: Void = Self.talk(target.duplicate())
+
+        #expect(try await probe.outcome()?.reason == .finished)
+        #expect(ContinuousClock.now - start < .seconds(2))
+        await talk
+        await patient.stop()
+    }
+
+    /// A word every few milliseconds, until nobody is there; five seconds at most.
+    private static func talk(_ stream: Stream) async {
+        for _ in 0..<500 {
+            // First the pause, in which the relay sees that the client is gone.
+            guard (try? await Task.sleep(for: .milliseconds(10))) != nil, (try? await stream.send([1])) != nil else {
+                return
+            }
+        }
+    }
+
     @Test func `an urgent byte keeps its place in the stream`() async throws {
         let (client, target) = try await connect()
 
