@@ -11,6 +11,22 @@ final class Gate: Sendable {
 
     init(places: Int) { state = Mutex(State(free: places)) }
 
+    /// Places that nobody has.
+    var free: Int { state.withLock { $0.free } }
+
+    /// How many wait for a place.
+    var waiting: Int { state.withLock { $0.queue.count } }
+
+    /// A place, if one is free.
+    func enterNow() -> Permit? {
+        let isFree = state.withLock { state in
+            guard state.free > 0 else { return false }
+            state.free -= 1
+            return true
+        }
+        return isFree ? Permit(of: self) : nil
+    }
+
     /// Waits for a place. Throws `CancellationError`.
     func enter() async throws -> Permit {
         let turn = state.withLock { state -> Promise<Void>? in

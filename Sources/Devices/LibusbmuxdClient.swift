@@ -59,7 +59,7 @@ package final class LibusbmuxdClient: UsbmuxClient {
     }
 
     package func connect(deviceID: UInt32, port: UInt16) async throws -> Carrier {
-        let lease = try budget.lease()
+        let lease = try await budget.lease(within: .seconds(10), clock: clock)
         guard let reply = SocketPair() else {
             throw UsbmuxError.failed(call: "socketpair", words: SocketError.words(for: errno))
         }

@@ -1,4 +1,4 @@
-import Synchronization
+import Sockets
 
 /// Counts the streams through usbmuxd, so that Patchbay is never the reason for its end.
 ///
@@ -9,32 +9,30 @@ package final class MuxBudget: Sendable {
     package static let standard = 512
 
     package let limit: Int
-    private let count = Mutex(0)
+    private let gate: Gate
 
-    package init(limit: Int = MuxBudget.standard) { self.limit = limit }
-
-    /// Streams open or being opened.
-    package var used: Int { count.withLock { $0 } }
-
-    /// - Throws: `UsbmuxError.limit` when all places are taken.
-    func lease() throws(UsbmuxError) -> MuxLease {
-        let isTaken = count.withLock { count in
-            guard count < limit else { return false }
-            count += 1
-            return true
-        }
-        guard isTaken else { throw .limit(limit) }
-        return MuxLease(of: self)
+    /// - Parameter limit: Streams at once; as many more may wait for a place.
+    package init(limit: Int = MuxBudget.standard) {
+        self.limit = limit
+        gate = Gate(places: limit)
     }
 
-    fileprivate func giveBack() { count.withLock { $0 -= 1 } }
-}
+    /// Streams open or being opened.
+    package var used: Int { limit - gate.free }
 
-/// One place of a budget, given back when the last reference goes.
-final class MuxLease: Sendable {
-    private let budget: MuxBudget
+    /// Streams that wait for a place.
+    var waiting: Int { gate.waiting }
 
-    fileprivate init(of budget: MuxBudget) { self.budget = budget }
-
-    deinit { budget.giveBack() }
+    /// Waits for a place. It is given back when the last reference to the permit goes.
+    ///
+    /// - Throws: `UsbmuxError.limit` when none is free in time, or when as many wait already as there are places;
+    ///   `CancellationError`.
+    func lease(within patience: Duration, clock: any Clock<Duration>) async throws -> Permit {
+        if let permit = gate.enterNow() { return permit }
+        guard gate.waiting < limit else { throw UsbmuxError.limit(limit) }
+        guard let permit = try await withDeadline(patience, clock: clock, { [gate] in try await gate.enter() }) else {
+            throw UsbmuxError.limit(limit)
+        }
+        return permit
+    }
 }

@@ -18,8 +18,9 @@ package final class NativeUsbmuxClient: UsbmuxClient {
     private let gate = Gate(places: requestsInFlight)
     private let phones = DeviceGates(places: connectsPerPhone)
 
-    /// The budget is shared with whoever else opens streams to the same usbmuxd. `connectLimit` is the most that a Connect
-    /// takes, waiting for its turn included; `answerLimit` the most that any other request takes.
+    /// The budget is shared with whoever else opens streams to the same usbmuxd. `connectLimit` is the most that a stream
+    /// waits for a place in the budget, and the most that a Connect takes, waiting for its turn included; `answerLimit` the
+    /// most that any other request takes.
     package init(
         address: UsbmuxAddress,
         budget: MuxBudget = MuxBudget(),
@@ -49,7 +50,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
     }
 
     package func connect(deviceID: UInt32, port: UInt16) async throws -> Carrier {
-        let lease = try budget.lease()
+        let lease = try await budget.lease(within: connectLimit, clock: clock)
         let handover = Handover()
         try await Deadline(limit: connectLimit, clock: clock).run("Connect") { [self] in
             try await phones.hold(deviceID) {

@@ -88,7 +88,7 @@ struct FacadeSession: Sendable {
     private static func result(for reason: DialFailure.Reason) -> UsbmuxResult {
         switch reason {
         case .deviceAbsent, .usbmuxdAbsent: .badDevice
-        case .refused, .timedOut, .unreachable, .noRoute, .limit, .forbidden, .failed: .refused
+        case .refused, .timedOut, .unreachable, .noRoute, .limit, .forbidden, .foreignUser, .browser, .failed: .refused
         }
     }
 }

@@ -13,7 +13,8 @@ final class RelayConnection {
     }
 
     /// How long a device has to take in what a client sent that is gone; usbmuxd ends both directions with the stream.
-    private static let farewell = Duration.milliseconds(250)
+    /// One that has answered since has taken it in, as far as can be seen.
+    private static let delivery = (silent: Duration.milliseconds(250), answered: Duration.milliseconds(20))
 
     let observer: any RelayObserver
     /// What the carrier's giver counts by; let go of after the carrier is closed.
@@ -31,8 +32,10 @@ final class RelayConnection {
     private var hasToldCarrier = false
     private var hasToldClient = false
     private var lastMoved: ContinuousClock.Instant
-    /// When a byte last went to the carrier.
+    /// When a byte last went to the carrier, and whether one has come back since.
     private var lastUp: ContinuousClock.Instant
+    private var hasAnswered = false
+    private var departure = Departure()
     /// While it is there, the client's bytes are kept from the carrier.
     private var screen: RelayScreen?
     /// The client was refused and told so; until when it may take its time to close.
@@ -77,7 +80,8 @@ final class RelayConnection {
         let downward = down.pump(from: &carrier, to: &client, through: space)
         if upward.moved + downward.moved > 0 {
             lastMoved = now
-            if upward.moved > 0 { lastUp = now }
+            if upward.moved > 0 { (lastUp, hasAnswered) = (now, false) }
+            if downward.moved > 0 { hasAnswered = true }
             observer.relayed(up: Int(up.bytes - before.up), down: Int(down.bytes - before.down))
         }
         return upward.hasMore || downward.hasMore
@@ -87,18 +91,19 @@ final class RelayConnection {
     ///
     /// - Parameters:
     ///   - idle: How long the device may be silent after the client's end, where it cannot be told about it.
+    ///   - owners: Knows whether a client is still there.
     ///   - now: The time of this round.
     /// - Returns: `timed` where nothing will tell but a later call.
-    func settle(idle: Duration, now: ContinuousClock.Instant) -> Verdict {
+    func settle(idle: Duration, owners: SocketOwners, now: ContinuousClock.Instant) -> Verdict {
         if let farewell {
             return client.isAtEnd || now >= farewell.end ? .over(.refused(farewell.refusal)) : .timed
         }
-        let verdict = settleStreams(idle, now)
+        let verdict = settleStreams(idle, owners, now)
         if case .open = verdict, screen?.isTimed == true { return .timed }
         return verdict
     }
 
-    private func settleStreams(_ idle: Duration, _ now: ContinuousClock.Instant) -> Verdict {
+    private func settleStreams(_ idle: Duration, _ owners: SocketOwners, _ now: ContinuousClock.Instant) -> Verdict {
         if up.isEnded, !hasToldCarrier, client.fault == nil, halfClose == .propagates, !carrier.isBroken {
             hasToldCarrier = true
             carrier.finish()
@@ -112,16 +117,23 @@ final class RelayConnection {
         if client.fault != nil, isQuiet { return .over(reason) }
         if down.isEnded { return settleAfterTarget() }
         guard up.isEnded, !carrier.isBroken else { return client.fault == nil ? .open : .timed }
-        if client.isAtEnd, client.isHungUp || client.fault != nil {
+        if client.isAtEnd, isClientGone(owners, now) {
             // The client is gone, not only silent. What it sent is still delivered, the answer is read away.
             down.discards = true
             // What the device says is no reason to wait: one that talks on would be held for ever.
-            let isWaitedFor = client.fault == nil && halfClose == .destroys && now - lastUp < min(idle, Self.farewell)
+            let delivery = min(idle, hasAnswered ? Self.delivery.answered : Self.delivery.silent)
+            let isWaitedFor = client.fault == nil && halfClose == .destroys && now - lastUp < delivery
             return carrier.isFlushed && !isWaitedFor ? .over(reason) : .timed
         }
         guard halfClose == .destroys else { return .open }
         // A stalled client or a stalled device is not a silent one: nothing may wait on either side.
         return isQuiet && down.isEmpty && client.isFlushed && carrier.isFlushed ? .over(.drained) : .timed
+    }
+
+    private func isClientGone(_ owners: SocketOwners, _ now: ContinuousClock.Instant) -> Bool {
+        if client.isHungUp || client.fault != nil { return true }
+        guard halfClose == .destroys, client.isTCP else { return false }
+        return departure.isCertain(of: client.number, asking: owners, now: now)
     }
 
     /// Prepares the close of both sides: one whose counterpart failed sees a failure. They close with this object.

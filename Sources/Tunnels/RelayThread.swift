@@ -12,6 +12,7 @@ final class RelayThread {
     private let inbox: RelayInbox
     private let idle: Duration
     private let space = RelaySpace()
+    private let owners = SocketOwners()
     private let epoll: Descriptor
     private var connections: [RelayConnection?] = []
     private var vacant: [Int] = []
@@ -69,7 +70,7 @@ final class RelayThread {
     }
 
     /// How often the timed ones are looked at.
-    private var interval: Duration { min(idle / 4, .milliseconds(100)) }
+    private var interval: Duration { min(idle / 4, .milliseconds(25)) }
 
     /// What epoll_wait(2) may wait, in milliseconds.
     private var patience: CInt {
@@ -153,7 +154,7 @@ final class RelayThread {
         guard let connection = connections[index] else { return nil }
         connection.isQueued = false
         if connection.pump(through: space, now: now) { queue(connection, index) }
-        switch connection.settle(idle: idle, now: now) {
+        switch connection.settle(idle: idle, owners: owners, now: now) {
         case .open:
             timed.remove(index)
         case .timed:

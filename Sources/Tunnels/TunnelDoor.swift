@@ -169,7 +169,8 @@ final class TunnelDoor: Sendable {
         let slot = CarrierSlot()
         let started = ContinuousClock.now
         let count = news.count
-        let failure = await slot.fill(for: client.number) { [dialer, target = gate.spec.target] () async throws -> Carrier in
+        let failure = await slot.fill(for: client.number) {
+            [dialer, target = gate.spec.target] () async throws -> Carrier in
             try await dialer.dial(target)
         }
         if let carrier = slot.take() {

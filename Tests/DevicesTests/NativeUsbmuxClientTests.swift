@@ -109,7 +109,7 @@ import Testing
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: []) }
             let budget = MuxBudget(limit: 1)
-            let client = NativeUsbmuxClient(address: fake.address, budget: budget)
+            let client = NativeUsbmuxClient(address: fake.address, budget: budget, connectLimit: .milliseconds(500))
             do {
                 let first = try await client.connect(deviceID: 1, port: 1)
                 await #expect(throws: UsbmuxError.limit(1)) { _ = try await client.connect(deviceID: 1, port: 1) }

@@ -56,7 +56,7 @@ import Testing
                 #expect(try await Self.reason(dialer, try Self.route(port: 0)) == .failed)
                 let lan = Route.lan(LANRoute(address: "127.0.0.1", port: 1))
                 #expect(try await Self.reason(dialer, lan) == .noRoute)
-                let lease = try budget.lease()
+                let lease = try await budget.lease(within: .seconds(1), clock: ContinuousClock())
                 #expect(try await Self.reason(dialer, try Self.route()) == .limit)
                 withExtendedLifetime(lease) {}
                 fake.stop()

@@ -238,9 +238,10 @@ struct RelayTests {
         await relay.stop()
     }
 
-    @Test func `a unix client that is gone holds no device, not even one that talks on`() async throws {
+    @Test(arguments: [Sides.unixToUnix, .tcpToUnix])
+    func `a client that is gone holds no device, not even one that talks on`(sides: Sides) async throws {
         let patient = RelayLoop(idle: .seconds(30))
-        var (client, target): (Stream?, Stream) = try await connect(.unixToUnix, .destroys, through: patient)
+        var (client, target): (Stream?, Stream) = try await connect(sides, .destroys, through: patient)
         try await client?.send(pattern(150_000))
         client = nil
         #expect(try await target.receive(150_000) == pattern(150_000))

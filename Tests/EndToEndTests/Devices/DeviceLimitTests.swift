@@ -56,7 +56,11 @@ import Testing
             let rig = try await PhoneRig([Phones.one], in: scratch)
             let app = try EchoServer(in: scratch)
             let budget = MuxBudget(limit: 3)
-            let client = NativeUsbmuxClient(address: .unix(path: rig.socketPath), budget: budget)
+            let client = NativeUsbmuxClient(
+                address: .unix(path: rig.socketPath),
+                budget: budget,
+                connectLimit: .milliseconds(500)
+            )
             try await withDeviceSource(of: rig, client) { source in
                 try await source.lists([Phones.one])
                 let route = try Phones.route(Phones.one, app.port)
