@@ -48,6 +48,10 @@ demo: setup ## a phone, an app on it, one on the network, and what Patchbay make
 	swift build
 	Tests/Rig/demo
 
+bench: build ## compare with iproxy, socat and direct connections: ARGS="--only throughput --rounds 7", ARGS=--quick
+	swift build -c release --product bench
+	$(BUILT)/bench $(ARGS)
+
 run: ## run the broker here, with your own configuration
 	swift run patchbayd
 
@@ -75,4 +79,4 @@ install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
 clean: ## remove everything that was built
 	rm -rf .build
 
-.PHONY: help setup build test e2e-systemd demo run format lint install clean
+.PHONY: help setup build test e2e-systemd demo bench run format lint install clean

@@ -100,6 +100,13 @@ let package = Package(
             exclude: ["demo", "sampleapp.py", "systemd", "usbmuxd"],
             swiftSettings: house
         ),
+        .executableTarget(
+            name: "bench",
+            dependencies: ["CLinux", "Rig", "Sockets", argumentParser],
+            path: "Tests/Bench",
+            swiftSettings: house
+        ),
+        tests("BenchTests", ["bench"]),
         tests("ModelTests", ["Model"]),
         tests("SocketsTests", ["CLinux", "Model", "Sockets"]),
         tests("StateTests", ["Rig", "State", logging]),

@@ -1,0 +1,63 @@
+import FoundationEssentials
+import Glibc
+import Rig
+import Sockets
+
+/// Starting each of the compared on a bed, ready for its first client.
+extension Bed {
+    func start(_ kind: ForwarderKind) async throws -> Forwarder {
+        switch kind {
+        case .mux: Forwarder(kind, doors: doors { .mux(path: muxPath, port: port(of: $0)) })
+        case .tcp: Forwarder(kind, doors: doors { .tcp(port(of: $0)) })
+        case .iproxy: try await startIproxy()
+        case .socat: try await startSocat()
+        case .patchbay: try await PatchbayStart(on: self).forwarder(.patchbay)
+        case .endpoint: try await PatchbayStart(on: self).forwarder(.endpoint)
+        }
+    }
+
+    private func startIproxy() async throws -> Forwarder {
+        let local = try freePorts()
+        let pairs = App.allCases.map { "\(local[$0, default: 0]):\(port(of: $0))" }
+        let program = try await Program("iproxy", ["-u", Phone.udid] + pairs, in: scratch, environment: environment)
+        try await waitForListeners(on: local)
+        return Forwarder(.iproxy, doors: local.mapValues { .tcp($0) }, programs: [program])
+    }
+
+    private func startSocat() async throws -> Forwarder {
+        let local = try freePorts()
+        var programs: [Program] = []
+        for (app, port) in local {
+            let listen = "TCP-LISTEN:\(port),bind=127.0.0.1,reuseaddr,fork,backlog=4096"
+            let connect = "UNIX-CONNECT:\(phone.paths[app, default: ""])"
+            programs.append(try await Program("socat", [listen, connect], in: scratch))
+        }
+        try await waitForListeners(on: local)
+        return Forwarder(.socat, doors: local.mapValues { .tcp($0) }, programs: programs)
+    }
+
+    func doors(_ door: (App) -> Door) -> [App: Door] {
+        Dictionary(uniqueKeysWithValues: App.allCases.map { ($0, door($0)) })
+    }
+
+    private func freePorts() throws -> [App: UInt16] {
+        // Held together, so that they are different ones.
+        let listeners = try App.allCases.map { _ in try Listener(on: .ipv4(0x7F00_0001, port: 0)) }
+        defer { for listener in listeners { listener.close() } }
+        return Dictionary(uniqueKeysWithValues: zip(App.allCases, listeners.compactMap(\.address.port)))
+    }
+
+    /// Looks into the kernel's table (proc_net(5)): a connection to try it would make iproxy 2.0.2 hang at the next one.
+    private func waitForListeners(on ports: [App: UInt16]) async throws {
+        let wanted = Set(ports.values)
+        try await eventually("the forwarder listens") {
+            let lines = try String(contentsOfFile: "/proc/net/tcp", encoding: .utf8).split(separator: "\n")
+            let found = lines.compactMap { line -> UInt16? in
+                let words = line.split(separator: " ")
+                guard words.count > 3, words[3] == "0A" else { return nil }
+                return words[1].split(separator: ":").last.flatMap { UInt16($0, radix: 16) }
+            }
+            return wanted.isSubset(of: found)
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import Glibc
+import Rig
+import Sockets
+
+/// A connected socket that blocks, for one thread.
+struct ByteStream: ~Copyable {
+    private static let chunk = 256 << 10
+
+    private let descriptor: Descriptor
+
+    /// The descriptor may be non-blocking; it blocks from now on.
+    init(over descriptor: consuming Descriptor) {
+        _ = fcntl(descriptor.number, F_SETFL, 0)
+        SocketOption.setNoDelay(descriptor.number)
+        self.descriptor = descriptor
+    }
+
+    /// Makes every later call that waits longer than this throw: a forwarder that hangs is a finding, not the end.
+    func limit(_ patience: Duration) {
+        let (seconds, rest) = patience.components
+        var limit = timeval(tv_sec: Int(seconds), tv_usec: Int(rest / 1_000_000_000_000))
+        let size = socklen_t(MemoryLayout<timeval>.size)
+        setsockopt(descriptor.number, SOL_SOCKET, SO_RCVTIMEO, &limit, size)
+        setsockopt(descriptor.number, SOL_SOCKET, SO_SNDTIMEO, &limit, size)
+    }
+
+    func send(_ bytes: [UInt8]) throws {
+        try bytes.withUnsafeBytes { try send($0) }
+    }
+
+    /// Exactly so many bytes.
+    func receive(_ count: Int) throws -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        try bytes.withUnsafeMutableBytes { space in
+            var filled = 0
+            while filled < count {
+                filled += try receive(into: UnsafeMutableRawBufferPointer(rebasing: space[filled...]))
+            }
+        }
+        return bytes
+    }
+
+    /// Sends what an order asks for.
+    func give(_ order: Order) throws {
+        var block = [UInt8](repeating: 0, count: Self.chunk)
+        var sent = 0
+        while sent < order.length {
+            let count = min(Self.chunk, order.length - sent)
+            if order.isPattern { block = Pattern.bytes(sent..<sent + count) }
+            try block.withUnsafeBytes { try send(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            sent += count
+        }
+    }
+
+    /// Receives what an order asks for.
+    ///
+    /// - Returns: False when they were other bytes than the pattern that was ordered.
+    func take(_ order: Order) throws -> Bool {
+        let space = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.chunk, alignment: 4_096)
+        defer { space.deallocate() }
+        var received = 0
+        var isRight = true
+        while received < order.length {
+            let room = UnsafeMutableRawBufferPointer(rebasing: space[..<min(Self.chunk, order.length - received)])
+            let count = try receive(into: room)
+            if order.isPattern, !Pattern.matches(room[..<count], from: received) { isRight = false }
+            received += count
+        }
+        return isRight
+    }
+
+    private func send(_ bytes: UnsafeRawBufferPointer) throws {
+        var sent = 0
+        while sent < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[sent...])
+            let count = Glibc.send(descriptor.number, rest.baseAddress, rest.count, CInt(MSG_NOSIGNAL))
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw Self.failure("send") }
+            sent += count
+        }
+    }
+
+    private func receive(into space: UnsafeMutableRawBufferPointer) throws -> Int {
+        while true {
+            let count = recv(descriptor.number, space.baseAddress, space.count, 0)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw Self.failure("recv") }
+            guard count > 0 else { throw BenchError.ended }
+            return count
+        }
+    }
+
+    private static func failure(_ call: String) -> BenchError {
+        errno == EAGAIN ? .hung : .failed(call: call, words: SocketError.words(for: errno))
+    }
+}

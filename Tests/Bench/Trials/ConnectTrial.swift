@@ -1,0 +1,15 @@
+/// How fast connections can follow each other, and what one takes.
+struct ConnectTrial: Trial {
+    let count: Int
+
+    var topic: Topic { .connect }
+
+    func run(_ forwarder: Forwarder) throws -> [Reading] {
+        let loop = try ConnectLoop(count, through: forwarder.door(to: .echo))
+        return [
+            Reading(Metric("connect + echo + close", "/s"), loop.rate, note: loop.note),
+            Reading(Metric("connect + echo, p50", "us"), loop.times.percentile(50)),
+            Reading(Metric("connect + echo, p99", "us"), loop.times.percentile(99)),
+        ]
+    }
+}

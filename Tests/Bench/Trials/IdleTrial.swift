@@ -1,0 +1,58 @@
+import Sockets
+
+/// What connections cost that only stay open, and whether all of them still work.
+struct IdleTrial: Trial {
+    private static let patience = Duration.seconds(2)
+
+    let count: Int
+    let kinds: Set<ForwarderKind>
+
+    var topic: Topic { .idle }
+    var needsFreshStart: Bool { true }
+
+    func suits(_ kind: ForwarderKind, on bed: Bed.Kind) -> Bool { kinds.contains(kind) && bed == .plain }
+
+    func run(_ forwarder: Forwarder) throws -> [Reading] {
+        let door = try forwarder.door(to: .echo)
+        var held: [Held] = []
+        var failure: (any Error)?
+        // One after the other, each used once: this is not the place to test a burst.
+        while held.count < count, failure == nil {
+            do {
+                let client = Held(try door.open(patience: Self.patience))
+                try client.echo()
+                held.append(client)
+            } catch {
+                failure = error
+            }
+        }
+        let figures = forwarder.figures()
+        let alive = held.count { (try? $0.echo()) != nil }
+        let words = [
+            failure.map { "connection \(held.count + 1): \($0)" }, forwarder.lastWords,
+        ].compactMap { $0 }
+        let name = "\(count.grouped) idle"
+        let isWhole = alive == count && forwarder.kind.isProgram
+        return [
+            Reading(
+                Metric("\(name), alive", ""),
+                Double(alive),
+                note: words.isEmpty ? nil : words.joined(separator: "; ")
+            ),
+            Reading(Metric("\(name), memory", "MB"), isWhole ? Double(figures.memory) / 1e6 : nil),
+            Reading(Metric("\(name), threads", ""), isWhole ? Double(figures.threads) : nil),
+            Reading(Metric("\(name), descriptors", ""), isWhole ? Double(figures.descriptors) : nil),
+        ]
+    }
+
+    private final class Held {
+        private let stream: ByteStream
+
+        init(_ stream: consuming ByteStream) { self.stream = stream }
+
+        func echo() throws {
+            try stream.send([1])
+            _ = try stream.receive(1)
+        }
+    }
+}

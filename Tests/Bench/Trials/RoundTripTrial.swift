@@ -1,0 +1,35 @@
+/// 64 bytes there and back, again and again on one stream.
+struct RoundTripTrial: Trial {
+    let count: Int
+
+    var topic: Topic { .roundtrip }
+
+    func run(_ forwarder: Forwarder) throws -> [Reading] {
+        let message = [UInt8](repeating: 7, count: 64)
+        let stream = try forwarder.door(to: .echo).open()
+        // The first ones start threads and fill caches.
+        for _ in 0..<min(count, 100) { try trip(message, stream) }
+        let before = forwarder.processorTime()
+        var times: [Double] = []
+        times.reserveCapacity(count)
+        for _ in 0..<count {
+            let start = ContinuousClock.now
+            try trip(message, stream)
+            times.append((ContinuousClock.now - start).microseconds)
+        }
+        let cpu = forwarder.processorTime().spent(since: before)
+        var readings = [
+            Reading(Metric("64 B round trip, p50", "us"), times.percentile(50)),
+            Reading(Metric("64 B round trip, p99", "us"), times.percentile(99)),
+        ]
+        if forwarder.kind.isProgram {
+            readings.append(Reading(Metric("64 B round trip", "CPU us"), cpu * 1e6 / Double(count)))
+        }
+        return readings
+    }
+
+    private func trip(_ message: [UInt8], _ stream: borrowing ByteStream) throws {
+        try stream.send(message)
+        guard try stream.receive(message.count) == message else { throw BenchError.garbled }
+    }
+}

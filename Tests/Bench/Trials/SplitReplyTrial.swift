@@ -1,0 +1,18 @@
+/// How late a reply is that an app sends in two small writes, its own pause between the two not counted.
+struct SplitReplyTrial: Trial {
+    let count: Int
+
+    var topic: Topic { .split }
+
+    func run(_ forwarder: Forwarder) throws -> [Reading] {
+        let stream = try forwarder.door(to: .split).open()
+        var times: [Double] = []
+        for _ in 0..<count {
+            let start = ContinuousClock.now
+            try stream.send([1])
+            _ = try stream.receive(2 * SplitReply.half)
+            times.append((ContinuousClock.now - start - SplitReply.gap).seconds * 1e3)
+        }
+        return [Reading(Metric("reply in two writes, p50 after its gap", "ms"), times.percentile(50))]
+    }
+}
