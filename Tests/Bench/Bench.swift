@@ -61,11 +61,17 @@ struct Bench: AsyncParsableCommand {
                 date: .now,
                 commandLine: CommandLine.arguments,
                 machine: machine,
-                results: try await Run(plan, in: scratch) { print($0) }.results()
+                results: try await Run(plan, in: scratch, say: Self.say).results()
             )
             record.loadAtEnd = await Machine.here(in: scratch).load
             print("\n\(record.tables(.spreads))\n\(machine.summary)")
             print("kept: \(try record.save(in: output)).json and .md")
         }
+    }
+
+    /// What goes on, at once: a pipe would keep what is printed until the end.
+    private static func say(_ line: String) {
+        let bytes = Array("\(line)\n".utf8)
+        _ = write(STDERR_FILENO, bytes, bytes.count)
     }
 }

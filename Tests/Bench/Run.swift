@@ -40,7 +40,7 @@ struct Run: ~Copyable {
                 let kind = kinds[(place + round) % kinds.count]
                 // A standing one keeps quiet while others are measured.
                 let known = trial.needsFreshStart ? nil : standing[kind]
-                let forwarder = if let known { known } else { try await bed.start(kind) }
+                guard let forwarder = await started(kind, known, trial, on: bed, round) else { continue }
                 let isWell = await measure(trial, forwarder, on: bed, round)
                 if trial.needsFreshStart || !isWell {
                     try await forwarder.stop()
@@ -49,6 +49,23 @@ struct Run: ~Copyable {
                     standing[kind] = forwarder
                 }
             }
+        }
+    }
+
+    /// One that does not start is a finding like others.
+    private mutating func started(
+        _ kind: ForwarderKind,
+        _ known: Forwarder?,
+        _ trial: any Trial,
+        on bed: Bed,
+        _ round: Int
+    ) async -> Forwarder? {
+        if let known { return known }
+        do {
+            return try await bed.start(kind)
+        } catch {
+            results.add(failure: "\(error)", of: kind, on: bed.kind, topic: trial.topic, round: round)
+            return nil
         }
     }
 

@@ -40,11 +40,21 @@ extension Bed {
         Dictionary(uniqueKeysWithValues: App.allCases.map { ($0, door($0)) })
     }
 
+    /// Below those that the kernel gives to clients (ip_local_port_range): iproxy cannot listen where one of the thousands
+    /// of clients before it was, for as long as the kernel remembers that one (TIME_WAIT).
     private func freePorts() throws -> [App: UInt16] {
-        // Held together, so that they are different ones.
-        let listeners = try App.allCases.map { _ in try Listener(on: .ipv4(0x7F00_0001, port: 0)) }
-        defer { for listener in listeners { listener.close() } }
-        return Dictionary(uniqueKeysWithValues: zip(App.allCases, listeners.compactMap(\.address.port)))
+        var ports: [App: UInt16] = [:]
+        for app in App.allCases {
+            for _ in 0..<100 where ports[app] == nil {
+                let port = UInt16.random(in: 10_000..<32_000)
+                guard !ports.values.contains(port), let probe = try? Listener(on: .ipv4(0x7F00_0001, port: port))
+                else { continue }
+                probe.close()
+                ports[app] = port
+            }
+        }
+        guard ports.count == App.allCases.count else { throw RigError("there is no free port from 10000 to 31999") }
+        return ports
     }
 
     /// Looks into the kernel's table (proc_net(5)): a connection to try it would make iproxy 2.0.2 hang at the next one.

@@ -14,6 +14,7 @@ struct IdleTrial: Trial {
 
     func run(_ forwarder: Forwarder) throws -> [Reading] {
         let door = try forwarder.door(to: .echo)
+        let before = forwarder.figures()
         var held: [Held] = []
         var failure: (any Error)?
         // One after the other, each used once: this is not the place to test a burst.
@@ -28,6 +29,7 @@ struct IdleTrial: Trial {
         }
         let figures = forwarder.figures()
         let alive = held.count { (try? $0.echo()) != nil }
+        let growth = Double(figures.memory - before.memory) / Double(count)
         let words = [
             failure.map { "connection \(held.count + 1): \($0)" }, forwarder.lastWords,
         ].compactMap { $0 }
@@ -40,6 +42,7 @@ struct IdleTrial: Trial {
                 note: words.isEmpty ? nil : words.joined(separator: "; ")
             ),
             Reading(Metric("\(name), memory", "MB"), isWhole ? Double(figures.memory) / 1e6 : nil),
+            Reading(Metric("\(name), memory for one", "KB"), isWhole ? growth / 1e3 : nil),
             Reading(Metric("\(name), threads", ""), isWhole ? Double(figures.threads) : nil),
             Reading(Metric("\(name), descriptors", ""), isWhole ? Double(figures.descriptors) : nil),
         ]
