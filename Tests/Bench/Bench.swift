@@ -64,8 +64,8 @@ struct Bench: AsyncParsableCommand {
                 results: try await Run(plan, in: scratch, say: Self.say).results()
             )
             record.loadAtEnd = await Machine.here(in: scratch).load
-            print("\n\(record.tables(.spreads))\n\(machine.summary)")
-            print("kept: \(try record.save(in: output)).json and .md")
+            let kept = try record.save(in: output)
+            print("\n\(record.tables(.spreads))\n\(machine.summary)\nkept: \(kept).json and .md")
         }
     }
 

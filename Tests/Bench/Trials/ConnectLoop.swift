@@ -24,8 +24,8 @@ struct ConnectLoop {
         }
     }
 
-    /// Of the good ones alone: a hang is counted as one, and no part of a rate.
-    var rate: Double { Double(times.count) * 1e6 / times.reduce(0, +) }
+    /// Of the good ones alone: a hang is counted as one, and no part of a rate. Nil when none was good.
+    var rate: Double? { times.isEmpty ? nil : Double(times.count) * 1e6 / times.reduce(0, +) }
 
     /// Nil when there is nothing to tell.
     var note: String? {
