@@ -21,6 +21,7 @@ struct ClientScreen: Sendable {
             guard try await isReadable(client, within: limits.silence) else { return .silent }
             glance = Self.glance(at: client, with: guarding)
         }
+        if case .undecided(.possible, _) = glance { return .passes }
         if case .decided(let ending) = glance { return ending }
         return try await withDeadline(limits.head, clock: clock) {
             try await follow(client, guarding)

@@ -3,6 +3,8 @@
 struct RelayDirection: ~Copyable {
     /// How much one connection may carry before the others have their turn.
     static let budget = 1 << 20
+    /// How much has to come at a time to be worth a pipe's four calls.
+    private static let bulk = 32 * 1_024
 
     /// Handed over to the sink's kernel so far.
     private(set) var bytes: UInt64 = 0
@@ -16,6 +18,7 @@ struct RelayDirection: ~Copyable {
     private var waiting: RelayBuffer?
     /// What is moved without copying, while the source has more than the sink takes.
     private var pipe: RelayPipe?
+    /// The source sends much at a time. One that does not is cheaper to copy.
     private var isBulk = false
 
     /// - Parameters:
@@ -81,8 +84,9 @@ struct RelayDirection: ~Copyable {
     /// - Returns: False when it took nothing; then reading tells what there is.
     private mutating func splice(from source: borrowing RelayEnd, _ space: RelaySpace) -> Bool {
         if pipe == nil { pipe = space.pipe() }
-        isBulk = (pipe?.fill(from: source.number) ?? 0) > 0
-        return isBulk
+        let count = pipe?.fill(from: source.number) ?? 0
+        if count > 0 { isBulk = count >= Self.bulk }
+        return count > 0
     }
 
     /// Reads once, and writes what came, or keeps it.
@@ -93,7 +97,7 @@ struct RelayDirection: ~Copyable {
         let sent = sink.send(bytes)
         self.bytes += UInt64(sent)
         if sent < count { waiting = space.buffer(holding: UnsafeRawBufferPointer(rebasing: bytes[sent...])) }
-        isBulk = source.isTCP && !sink.isTCP && (sent < count || count == space.scratch.count)
+        isBulk = source.isTCP && !sink.isTCP && (sent < count || count >= Self.bulk)
         return sent
     }
 

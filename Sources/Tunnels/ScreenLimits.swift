@@ -1,7 +1,6 @@
 /// How long a client's first bytes are waited for.
 package struct ScreenLimits: Hashable, Sendable {
-    /// For the first byte, before the target is dialled: clients of servers that speak first are silent. Also for the rest
-    /// of a word that may be anything.
+    /// For the first byte, before the target is dialled: clients of servers that speak first are silent.
     package let silence: Duration
     /// For the rest of a word that begins as a usual method of HTTP does.
     package let word: Duration
@@ -22,10 +21,12 @@ package struct ScreenLimits: Hashable, Sendable {
         self.farewell = farewell
     }
 
-    /// How long nothing more may come; browsers send a request line in one go.
+    /// How long nothing more may come; browsers send a request line in one go. A word that may be anything is not waited
+    /// for: protocols that begin with one would pay for it at every connection.
     func patience(at stage: RequestLine.Stage) -> Duration {
         switch stage {
-        case .silent, .possible: silence
+        case .silent: silence
+        case .possible: .zero
         case .likely: word
         case .begun: head
         }
