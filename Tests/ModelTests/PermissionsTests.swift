@@ -1,0 +1,43 @@
+import FoundationEssentials
+import Model
+import Testing
+
+@Suite struct PermissionsTests {
+    private static func ids(_ texts: String...) -> Selector { .endpoints(Set(texts.compactMap { EndpointID($0) })) }
+
+    @Test func `a selector is inside another one only where it can never include more`() {
+        let small = Self.ids("a")
+        let large = Self.ids("a", "b")
+        #expect(small.isSubset(of: large) && small.isSubset(of: .all) && large.isSubset(of: large))
+        #expect(!large.isSubset(of: small) && !Selector.all.isSubset(of: large))
+        #expect(Selector.bundles(["x"]).isSubset(of: .bundles(["x", "y"])))
+        #expect(!small.isSubset(of: .bundles(["a"])) && !Selector.bundles(["a"]).isSubset(of: small))
+    }
+
+    @Test func `permissions are inside others only with scopes and endpoints both`() {
+        let wide = Permissions([.registryRead, .endpointCall], on: Self.ids("a", "b"))
+        #expect(Permissions([.registryRead], on: Self.ids("a")).isSubset(of: wide))
+        #expect(!Permissions([.tunnelOpen], on: Self.ids("a")).isSubset(of: wide))
+        #expect(!Permissions([.registryRead], on: .all).isSubset(of: wide))
+    }
+
+    @Test(arguments: [Selector.all, ids("b", "a"), .bundles(["com.example.shop"])])
+    func `they are written in one way only, and read again`(selector: Selector) throws {
+        let permissions = Permissions([.tunnelOpen, .endpointCall, .admin], on: selector)
+        let data = try Wire.encoder().encode(permissions)
+        #expect(try Wire.decoder().decode(Permissions.self, from: data) == permissions)
+        #expect(String(decoding: data, as: UTF8.self).contains(#"["admin","endpoint.call","tunnel.open"]"#))
+    }
+
+    @Test(arguments: [#""some""#, "{}", #"{"endpoints":["A b"]}"#, #"{"endpoints":[],"bundles":[]}"#])
+    func `a selector that could be misread is refused`(text: String) {
+        #expect(throws: (any Error).self) { try Wire.decoder().decode(Selector.self, from: Data(text.utf8)) }
+    }
+
+    @Test(arguments: [
+        Caller.broker, .stranger, .grant("abc"), .process(uid: 1, pid: 2, executable: Untrusted("/bin/x")),
+    ])
+    func `a caller is read as it was written`(caller: Caller) throws {
+        #expect(try Wire.decoder().decode(Caller.self, from: Wire.encoder().encode(caller)) == caller)
+    }
+}
