@@ -21,6 +21,8 @@ let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swi
 let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
 let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let tomlKit: Target.Dependency = .product(name: "TOMLKit", package: "TOMLKit")
 
 func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -43,10 +45,12 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -70,6 +74,9 @@ let package = Package(
         // The board, and the ways through it.
         module("Registry", ["Model"]),
         module("Tunnels", ["CLinux", "Model", "Sockets", "State", logging, lifecycle]),
+
+        // Who may do what.
+        module("Pairing", ["CLinux", "Model", "Sockets", crypto, grdb, logging, lifecycle]),
 
         // The doors.
         module(
@@ -116,6 +123,13 @@ let package = Package(
         tests("RegistryTests", ["Model", "Registry"]),
         tests("TunnelsTests", ["CLinux", "Model", "Sockets", "Tunnels", logging, lifecycle]),
         tests("FacadeTests", ["Devices", "Facade", "Model", "Rig", "Sockets", "Tunnels", logging]),
+        tests("PairingTests", ["CLinux", "Model", "Pairing", "Rig", "Sockets", crypto, grdb, logging, lifecycle]),
+        .executableTarget(
+            name: "PairingCrash",
+            dependencies: ["Model", "Pairing", logging],
+            path: "Tests/PairingCrash",
+            swiftSettings: house
+        ),
         tests("ClientTests", ["Client", "Model", nioCore, nioPosix]),
         tests("PatchbaydTests", ["Model", "patchbayd"]),
         tests("PatchbayTests", ["Client", "Model", "patchbay", argumentParser]),

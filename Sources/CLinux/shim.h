@@ -68,6 +68,14 @@ static inline int CLinux_set_close_on_exec(int fd)
 	return fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
+/* fallocate(2) with FALLOC_FL_KEEP_SIZE: blocks for what will be written, without changing how long the file is. */
+extern int fallocate(int, int, off_t, off_t);
+
+static inline int CLinux_reserve(int fd, off_t start, off_t length)
+{
+	return fallocate(fd, 1, start, length);
+}
+
 /* getrlimit(2) and setrlimit(2) on RLIMIT_NOFILE, an enum constant in glibc. */
 static inline int CLinux_get_descriptor_limit(struct rlimit *limit)
 {

@@ -14,6 +14,7 @@ import Testing
         "Probes": ["Model", "Sockets", "Logging", "ServiceLifecycle", "NIOCore", "NIOPosix", "NIOHTTP1"],
         "Registry": ["Model"],
         "Tunnels": ["CLinux", "Model", "Sockets", "State", "Logging", "ServiceLifecycle"],
+        "Pairing": ["CLinux", "Model", "Sockets", "Crypto", "GRDB", "Logging", "ServiceLifecycle"],
         "API": [
             "Model", "Registry", "Sockets", "Tunnels", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging",
             "NIOCore",

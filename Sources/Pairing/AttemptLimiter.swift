@@ -1,0 +1,36 @@
+/// Counts wrong tokens by where they came from, and says when to stop answering.
+///
+/// It slows only those that are wrong: a right token is let in from the same place, because on the loopback every user of
+/// the machine is the same place, and one who guesses must not lock the others out. Secrets hold 131 bits and more, so
+/// that it guards the machine's time and the audit log, not the secrets.
+struct AttemptLimiter: Sendable {
+    static let limit = 10
+    static let window = 60
+    /// Places remembered at most; the oldest is forgotten.
+    private static let places = 1_024
+
+    private struct Place {
+        var since: EffectiveTime
+        var wrong: Int
+    }
+
+    private var wrong: [String: Place] = [:]
+
+    /// Counts a wrong token.
+    ///
+    /// - Returns: Nil while there are few; else after how many seconds to try again. Only few are worth a line in the log.
+    mutating func failed(from origin: Origin, at now: EffectiveTime) -> Int? {
+        let name = origin.description
+        var place = wrong[name] ?? Place(since: now, wrong: 0)
+        if now >= place.since + Self.window { place = Place(since: now, wrong: 0) }
+        place.wrong = min(place.wrong + 1, Self.limit + 1)
+        if wrong[name] == nil, wrong.count >= Self.places,
+            let oldest = wrong.min(by: { $0.value.since < $1.value.since })
+        {
+            wrong[oldest.key] = nil
+        }
+        wrong[name] = place
+        guard place.wrong > Self.limit else { return nil }
+        return max(1, Int((place.since + Self.window - now).components.seconds))
+    }
+}

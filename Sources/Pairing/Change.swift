@@ -1,0 +1,34 @@
+import Model
+
+/// What one operation changes, all of it or nothing: rows, and what the audit log says.
+struct Change: Sendable {
+    /// The invite that this spends once, as it is afterwards; its row must be as the ledger saw it.
+    var spent: InviteRecord?
+    var invites: [InviteRecord] = []
+    var grants: [GrantRecord] = []
+    var approvals: [Approval] = []
+    var secrets: [SecretRecord] = []
+    /// Endpoints that lose their approval, and those that lose their secret.
+    var unapproved: [EndpointID] = []
+    var unsealed: [EndpointID] = []
+    /// Ids of invites and grants that ended long ago.
+    var forgotten: [String] = []
+    var events: [AuditEvent] = []
+
+    /// The grants that end by it.
+    var endedGrants: [String] { grants.filter { $0.end != nil }.map(\.id) }
+
+    static func + (one: Change, other: Change) -> Change {
+        var sum = one
+        sum.spent = one.spent ?? other.spent
+        sum.invites += other.invites
+        sum.grants += other.grants
+        sum.approvals += other.approvals
+        sum.secrets += other.secrets
+        sum.unapproved += other.unapproved
+        sum.unsealed += other.unsealed
+        sum.forgotten += other.forgotten
+        sum.events += other.events
+        return sum
+    }
+}

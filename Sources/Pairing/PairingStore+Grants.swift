@@ -1,0 +1,140 @@
+import Crypto
+import FoundationEssentials
+package import Model
+
+extension PairingStore {
+    /// Every grant of the last 30 days, the newest first.
+    package var grants: [Grant] {
+        let now = now()
+        return ledger.grants.values.sorted { $0.created > $1.created }.map { $0.grant(at: now) }
+    }
+
+    /// Whom a token lets in, and notes that it was used.
+    ///
+    /// - Throws: `PairingError.refused`, the same for every reason, or `.tooManyAttempts`.
+    package func authenticate(_ token: Token, from origin: Origin) async throws -> Grant {
+        let now = now()
+        let record = try await accept(token, from: origin, at: now)
+        noteUse(of: record.id, at: now)
+        return record.grant(at: now)
+    }
+
+    /// Whether a grant still counts; for what goes on for long without showing its token again.
+    package func isLive(_ grant: String) -> Bool {
+        let now = now()
+        return ledger.grants[grant].map { $0.end(at: now) == nil } ?? false
+    }
+
+    /// Replaces a grant's secret, for whoever shows the one that it has now.
+    ///
+    /// The grace says for how many seconds the old secret goes on counting, 0 to 60. Who uses it later ends the grant and
+    /// everything under it.
+    package func rotate(_ token: Token, grace: Int = 0, from origin: Origin) async throws -> (Grant, Token) {
+        let now = now()
+        let record = try await accept(token, from: origin, at: now)
+        guard token.digest == record.digest else { throw try refuse(token, "replaced secret", from: origin, at: now) }
+        let fresh = Token(random: .grant).renamed(record.id)
+        let change = try ledger.rotate(record, to: fresh, grace: grace, from: origin, at: now)
+        try commit(change)
+        return (change.grants[0].grant(at: now), fresh)
+    }
+
+    /// Gives a part of a grant to somebody else, as a grant under it; the door has made sure that the caller holds it.
+    ///
+    /// Of the terms, those of an invite itself do not matter.
+    package func delegate(
+        under parent: String,
+        to name: Untrusted,
+        _ terms: InviteTerms,
+        from origin: Origin
+    ) throws -> (Grant, Token) {
+        let now = now()
+        var token = Token(random: .grant)
+        while ledger.grants[token.id] != nil { token = Token(random: .grant) }
+        let change = try ledger.child(of: parent, as: token, name: name, terms: terms, from: origin, at: now)
+        try commit(change)
+        return (change.grants[0].grant(at: now), token)
+    }
+
+    /// Ends a grant with everything under it, an invite, or all of them. When it returns, it is on the disk and every use
+    /// of those grants has been cut.
+    ///
+    /// - Returns: The ids that ended.
+    /// - Throws: `PairingError.notFound`; `.notSaved`, after which they are ended and cut until the broker stops.
+    @discardableResult
+    package func revoke(_ what: Revocation, by caller: Caller, from origin: Origin) async throws -> [String] {
+        let change = try ledger.revoke(what, by: caller, from: origin, at: now())
+        try await close(by: change)
+        return change.events.flatMap { $0.ended ?? [] }
+    }
+
+    /// Registers something that lives under a grant.
+    ///
+    /// - Parameters:
+    ///   - grant: The grant's id.
+    ///   - cut: Ends it, and returns when not one more byte passes. Called at most once, perhaps before this returns.
+    /// - Returns: What `close` takes, when it ends by itself.
+    /// - Throws: `PairingError.refused` when the grant does not count any more.
+    package func open(under grant: String, cut: @escaping @Sendable () async -> Void) throws -> GrantUse {
+        try open(under: grant, signal: {}, finish: cut)
+    }
+
+    package func close(_ use: GrantUse) { uses.close(use) }
+
+    /// Runs something under a grant: it is cancelled when the grant ends, and whoever ends the grant waits until it is over.
+    ///
+    /// - Throws: What the body throws, or `PairingError.refused` when the grant ended.
+    package nonisolated func withUse<Value: Sendable>(
+        of grant: String,
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let (end, ending) = AsyncStream.makeStream(of: Never.self)
+        let (over, finishing) = AsyncStream.makeStream(of: Never.self)
+        defer { finishing.finish() }
+        let use = try await open(under: grant, signal: { ending.finish() }, finish: { for await _ in over {} })
+        let result: Result<Value, any Error> = await GrantUse.$current.withValue(use) {
+            await withTaskGroup(of: Result<Value, any Error>.self) { group in
+                group.addTask { await Self.result(of: body) }
+                group.addTask {
+                    for await _ in end {}
+                    return .failure(PairingError.refused)
+                }
+                let first = await group.next() ?? .failure(CancellationError())
+                group.cancelAll()
+                return first
+            }
+        }
+        await close(use)
+        return try result.get()
+    }
+
+    private static func result<Value: Sendable>(
+        of body: @Sendable () async throws -> Value
+    ) async -> Result<Value, any Error> {
+        do { return .success(try await body()) } catch { return .failure(error) }
+    }
+
+    private func open(
+        under grant: String,
+        signal: @escaping @Sendable () -> Void,
+        finish: @escaping @Sendable () async -> Void
+    ) throws -> GrantUse {
+        let now = now()
+        guard let record = ledger.grants[grant], record.end(at: now) == nil else { throw PairingError.refused }
+        let use = uses.open(of: grant, signal: signal, finish: finish)
+        if uses.count == 1 { wake() }
+        return use
+    }
+
+    private func accept(_ token: Token, from origin: Origin, at now: EffectiveTime) async throws -> GrantRecord {
+        switch ledger.judge(token, from: origin, at: now) {
+        case .accepted(let record):
+            return record
+        case .reused(let change):
+            try await close(by: change)
+            throw PairingError.refused
+        case .refused(let why):
+            throw try refuse(token, why, from: origin, at: now)
+        }
+    }
+}

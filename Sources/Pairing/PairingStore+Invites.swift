@@ -1,0 +1,64 @@
+package import Model
+
+extension PairingStore {
+    /// Every invite of the last 30 days, the newest first.
+    package var invites: [Invite] {
+        ledger.invites.values.sorted { $0.created > $1.created }.map(\.invite)
+    }
+
+    /// Makes an invite. The door has made sure that the caller is an owner, or holds the grant it names.
+    ///
+    /// - Throws: `PairingError.tooWide`, `.outOfRange`, `.limit`, `.refused` when the grant has ended, `.notSaved`.
+    package func invite(_ terms: InviteTerms, by caller: Caller, from origin: Origin) throws -> (Invite, Token) {
+        var token = Token(random: .invite)
+        while ledger.invites[token.id] != nil { token = Token(random: .invite) }
+        let change = try ledger.invite(terms, as: token, by: caller, from: origin, at: now())
+        try commit(change)
+        return (change.invites[0].invite, token)
+    }
+
+    /// Spends an invite on a grant; the same client gets the same grant again within a minute.
+    ///
+    /// - Throws: `PairingError.refused`, the same for every reason; `.tooManyAttempts`; `.tooWide` and `.notSaved`, after
+    ///   which the invite is unspent.
+    package func redeem(_ invite: Token, for request: Redemption, from origin: Origin) throws -> (Grant, Token) {
+        try request.check()
+        let now = now()
+        switch try ledger.redeem(invite, for: request, from: origin, at: now, keys: keys) {
+        case .granted(let change, let grant, let token):
+            do { try commit(change) } catch is PairingDatabase.LostRace { throw PairingError.refused }
+            return (grant.grant(at: now), token)
+        case .again(let grant, let token):
+            return (grant.grant(at: now), token)
+        case .refused(let why, let change):
+            throw try refuse(invite, why, change, from: origin, at: now)
+        }
+    }
+
+    /// Counts a wrong token and writes it into the log, unless too many came from there lately.
+    ///
+    /// - Returns: What to throw.
+    func refuse(
+        _ token: Token,
+        _ why: String,
+        _ change: Change? = nil,
+        from origin: Origin,
+        at now: EffectiveTime
+    ) throws -> PairingError {
+        let pause = limiter.failed(from: origin, at: now)
+        if let change {
+            // Wrong secrets for a real invite always count.
+            try commit(change)
+        } else if pause == nil {
+            var event = AuditEvent(.refused, by: .stranger, from: origin)
+            // An id that we know; another one may be anything.
+            if ledger.invites[token.id] != nil { event.invite = token.id }
+            if ledger.grants[token.id] != nil { event.grant = token.id }
+            event.detail = why
+            var line = Change()
+            line.events = [event]
+            try commit(line)
+        }
+        return pause.map { .tooManyAttempts(retryAfter: $0) } ?? .refused
+    }
+}

@@ -1,0 +1,36 @@
+import Logging
+package import Model
+
+extension PairingStore {
+    /// How often to look while something lives under a grant: a wall clock that is set forward wakes nobody.
+    private static let watchfulPause: Duration = .milliseconds(500)
+
+    /// Ends and cuts what has had its time.
+    ///
+    /// - Returns: After what time to look again.
+    func sweep() async -> Duration {
+        let now = now()
+        do {
+            if let change = ledger.sweep(at: now) { try await close(by: change) }
+            try saveIfDue(at: now)
+        } catch {
+            logger.error("what expired could not be saved; trying again", metadata: ["error": "\(error)"])
+        }
+        let limit = uses.count > 0 ? Self.watchfulPause : Self.savePause
+        return ledger.deadline.map { min(max($0 - self.now(), .milliseconds(1)), limit) } ?? limit
+    }
+
+    /// Goes back to the wall clock after a person has set it right: for the day when it was ten years ahead.
+    ///
+    /// Ends for good what has expired until now, so that nothing comes back to life, and what was made in the time that
+    /// never was, so that nothing lives ten years.
+    package func recoverClock(by caller: Caller, from origin: Origin) async throws {
+        if let change = ledger.sweep(at: now()) { try await close(by: change) }
+        clock.restart(at: reading())
+        var change = ledger.endFuture(at: clock.now)
+        var event = AuditEvent(.clockRecovered, by: caller, from: origin)
+        event.ended = (change.invites.map(\.id) + change.endedGrants).sorted()
+        change.events = [event]
+        try await close(by: change)
+    }
+}

@@ -1,0 +1,204 @@
+import Crypto
+import FoundationEssentials
+package import Logging
+import Model
+import Sockets
+
+/// Who may do what: every invite, grant, approval and endpoint secret, on the disk before anybody is told.
+///
+/// What it promises holds through kill -9 and power loss: when a call returns, what it did is in the database (WAL,
+/// `synchronous=FULL`) and in the audit log (fdatasync(2)); when it throws, nothing happened, except that what was to be
+/// ended is ended until the broker stops. Runs on a thread of its own, because all of that waits for the disk.
+package actor PairingStore {
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { Self.thread.asUnownedSerialExecutor() }
+    private static let thread = SerialThread(named: "patchbay-pair")
+    /// How long what grants were last used may be unsaved, and with it the time.
+    static let savePause: Duration = .seconds(60)
+
+    let logger: Logger
+    let keys: Keyring
+    let reading: @Sendable () -> ClockReading
+    private let database: PairingDatabase
+    private var audit: AuditFile
+    private let crash: @Sendable (CrashPoint) -> Void
+
+    var clock: EffectiveClock
+    var ledger: Ledger
+    var uses = GrantUses()
+    var desk = AccessDesk()
+    var gate: CodeGate
+    var limiter = AttemptLimiter()
+    private var head: AuditLine.Head
+    /// Lines that are committed and not in the file yet, and the last one that is.
+    private var pending: [Contents.PendingLine] = []
+    private var flushed: Int
+    /// What ended and could not be saved; it goes with the next operation.
+    private var unsaved = Change()
+    private var unsavedUses: Set<String> = []
+    private var saved: EffectiveTime
+    /// What was found wrong with what is kept, as sentences for `doctor`.
+    package private(set) var findings: [String]
+    /// Told whenever something may end earlier than was known.
+    private let wakeUp: AsyncStream<Void>.Continuation
+    nonisolated let wakes: AsyncStream<Void>
+
+    /// Opens what is kept in a folder, puts in order what a crash left, and takes away what the audit log says is over.
+    /// Blocks; for the start only.
+    ///
+    /// A database that is damaged is set aside: an empty one lets nobody in, so that this revives nothing.
+    /// - Parameters:
+    ///   - folder: Exists, is ours, and nobody else can write it.
+    ///   - credentials: `$CREDENTIALS_DIRECTORY`, if any.
+    ///   - logger: Where findings are told too.
+    ///   - reading: The machine's clocks.
+    ///   - crash: Called at each point at which a crash matters; only tests do anything there.
+    /// - Throws: `PairingError` when it must not start: others can write there, the key is another one.
+    package init(
+        in folder: String,
+        credentials: String? = nil,
+        logger: Logger,
+        reading: @escaping @Sendable () -> ClockReading = ClockReading.now,
+        crash: @escaping @Sendable (CrashPoint) -> Void = { _ in }
+    ) throws {
+        try PrivateFile.check(folder: folder)
+        let isNew = try !PrivateFile.check(file: "\(folder)/\(PairingDatabase.name)")
+        let keys = Keyring(try SealingKey.load(credentials: credentials, folder: folder, isNew: isNew))
+        var (database, contents, findings) = try Self.open(folder, keys)
+        findings += contents.damaged
+
+        let audit = try AuditFile(in: folder)
+        let recovery = AuditRecovery(try audit.lines(), torn: audit.torn, after: contents)
+        findings += recovery.findings
+        let highWater = [contents.highWater, recovery.time].compactMap { $0 }.max()
+        clock = EffectiveClock(highWater: highWater, reading: reading())
+        saved = clock.now
+        ledger = Ledger(contents)
+        let losses = ledger.replay(recovery.unknown, at: clock.now)
+        ledger.apply(losses)
+        unsaved = losses
+        if !findings.isEmpty {
+            var event = AuditEvent(.repaired, by: .broker, from: .broker)
+            event.detail = findings.joined(separator: "; ")
+            unsaved.events.append(event)
+        }
+
+        self.database = database
+        self.audit = audit
+        self.keys = keys
+        self.findings = findings
+        self.logger = logger
+        self.reading = reading
+        self.crash = crash
+        head = recovery.head
+        pending = recovery.missing
+        flushed = recovery.written.number
+        gate = contents.gate
+        (wakes, wakeUp) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        for finding in findings {
+            logger.error("something is wrong with what pairing keeps", metadata: ["what": "\(finding)"])
+        }
+    }
+
+    /// Saves what is not saved yet and closes the files.
+    package func close() throws {
+        try save()
+        try database.close()
+        wakeUp.finish()
+    }
+
+    /// How far the wall clock is behind the time that counts; zero when it is not.
+    package var clockBehind: Duration {
+        clock.advance(to: reading())
+        return clock.behind
+    }
+
+    /// Everything that was ever done here, checked link by link.
+    package func verifyAudit() async throws -> AuditReport {
+        try flush()
+        return try await AuditCheck().run(audit.path, head: head)
+    }
+
+    func now() -> EffectiveTime { clock.advance(to: reading()) }
+
+    /// Makes a change last, and then true.
+    ///
+    /// The order, and what a crash leaves: room for the audit line is reserved; the rows and the line are committed in one
+    /// transaction; the line goes to the file and fdatasync(2) returns; the caller is told. Before the commit nothing has
+    /// happened. After it everything has, and the next start writes the line that is missing in the file.
+    func commit(_ change: Change) throws {
+        let now = now()
+        try flush()
+        var whole = unsaved + change
+        let restless = unsavedUses.subtracting(whole.grants.map(\.id))
+        whole.grants += restless.compactMap { ledger.grants[$0] }
+        var next = head
+        let lines = try whole.events.map { event in
+            let wall = Date(timeIntervalSince1970: Double(reading().wall) / 1_000)
+            let line = AuditLine(number: next.number + 1, before: next.hash, wall: wall, effective: now, event: event)
+            let (text, head) = try line.written()
+            next = head
+            return Contents.PendingLine(number: line.number, text: text)
+        }
+        try audit.reserve(for: lines.reduce(0) { $0 + $1.text.count + 1 })
+        try database.commit(whole, lines: lines, head: next, flushed: flushed, highWater: now, crash: crash)
+        ledger.apply(whole)
+        head = next
+        pending += lines
+        unsaved = Change()
+        unsavedUses = []
+        saved = now
+        try flush()
+        crash(.beforeReply)
+        if !change.grants.isEmpty || !change.invites.isEmpty { wakeUp.yield() }
+    }
+
+    /// Ends something: true at once, whatever the disk says, then lasting, then cut.
+    func close(by change: Change) async throws {
+        ledger.apply(change)
+        let cuts = uses.take(change.endedGrants)
+        let result = Result { try commit(change) }
+        if case .failure = result { unsaved = unsaved + change }
+        await GrantUses.end(cuts)
+        try result.get()
+    }
+
+    func noteUse(of grant: String, at now: EffectiveTime) {
+        ledger.touch(grant, at: now)
+        unsavedUses.insert(grant)
+    }
+
+    func keepGate() throws { try database.keep(gate, as: "gate") }
+
+    /// Tells whoever waits for the next deadline that there may be an earlier one.
+    func wake() { wakeUp.yield() }
+
+    /// Saves the time, and which grants were used, when that was long ago.
+    func saveIfDue(at now: EffectiveTime) throws {
+        if now - saved >= Self.savePause || !unsaved.events.isEmpty { try save() }
+    }
+
+    private func save() throws { try commit(Change()) }
+
+    /// Brings the audit file up to what is committed.
+    private func flush() throws {
+        guard let last = pending.last else { return }
+        try audit.append(pending.map(\.text), crash: crash)
+        flushed = last.number
+        pending = []
+    }
+
+    private static func open(_ folder: String, _ keys: Keyring) throws -> (PairingDatabase, Contents, [String]) {
+        do {
+            let database = try PairingDatabase(in: folder, keys: keys)
+            return (database, try database.read(), [])
+        } catch  where PairingDatabase.isDamage(error) {
+            let path = "\(folder)/\(PairingDatabase.name)"
+            let aside = PrivateFile.setAside(path, companions: PairingDatabase.companions)
+            let database = try PairingDatabase(in: folder, keys: keys)
+            let finding =
+                "\(path) was damaged and is kept as \(aside); nobody is paired any more, so pair again, or stop the broker and put a"
+                + " good copy there"
+            return (database, try database.read(), [finding])
+        }
+    }
+}

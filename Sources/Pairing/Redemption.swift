@@ -1,0 +1,29 @@
+package import FoundationEssentials
+package import Model
+
+/// What a redeemer says about itself.
+package struct Redemption: Sendable {
+    /// What is the same when it asks again, because the reply got lost.
+    ///
+    /// For a bearer 16 to 1,024 random bytes that it keeps to itself, as whoever knows these and the invite gets the same
+    /// grant for a minute; over TLS its own key, which the handshake has proved.
+    package let client: Data
+    package let name: Untrusted
+    /// Less than the invite gives, if it wants less.
+    package let permissions: Permissions?
+    /// Whom to bind the grant to; an invite that says it too is obeyed instead.
+    package let binding: GrantBinding
+
+    package init(client: Data, name: Untrusted, permissions: Permissions? = nil, binding: GrantBinding = .bearer) {
+        self.client = client
+        self.name = name
+        self.permissions = permissions
+        self.binding = binding
+    }
+
+    func check() throws(PairingError) {
+        guard (16...1_024).contains(client.count) else {
+            throw .outOfRange("a redeemer's key has 16 to 1024 bytes; use 32 random ones")
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import FoundationEssentials
+import Glibc
+import Logging
+import Model
+import Pairing
+import Synchronization
+
+/// Creates, redeems, rotates and revokes until it is killed, or kills itself at one point of one operation; tells on its
+/// standard output what it begins and what it was told is done.
+///
+/// Arguments: the state folder, and to end by itself the operation, the point and in which round.
+@main
+enum PairingCrash {
+    private struct Moment: Sendable {
+        var operation = ""
+        var round = 0
+    }
+
+    private static let moment = Mutex(Moment())
+    private static let owner = Caller.process(uid: 0, pid: 1, executable: Untrusted("test"))
+    private static let socket = Origin.unix(uid: 0)
+
+    static func main() async throws {
+        let arguments = CommandLine.arguments
+        let wanted = arguments.dropFirst(2).joined(separator: " ")
+        let quiet = Logger(label: "crash", factory: { _ in SwiftLogNoOpLogHandler() })
+        let crash = { @Sendable (point: CrashPoint) in
+            let now = moment.withLock { $0 }
+            if wanted == "\(now.operation) \(point.rawValue) \(now.round)" { kill(getpid(), SIGKILL) }
+        }
+        let store = try PairingStore(in: arguments[1], logger: quiet, crash: crash)
+        for round in 1...10_000 { try await run(round, store) }
+    }
+
+    private static func run(_ round: Int, _ store: PairingStore) async throws {
+        let terms = InviteTerms(Permissions([.registryRead], on: .all))
+        begin("create", round)
+        let (_, invite) = try await store.invite(terms, by: owner, from: socket)
+        say("created \(invite.reveal())")
+
+        begin("redeem", round)
+        let client = Redemption(client: Data("client of round \(round)".utf8), name: Untrusted("client"))
+        let (grant, first) = try await store.redeem(invite, for: client, from: socket)
+        say("redeemed \(invite.id) \(first.reveal())")
+
+        begin("rotate", round)
+        let (_, second) = try await store.rotate(first, from: socket)
+        say("rotated \(first.reveal()) \(second.reveal())")
+
+        // Every other one stays.
+        guard round.isMultiple(of: 2) else { return }
+        begin("revoke", round)
+        try await store.revoke(.one(grant.id), by: owner, from: socket)
+        say("revoked \(grant.id)")
+    }
+
+    private static func begin(_ operation: String, _ round: Int) {
+        moment.withLock { $0 = Moment(operation: operation, round: round) }
+    }
+
+    /// One write(2): the line is in the pipe, or it was never said.
+    private static func say(_ line: String) {
+        let bytes = Array("\(line)\n".utf8)
+        _ = write(STDOUT_FILENO, bytes, bytes.count)
+    }
+}
