@@ -44,6 +44,10 @@ e2e-systemd: setup ## boot a small Debian and run the service under a real syste
 	swift build
 	Tests/Rig/systemd/boot
 
+soak: setup ## the long forms of the tests that have one (minutes to hours)
+	swift build --build-tests
+	PATCHBAY_SOAK=1 swift test --skip-build --no-parallel --filter PairingTests
+
 demo: setup ## a phone, an app on it, one on the network, and what Patchbay makes of them
 	swift build
 	Tests/Rig/demo
@@ -79,4 +83,4 @@ install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
 clean: ## remove everything that was built
 	rm -rf .build
 
-.PHONY: help setup build test e2e-systemd demo bench run format lint install clean
+.PHONY: help setup build test soak e2e-systemd demo bench run format lint install clean

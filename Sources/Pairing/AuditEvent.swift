@@ -4,7 +4,7 @@ import Model
 struct AuditEvent: Hashable, Sendable, Codable {
     enum Action: String, Hashable, Sendable, Codable {
         case invited, redeemed, refused, burnt, rotated, reused, revoked, expired
-        case requested, approved, denied
+        case approved, denied
         case endpointApproved = "endpoint-approved"
         case approvalWithdrawn = "approval-withdrawn"
         case secretSet = "secret-set"

@@ -13,17 +13,17 @@ package struct Expiry: Service {
     package func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                let pause = await store.sweep()
-                await wait(pause)
+                let (pause, wakes) = await store.sweep()
+                await wait(pause, or: wakes)
             }
         }
     }
 
     /// Until the time is over or there may be something earlier to end.
-    private func wait(_ pause: Duration) async {
+    private func wait(_ pause: Duration, or wakes: AsyncStream<Void>) async {
         await withTaskGroup { group in
             group.addTask { try? await clock.sleep(for: pause) }
-            group.addTask { [wakes = store.wakes] in for await _ in wakes { break } }
+            group.addTask { for await _ in wakes { break } }
             await group.next()
             group.cancelAll()
         }

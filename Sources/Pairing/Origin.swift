@@ -2,7 +2,7 @@
 package enum Origin: Hashable, Sendable, Codable {
     /// The unix socket; the kernel says which user is at the other end.
     case unix(uid: UInt32)
-    /// Plain TCP on the loopback: anybody on this machine.
+    /// Plain TCP on the loopback: anybody on this machine. The address is without a port, which a caller can choose.
     case tcp(address: String)
     /// TLS from somewhere else, with the fingerprint of the key that the other side proved to have.
     case tls(address: String, key: String)

@@ -72,7 +72,8 @@ extension PairingStore {
     ///
     /// - Parameters:
     ///   - grant: The grant's id.
-    ///   - cut: Ends it, and returns when not one more byte passes. Called at most once, perhaps before this returns.
+    ///   - cut: Ends it, and returns when not one more byte passes. Called at most once, perhaps before this returns, and
+    ///     in the task of whoever ends the grant: that one may have been cancelled, which must not shorten it.
     /// - Returns: What `close` takes, when it ends by itself.
     /// - Throws: `PairingError.refused` when the grant does not count any more.
     package func open(under grant: String, cut: @escaping @Sendable () async -> Void) throws -> GrantUse {
@@ -89,9 +90,9 @@ extension PairingStore {
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         let (end, ending) = AsyncStream.makeStream(of: Never.self)
-        let (over, finishing) = AsyncStream.makeStream(of: Never.self)
-        defer { finishing.finish() }
-        let use = try await open(under: grant, signal: { ending.finish() }, finish: { for await _ in over {} })
+        let over = Ending()
+        defer { over.finish() }
+        let use = try await open(under: grant, signal: { ending.finish() }, finish: { await over.wait() })
         let result: Result<Value, any Error> = await GrantUse.$current.withValue(use) {
             await withTaskGroup(of: Result<Value, any Error>.self) { group in
                 group.addTask { await Self.result(of: body) }

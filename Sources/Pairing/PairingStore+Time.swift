@@ -7,8 +7,10 @@ extension PairingStore {
 
     /// Ends and cuts what has had its time.
     ///
-    /// - Returns: After what time to look again.
-    func sweep() async -> Duration {
+    /// - Returns: After what time to look again, and what tells that it should be sooner.
+    func sweep() async -> (pause: Duration, wakes: AsyncStream<Void>) {
+        // Before anything is looked at, so that nothing between now and the waiting is missed.
+        let wakes = makeWakes()
         let now = now()
         do {
             if let change = ledger.sweep(at: now) { try await close(by: change) }
@@ -17,7 +19,8 @@ extension PairingStore {
             logger.error("what expired could not be saved; trying again", metadata: ["error": "\(error)"])
         }
         let limit = uses.count > 0 ? Self.watchfulPause : Self.savePause
-        return ledger.deadline.map { min(max($0 - self.now(), .milliseconds(1)), limit) } ?? limit
+        let pause = ledger.deadline.map { min(max($0 - self.now(), .milliseconds(1)), limit) }
+        return (pause ?? limit, wakes)
     }
 
     /// Goes back to the wall clock after a person has set it right: for the day when it was ten years ahead.

@@ -7,8 +7,8 @@ import Sockets
 /// Who may do what: every invite, grant, approval and endpoint secret, on the disk before anybody is told.
 ///
 /// What it promises holds through kill -9 and power loss: when a call returns, what it did is in the database (WAL,
-/// `synchronous=FULL`) and in the audit log (fdatasync(2)); when it throws, nothing happened, except that what was to be
-/// ended is ended until the broker stops. Runs on a thread of its own, because all of that waits for the disk.
+/// `synchronous=FULL`) and in the audit log (fdatasync(2)). When it throws `notSaved`, nothing happened, or it is committed
+/// and goes into the log before anything else does; what was to be ended is ended in any case. Runs on a thread of its own, because all of that waits for the disk.
 package actor PairingStore {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { Self.thread.asUnownedSerialExecutor() }
     private static let thread = SerialThread(named: "patchbay-pair")
@@ -39,8 +39,7 @@ package actor PairingStore {
     /// What was found wrong with what is kept, as sentences for `doctor`.
     package private(set) var findings: [String]
     /// Told whenever something may end earlier than was known.
-    private let wakeUp: AsyncStream<Void>.Continuation
-    nonisolated let wakes: AsyncStream<Void>
+    private var wakeUp: AsyncStream<Void>.Continuation?
 
     /// Opens what is kept in a folder, puts in order what a crash left, and takes away what the audit log says is over.
     /// Blocks; for the start only.
@@ -93,7 +92,6 @@ package actor PairingStore {
         pending = recovery.missing
         flushed = recovery.written.number
         gate = contents.gate
-        (wakes, wakeUp) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         for finding in findings {
             logger.error("something is wrong with what pairing keeps", metadata: ["what": "\(finding)"])
         }
@@ -103,7 +101,7 @@ package actor PairingStore {
     package func close() throws {
         try save()
         try database.close()
-        wakeUp.finish()
+        wakeUp?.finish()
     }
 
     /// How far the wall clock is behind the time that counts; zero when it is not.
@@ -149,7 +147,7 @@ package actor PairingStore {
         saved = now
         try flush()
         crash(.beforeReply)
-        if !change.grants.isEmpty || !change.invites.isEmpty { wakeUp.yield() }
+        if !change.grants.isEmpty || !change.invites.isEmpty { wake() }
     }
 
     /// Ends something: true at once, whatever the disk says, then lasting, then cut.
@@ -170,7 +168,14 @@ package actor PairingStore {
     func keepGate() throws { try database.keep(gate, as: "gate") }
 
     /// Tells whoever waits for the next deadline that there may be an earlier one.
-    func wake() { wakeUp.yield() }
+    func wake() { wakeUp?.yield() }
+
+    /// One for each time that somebody waits: a stream whose reader is cancelled is over.
+    func makeWakes() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        wakeUp = continuation
+        return stream
+    }
 
     /// Saves the time, and which grants were used, when that was long ago.
     func saveIfDue(at now: EffectiveTime) throws {

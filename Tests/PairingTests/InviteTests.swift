@@ -184,7 +184,7 @@ import Testing
             let (grant, _) = try await store.grant()
             let (invite, _) = try await store.invite(InviteTerms(Bench.reader), by: Bench.owner, from: Bench.socket)
             var accepted = 0
-            let guesses = Scale.pick(short: 20_000, soak: 10_000_000)
+            let guesses = Scale.pick(short: 100_000, soak: 10_000_000)
             for number in 0..<guesses {
                 let guess = Token(random: .grant)
                 let token = number.isMultiple(of: 2) ? guess.renamed(grant.id) : guess

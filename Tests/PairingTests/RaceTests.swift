@@ -81,8 +81,8 @@ private final class Count: Sendable {
     @Test func `no use is alive after the grant was revoked, however the two race`() async throws {
         try await withScratchFolder { scratch in
             let store = try Bench.store(in: scratch)
-            let rounds = Scale.pick(short: 300, soak: 10_000)
-            let openers = 4
+            let rounds = Scale.pick(short: 1_250, soak: 12_500)
+            let openers = 8
             let survivors = Count()
             let opened = Count()
             for round in 0..<rounds {

@@ -60,6 +60,48 @@ import Testing
         }
     }
 
+    @Test func `revoking waits for the cut even when whoever revokes is cancelled`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Bench.store(in: scratch)
+            let (grant, _) = try await store.grant()
+            let (started, starting) = AsyncStream.makeStream(of: Void.self)
+            let steps = Mutex<[String]>([])
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { @Sendable in
+                    try? await store.withUse(of: grant.id) {
+                        starting.finish()
+                        try? await Task.sleep(for: .seconds(60))
+                        for _ in 0..<1_000 { await Task.yield() }
+                        steps.withLock { $0.append("over") }
+                    }
+                }
+                for await _ in started {}
+                group.addTask { @Sendable in
+                    withUnsafeCurrentTask { $0?.cancel() }
+                    _ = try? await store.revoke(.one(grant.id), by: Bench.owner, from: Bench.socket)
+                    steps.withLock { $0.append("revoked") }
+                }
+            }
+            let order = steps.withLock { $0 }
+            #expect(order == ["over", "revoked"])
+        }
+    }
+
+    @Test func `waiting for an expiry costs next to nothing`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try PairingStore(in: scratch.path, logger: Bench.quiet)
+            let (grant, _) = try await store.grant()
+            _ = try await store.open(under: grant.id) {}
+            let clock = CountingClock()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await Expiry(of: store, clock: clock).run() }
+                try await Task.sleep(for: .milliseconds(1_300))
+                group.cancelAll()
+            }
+            #expect((2...6).contains(clock.sleeps), "\(clock.sleeps) times")
+        }
+    }
+
     @Test func `a stream may revoke its own grant without waiting for itself`() async throws {
         try await withScratchFolder { scratch in
             let store = try Bench.store(in: scratch)
