@@ -62,6 +62,8 @@ struct PairingDatabase: Sendable {
 
     /// Whether the file itself is broken, and not its disk, its owner or its lock.
     static func isDamage(_ error: any Error) -> Bool {
+        // What GRDB itself keeps, the names of the migrations done, may be damaged too.
+        if error is RowDecodingError { return true }
         guard let error = error as? DatabaseError else { return false }
         // Our own tables or columns missing is SQLITE_ERROR; a damaged type of value is a constraint or a mismatch.
         return [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_FORMAT]

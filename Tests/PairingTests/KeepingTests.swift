@@ -1,4 +1,5 @@
 import FoundationEssentials
+import GRDB
 import Glibc
 import Model
 import Rig
@@ -190,6 +191,30 @@ import Testing
             #expect(await !accepts(store, live))
             _ = try await store.grant(to: "new")
             #expect(try await store.verifyAudit().broken == nil)
+        }
+    }
+
+    @Test func `a database that has forgotten its own form is set aside too`() async throws {
+        try await withScratchFolder { scratch in
+            let clock = TestClock()
+            let (live, _, _) = try await fill(scratch, clock)
+            let queue = try DatabaseQueue(path: scratch.file(Self.database))
+            // What a flipped bit makes of the record's header.
+            try await queue.write {
+                try $0.execute(
+                    sql: """
+                        DROP TABLE grdb_migrations;
+                        CREATE TABLE grdb_migrations (identifier TEXT);
+                        INSERT INTO grdb_migrations VALUES (NULL);
+                        """
+                )
+            }
+            try queue.close()
+
+            let store = try Bench.store(in: scratch, clock: clock)
+
+            #expect(await store.findings.first?.contains("was damaged and is kept as") == true)
+            #expect(await !accepts(store, live))
         }
     }
 
