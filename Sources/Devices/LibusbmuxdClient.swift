@@ -25,7 +25,7 @@ package final class LibusbmuxdClient: UsbmuxClient {
     package init(
         address: UsbmuxAddress,
         budget: MuxBudget = MuxBudget(),
-        clock: any Clock<Duration> = ContinuousClock()
+        clock: any Clock<Duration> = PollerClock()
     ) {
         self.address = address
         self.budget = budget

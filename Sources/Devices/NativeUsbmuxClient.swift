@@ -24,7 +24,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
     package init(
         address: UsbmuxAddress,
         budget: MuxBudget = MuxBudget(),
-        clock: any Clock<Duration> = ContinuousClock(),
+        clock: any Clock<Duration> = PollerClock(),
         connectLimit: Duration = .seconds(10),
         answerLimit: Duration = .seconds(5)
     ) {

@@ -9,7 +9,7 @@ package struct LANDialer: Dialer {
     /// - Parameters:
     ///   - limit: How long the other side may take to answer.
     ///   - clock: What the limit is measured with.
-    package init(limit: Duration = .seconds(5), clock: any Clock<Duration> = ContinuousClock()) {
+    package init(limit: Duration = .seconds(5), clock: any Clock<Duration> = PollerClock()) {
         self.limit = limit
         self.clock = clock
     }

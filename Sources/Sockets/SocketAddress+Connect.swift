@@ -15,7 +15,7 @@ extension SocketAddress {
     /// - Throws: `SocketError`, whose `failed` case carries what connect(2) said; `CancellationError`.
     package func connect(
         within limit: Duration,
-        clock: any Clock<Duration> = ContinuousClock()
+        clock: any Clock<Duration> = PollerClock()
     ) async throws -> Descriptor {
         let socket = try makeSocket()
         let number = socket.number

@@ -69,10 +69,13 @@ final class TunnelDoor: Sendable {
             guard let warning = gate.warning(about: address) else { continue }
             logger.warning("\(warning)", metadata: ["tunnel": "\(id)", "address": "\(address)"])
         }
-        await withTaskGroup(of: Void.self) { group in
-            for listener in listeners { group.addTask { await self.accept(from: listener, report) } }
-            for await _ in closing.stream {}
-            group.cancelAll()
+        // What comes before the relay is a dozen short steps between waits: on one thread none of them wakes another.
+        await withTaskExecutorPreference(Poller.shared) {
+            await withTaskGroup(of: Void.self) { group in
+                for listener in listeners { group.addTask { await self.accept(from: listener, report) } }
+                for await _ in closing.stream {}
+                group.cancelAll()
+            }
         }
         shut()
     }

@@ -55,7 +55,7 @@ package actor TunnelTable {
         check: OwnerCheck? = nil,
         limits: TunnelLimits = TunnelLimits(),
         idle: Duration = .seconds(5),
-        clock: any Clock<Duration> = ContinuousClock(),
+        clock: any Clock<Duration> = PollerClock(),
         logger: Logger
     ) async {
         self.dialer = TargetDialer(resolver: resolver, dialer: dialer)

@@ -1,0 +1,12 @@
+import FoundationEssentials
+
+/// The thread that asks.
+enum Thread {
+    static var name: String {
+        let text = String(
+            decoding: FileManager.default.contents(atPath: "/proc/thread-self/comm") ?? Data(),
+            as: UTF8.self
+        )
+        return String(text.prefix { !$0.isNewline })
+    }
+}
