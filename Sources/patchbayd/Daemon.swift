@@ -22,6 +22,8 @@ struct Daemon: Sendable {
     private let logger: Logger
     /// Held until the end: the socket's file goes with it.
     private let socket: DoorSocket
+    /// Held until the end: nobody else may write there.
+    private let lock: StateLock
 
     /// - Throws: `ConfigurationError`, `DaemonError`.
     init(
@@ -37,6 +39,14 @@ struct Daemon: Sendable {
         let directory = try StateDirectory.prepare(
             explicit: stateDirectory ?? configuration.broker.stateDirectory,
             environment: environment
+        )
+        lock = try StateLock(on: directory)
+        logger.info(
+            "patchbayd starts",
+            metadata: [
+                "version": "\(Version.text)", "pid": "\(getpid())", "state": "\(directory)",
+                "configuration": "\(configuration.file ?? "none, every key is at its default")",
+            ]
         )
 
         // The board.
@@ -165,6 +175,6 @@ struct Daemon: Sendable {
             )
         )
         try await group.run()
-        withExtendedLifetime(socket) {}
+        withExtendedLifetime((socket, lock)) {}
     }
 }

@@ -1,6 +1,8 @@
 /// Why the broker could not start.
 enum DaemonError: Error, Equatable {
     case stateDirectory(path: String, what: String)
+    /// Two brokers would overwrite what the other one kept; `holder` is nil where the system does not tell.
+    case stateDirectoryTaken(path: String, holder: String?)
     case socket(String)
     case activation(what: String)
 }
@@ -10,6 +12,9 @@ extension DaemonError: CustomStringConvertible {
         switch self {
         case .stateDirectory(let path, let what):
             "the state folder \(path) cannot be used: \(what); name another with --state-dir"
+        case .stateDirectoryTaken(let path, let holder):
+            "the state folder \(path) is in use by \(holder ?? "another broker"); stop that one, or name another folder "
+                + "with --state-dir"
         case .socket(let what): what
         case .activation(let what): "the socket that systemd passed cannot be used: \(what)"
         }

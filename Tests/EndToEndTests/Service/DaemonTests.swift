@@ -75,6 +75,24 @@ import Testing
         }
     }
 
+    @Test func `a second daemon on the same state folder is refused by name and the first goes on`() async throws {
+        try await withScratchFolder { scratch in
+            let broker = try await RunningBroker(in: scratch)
+
+            let second = try await Program(
+                Executable.built("patchbayd"),
+                ["--socket", scratch.file("two.sock"), "--state-dir", scratch.file("state")],
+                in: scratch
+            )
+
+            #expect(try await second.exitStatus() == .exited(1))
+            #expect(second.story.contains("/state is in use by patchbayd, process \(broker.daemon.processID);"))
+            broker.daemon.kill()
+            _ = try await broker.daemon.exitStatus()
+            try await broker.restart()
+        }
+    }
+
     @Test(
         .needs(.root, .namespaces),
         arguments: [
