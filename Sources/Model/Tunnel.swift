@@ -23,6 +23,8 @@ package struct Tunnel: Hashable, Sendable, Codable, Identifiable {
     package var bound: [LocalAddress]
     package var statistics: TunnelStatistics
     package let since: Date
+    /// The tunnel that gave its local address up for this one; said once, to whoever asked for this one.
+    package var replaced: String?
 
     package init(
         id: String,

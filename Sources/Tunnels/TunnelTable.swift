@@ -79,21 +79,22 @@ package actor TunnelTable {
 
     /// Makes a tunnel, and keeps it if its spec says so.
     ///
-    /// One that is on the same local address is replaced, its connections are cut; unless the spec says `noRebind`, or
-    /// somebody holds it. The very same tunnel again is the one that is there.
+    /// One that is on the same local address is replaced, its connections are cut, and the answer's `replaced` names it;
+    /// unless the spec says `noRebind`, or somebody holds it. The very same tunnel again is the one that is there.
     /// Its owner is the user who asks for it, this process's own where that is not known.
     /// - Throws: `TunnelError`; then everything is as it was.
     package func create(_ spec: TunnelSpec, owner: UInt32? = nil) async throws(TunnelError) -> Tunnel {
         let owner = owner ?? geteuid()
-        let (id, isNew) = try await inTurn { () async throws(TunnelError) in
+        let (id, isNew, replaced) = try await inTurn { () async throws(TunnelError) in
             try check([spec])
             let old = holder(of: spec.local)
             if let old, spec.noRebind || !old.spec.isKept { throw .taken(spec.local, by: old.id) }
-            if let old, old.spec == spec, old.owner == owner, old.door != nil { return (old.id, false) }
-            return (try await replace(old, with: spec, owner), true)
+            if let old, old.spec == spec, old.owner == owner, old.door != nil { return (old.id, false, String?.none) }
+            return (try await replace(old, with: spec, owner), true, old?.id)
         }
         if isNew { await consider(id) }
-        guard let tunnel = records[id]?.tunnel else { throw .noSuchTunnel(id) }
+        guard var tunnel = records[id]?.tunnel else { throw .noSuchTunnel(id) }
+        tunnel.replaced = replaced
         if isNew { feed.send(.opened(tunnel)) }
         return tunnel
     }

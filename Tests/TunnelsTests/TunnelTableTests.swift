@@ -124,7 +124,9 @@ struct TunnelTableTests {
 
             #expect(second.id != first.id)
             #expect(third.id == second.id)
+            #expect([first.replaced, second.replaced, third.replaced] == [nil, first.id, nil])
             #expect(await table.list().map(\.id) == [second.id])
+            #expect(await table.list().first?.replaced == nil)
         }
     }
 

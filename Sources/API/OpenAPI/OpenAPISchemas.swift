@@ -69,7 +69,8 @@ enum OpenAPISchemas {
             "name":{"enum":["waiting","active","failed"]},"reason":{"type":"string"}}},
           "bound":{"type":"array","items":{"$ref":"#/components/schemas/LocalAddress"}},
           "statistics":{"$ref":"#/components/schemas/TunnelStatistics"},
-          "since":{"$ref":"#/components/schemas/Date"}}},
+          "since":{"$ref":"#/components/schemas/Date"},
+          "replaced":{"type":"string","description":"the tunnel that gave its address up for this one, where it is made"}}},
         "TunnelList":{"type":"object","required":["schema","tunnels"],"properties":{
           "schema":{"const":1},"tunnels":{"type":"array","items":{"$ref":"#/components/schemas/Tunnel"}}}},
         "Removal":{"type":"object","required":["removed"],"properties":{"removed":{"type":"integer"}}},
