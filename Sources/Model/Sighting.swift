@@ -73,6 +73,12 @@ package struct Sighting: Hashable, Sendable {
     }
 }
 
+extension Sighting {
+    /// The role of a server that has not said its name: its port is what tells two of them on one phone apart, and stays
+    /// the same after a relaunch.
+    package static func namelessRole(port: UInt16) -> Untrusted { Untrusted("port-\(port)") }
+}
+
 /// What a source tells, in order.
 package enum SightingEvent: Hashable, Sendable {
     /// New, or changed: the whole sighting as it stands.

@@ -8,6 +8,15 @@ package struct Identity: Hashable, Sendable {
     package var name: Untrusted?
     package var version: Untrusted?
 
+    /// Whether there is nothing more to learn by asking again.
+    var isComplete: Bool {
+        switch kind {
+        case .appreveal: app != nil
+        case .tcp: false
+        default: true
+        }
+    }
+
     package init(
         kind: EndpointKind,
         app: Untrusted? = nil,

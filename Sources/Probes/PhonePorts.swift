@@ -10,7 +10,7 @@ import Synchronization
 /// A refused connection costs usbmuxd 0.3 ms and the phone nothing, so the pause can be short enough for an app that is
 /// started to be listed within a second.
 package final class PhonePorts: Service {
-    /// What it sees; for one reader. Every event matters and none repeats, so none is dropped.
+    /// What it sees; for one reader. Every event matters, so none is dropped; what goes on answering is said once a second.
     package let events: AsyncStream<SightingEvent>
 
     private struct Key: Hashable, Sendable {
@@ -23,6 +23,34 @@ package final class PhonePorts: Service {
         var learnt: Set<UInt16> = []
         var found: [Key: Sighting] = [:]
         var misses: [Key: Int] = [:]
+        /// Those of `found` that have not said what they are.
+        var riddles: [Key: Riddle] = [:]
+
+        func isToBeAsked(_ key: Key, at now: ContinuousClock.Instant) -> Bool {
+            found[key] == nil || riddles[key].map { $0.next <= now } ?? false
+        }
+
+        mutating func drop(_ key: Key) {
+            found[key] = nil
+            misses[key] = nil
+            riddles[key] = nil
+        }
+    }
+
+    /// When a server is asked again that did not say what it is: an app that is still starting answers wrongly or late.
+    private struct Riddle: Sendable {
+        /// The last pause; some servers never tell, and are not to be bothered for it.
+        static let longestPause = Duration.seconds(60)
+
+        var next: ContinuousClock.Instant
+        var pause = Duration.seconds(1)
+
+        init(at now: ContinuousClock.Instant) { next = now + pause }
+
+        mutating func wait(from now: ContinuousClock.Instant) {
+            pause = min(pause * 2, Self.longestPause)
+            next = now + pause
+        }
     }
 
     /// How many ports are learnt from adverts at most.
@@ -51,8 +79,7 @@ package final class PhonePorts: Service {
         let gone = state.withLock { state in
             state.phones = phones
             let gone = state.found.filter { !phones.contains($0.key.udid) }
-            for key in gone.keys { state.found[key] = nil }
-            state.misses = state.misses.filter { phones.contains($0.key.udid) }
+            for key in gone.keys { state.drop(key) }
             return gone
         }
         for sighting in gone.values { out.yield(.lost(sighting.id)) }
@@ -90,12 +117,12 @@ package final class PhonePorts: Service {
     private func tryOne(_ key: Key) async {
         let route = Route.usb(USBRoute(udid: key.udid, port: key.port))
         do {
-            if state.withLock({ $0.found[key] }) != nil {
+            if state.withLock({ $0.isToBeAsked(key, at: clock.now) }) {
+                see(key, as: try await identifier.identify(route))
+            } else {
                 let carrier = try await dialer.dial(route)
                 _ = consume carrier
-                state.withLock { $0.misses[key] = nil }
-            } else {
-                see(key, as: try await identifier.identify(route))
+                confirm(key)
             }
         } catch let failure as DialFailure {
             miss(key, failure)
@@ -105,30 +132,58 @@ package final class PhonePorts: Service {
     }
 
     private func see(_ key: Key, as identity: Identity) {
+        let sighting = Self.sighting(of: key, as: identity)
+        let isNews = state.withLock { state in
+            guard state.phones.contains(key.udid) else { return false }
+            state.misses[key] = nil
+            let old = state.found[key]
+            // It said more before: an app that is busy is still the same app.
+            if old != nil, identity.kind == .tcp {
+                state.riddles[key]?.wait(from: clock.now)
+                return false
+            }
+            state.found[key] = sighting
+            if identity.isComplete {
+                state.riddles[key] = nil
+            } else if old == nil {
+                state.riddles[key] = Riddle(at: clock.now)
+            } else {
+                state.riddles[key]?.wait(from: clock.now)
+            }
+            return old != sighting
+        }
+        guard isNews else { return confirm(key) }
+        logger.debug(
+            "a server answers on a phone",
+            metadata: [
+                "udid": "\(key.udid)", "port": "\(key.port)", "kind": "\(identity.kind)", "app": "\(sighting.name)",
+            ]
+        )
+        out.yield(.seen(sighting))
+    }
+
+    /// It answers still, which is all that is said by saying it again.
+    private func confirm(_ key: Key) {
+        let sighting = state.withLock { state in
+            state.misses[key] = nil
+            return state.found[key]
+        }
+        if let sighting { out.yield(.seen(sighting)) }
+    }
+
+    private static func sighting(of key: Key, as identity: Identity) -> Sighting {
         let app = identity.app
-        let sighting = Sighting(
+        return Sighting(
             id: Sighting.ID(source: .usb, key: "\(key.udid)/\(key.port)"),
             kind: identity.kind,
             app: app ?? Untrusted(""),
             appIsBundleID: app != nil,
             name: app ?? identity.name ?? Untrusted("\(identity.kind) on port \(key.port)"),
             device: key.udid,
-            // Without a name the port is what tells two servers on one phone apart, and stays the same after a relaunch.
-            role: Untrusted(app == nil ? "port-\(key.port)" : ""),
+            role: app == nil ? Sighting.namelessRole(port: key.port) : Untrusted(""),
             version: identity.version,
             routes: [.usb(USBRoute(udid: key.udid, port: key.port))]
         )
-        let isStillThere = state.withLock { state in
-            guard state.phones.contains(key.udid) else { return false }
-            state.found[key] = sighting
-            return true
-        }
-        guard isStillThere else { return }
-        logger.info(
-            "found a debug server on a phone",
-            metadata: ["udid": "\(key.udid)", "port": "\(key.port)", "kind": "\(identity.kind)"]
-        )
-        out.yield(.seen(sighting))
     }
 
     private func miss(_ key: Key, _ failure: DialFailure) {
@@ -137,8 +192,7 @@ package final class PhonePorts: Service {
             let misses = state.misses[key, default: 0] + 1
             state.misses[key] = misses
             guard failure.reason == .refused || misses >= Self.missesToLoss else { return nil }
-            state.found[key] = nil
-            state.misses[key] = nil
+            state.drop(key)
             return sighting
         }
         if let lost { out.yield(.lost(lost.id)) }

@@ -88,12 +88,14 @@ extension EndpointBoard {
         let id = entry.record.endpoint.id
         entries[id] = entry
         for key in entry.record.keys { holders[key, default: []].insert(id) }
+        for former in entry.record.formerIDs ?? [] { successors[former] = id }
         if let host = entry.record.host { onHost[IdentityKey.stem(ofHost: host), default: []].insert(id) }
     }
 
     mutating func erase(_ id: EndpointID) {
         guard let entry = entries.removeValue(forKey: id) else { return }
         for server in entry.servers { owners[server] = nil }
+        for former in entry.record.formerIDs ?? [] { successors[former] = nil }
         for key in entry.record.keys {
             holders[key]?.remove(id)
             if holders[key]?.isEmpty == true { holders[key] = nil }

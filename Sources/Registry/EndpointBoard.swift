@@ -30,6 +30,8 @@ package struct EndpointBoard: Sendable {
     var owners: [Server: EndpointID] = [:]
     var meetings: [Server.Meeting: Set<Server>] = [:]
     var holders: [IdentityKey: Set<EndpointID>] = [:]
+    /// Under which id an endpoint is listed now that was listed under another one before its app said its name.
+    var successors: [EndpointID: EndpointID] = [:]
     var onHost: [String: Set<EndpointID>] = [:]
     /// How many sightings were not listed because of a limit.
     package private(set) var refused: UInt64 = 0
@@ -48,7 +50,9 @@ package struct EndpointBoard: Sendable {
     package var endpoints: [Endpoint] { entries.values.map(\.record.endpoint).sorted { $0.id < $1.id } }
     package var records: [EndpointRecord] { entries.values.map(\.record).sorted { $0.endpoint.id < $1.endpoint.id } }
 
-    package subscript(_ id: EndpointID) -> Endpoint? { entries[id]?.record.endpoint }
+    package subscript(_ id: EndpointID) -> Endpoint? {
+        (entries[id] ?? successors[id].flatMap { entries[$0] })?.record.endpoint
+    }
 
     package func endpoint(seenAs id: Sighting.ID) -> Endpoint? {
         sightings[id].flatMap { owners[Server(of: $0)] }.flatMap { self[$0] }
@@ -104,12 +108,14 @@ package struct EndpointBoard: Sendable {
         members[server, default: []].insert(sighting.id)
         if let meeting = server.meeting { meetings[meeting, default: []].insert(server) }
 
-        var outcomes: [Outcome] = []
+        let absorbed = lesserEndpoints(than: sighting, on: server)
+        var outcomes = absorbed.compactMap { entries[$0].map { Outcome.removed($0.record.endpoint) } }
+        for id in absorbed { erase(id) }
         if owners[server] == nil {
             guard let home = home(for: server, of: sighting, at: now) else {
                 refused += 1
                 _ = remove(sighting.id)
-                return refresh(touched)
+                return outcomes + refresh(touched)
             }
             outcomes += home.evicted.map(Outcome.removed)
             own(server, by: home.id)
@@ -121,6 +127,7 @@ package struct EndpointBoard: Sendable {
             if isNews { entries[id]?.liveness.succeeded() }
             remember(sighting, for: id)
             touched.append(id)
+            succeed(absorbed, by: id)
         }
         return outcomes + refresh(touched)
     }

@@ -8,6 +8,8 @@ package struct EndpointRecord: Hashable, Sendable, Codable {
     package var keys: [IdentityKey]
     /// The exact SRV target, to tell apart two apps whose keys are alike.
     package var host: String?
+    /// Ids under which it was listed before its app said its name; they go on meaning it until somebody else has them.
+    package var formerIDs: [EndpointID]?
 
     package init(endpoint: Endpoint, keys: [IdentityKey], host: String? = nil) {
         self.endpoint = endpoint

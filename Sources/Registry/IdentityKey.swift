@@ -10,6 +10,23 @@ package struct IdentityKey: Hashable, Sendable, Codable {
     package let place: String
     package let role: Untrusted
 
+    package init(kind: EndpointKind, app: Untrusted, place: String, role: Untrusted) {
+        self.kind = kind
+        self.app = app
+        self.place = place
+        self.role = role
+    }
+
+    /// The key of whatever answers on a port of a phone without saying its name.
+    init(ofNameless kind: EndpointKind, on udid: UDID, port: UInt16) {
+        self.init(
+            kind: kind,
+            app: Untrusted(""),
+            place: "device:\(udid)",
+            role: Sighting.namelessRole(port: port)
+        )
+    }
+
     /// Every key under which this sighting's app may be known already, the strongest first: the phone is a better place
     /// than the host name, which the network may change.
     package static func candidates(for sighting: Sighting) -> [IdentityKey] {

@@ -10,6 +10,7 @@ package final class SampleApp: Sendable {
 
     /// Returns when it listens.
     ///
+    /// It answers its first `shy` calls with an error, as one does that is still starting.
     /// Port 0 is any that is free; give one to relaunch an app where it was. With a host it runs there and listens at all
     /// its addresses, else in the test's own network, on loopback.
     package init(
@@ -17,6 +18,7 @@ package final class SampleApp: Sendable {
         version: String = "3.2.0",
         address: String = "127.0.0.1",
         port: UInt16 = 0,
+        shy: Int = 0,
         on host: AvahiHost? = nil,
         in scratch: ScratchFolder
     ) async throws {
@@ -26,7 +28,7 @@ package final class SampleApp: Sendable {
             "python3",
             [
                 "\(RigFolder.sources)/sampleapp.py", "--address", address, "--port", "\(port)", "--bundle", bundle,
-                "--version", version,
+                "--version", version, "--shy", "\(shy)",
             ],
             in: scratch,
             namespace: host?.namespace

@@ -6,8 +6,10 @@ method, and every connection closes after one answer. Prints "listening on PORT"
 """
 import argparse
 import http.server
+import itertools
 import json
 
+CALLS = itertools.count()
 ACTIONS = ["launch_context", "get_screen", "get_elements", "tap_element", "screenshot"]
 
 
@@ -42,6 +44,8 @@ class App(http.server.BaseHTTPRequestHandler):
             return answer(number, {"tools": [
                 {"name": name, "description": name.replace("_", " "), "inputSchema": {"type": "object"}}
                 for name in ACTIONS]})
+        if method == "tools/call" and next(CALLS) < options.shy:
+            return answer(number, error={"code": -32000, "message": "The app is still starting"})
         if method == "tools/call" and params.get("name") in ACTIONS:
             facts = {"bundleId": options.bundle, "version": options.version, "platform": "iOS", "called": params["name"]}
             return answer(number, {"content": [{"type": "text", "text": json.dumps(facts)}], "isError": False})
@@ -71,6 +75,7 @@ parser.add_argument("--address", default="127.0.0.1")
 parser.add_argument("--port", type=int, default=0)
 parser.add_argument("--bundle", default="com.example.shop")
 parser.add_argument("--version", default="3.2.0")
+parser.add_argument("--shy", type=int, default=0, help="how many calls it answers with an error first")
 options = parser.parse_args()
 server = http.server.ThreadingHTTPServer((options.address, options.port), App)
 server.daemon_threads = True

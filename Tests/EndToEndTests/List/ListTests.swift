@@ -28,6 +28,43 @@ import Testing
         }
     }
 
+    @Test func `an app that fails the first questions for its name is asked again and leaves no ghost`() async throws {
+        try await withScratchFolder { scratch in
+            let port: UInt16 = 9_876
+            let first = try await SampleApp(address: PhoneOptions.loopback, port: port, in: scratch)
+            let rig = try await PhoneRig(in: scratch)
+            try await rig.attach(phone, .ofItsOwn)
+            let broker = try await RunningBroker(in: scratch, phones: rig)
+            let id = try await eventually("the app is online") { try await self.id(broker, state: "online") }
+            try await first.quit()
+            try await eventually("the app is offline") { try await self.id(broker, state: "offline") == id }
+
+            let shy = try await SampleApp(address: PhoneOptions.loopback, port: port, shy: 2, in: scratch)
+
+            try await eventually("it is listed by its port") { try await broker.endpoints().count == 2 }
+            try await eventually(within: .seconds(15), "the app said its name") {
+                let all = try await broker.endpoints()
+                return all.map(\.id.text) == [id] && all.first?.state == .online
+            }
+            try await shy.quit()
+        }
+    }
+
+    @Test func `a phone's endpoint was last seen when it last answered`() async throws {
+        try await withScratchFolder { scratch in
+            _ = try await SampleApp(address: PhoneOptions.loopback, port: 9_876, in: scratch)
+            let rig = try await PhoneRig(in: scratch)
+            try await rig.attach(phone, .ofItsOwn)
+            let broker = try await RunningBroker(in: scratch, phones: rig)
+
+            let first = try await eventually("it is seen") { try await broker.endpoints().first?.lastSeen }
+
+            try await eventually(within: .seconds(5), "it is seen again") {
+                try await broker.endpoints().first?.lastSeen ?? first > first
+            }
+        }
+    }
+
     @Test(.needs(.root, .namespaces, .avahi))
     func `one app on the network and on the cable is one row, and the tunnel to it goes by cable first`() async throws {
         try await withScratchFolder { scratch in
