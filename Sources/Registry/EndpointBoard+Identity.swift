@@ -122,7 +122,12 @@ extension EndpointBoard {
             case .usb: sighting.device.map { "phone-\($0.text.suffix(6))" } ?? ""
             case .bonjour: sighting.host.map { IdentityKey.stem(ofHost: $0.text) } ?? ""
             }
-        let app = sighting.app.isEmpty ? Untrusted(sighting.kind.text) : sighting.app
+        let app =
+            switch sighting.id.source {
+            // Whoever gave it a name looks for it under that name, whatever app it is.
+            case .config: sighting.name
+            case .bonjour, .usb: sighting.app.isEmpty ? Untrusted(sighting.kind.text) : sighting.app
+            }
         var attempt = 1
         while true {
             let id = EndpointID(app: app, place: place, attempt: attempt)
