@@ -53,8 +53,8 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     package var boot: Untrusted?
     /// When this endpoint was first listed.
     package var since: Date
-    /// When a source last saw it, or a probe last reached it.
-    package var lastSeen: Date
+    /// When a source last saw it, or a probe last reached it; nil for one that was written down and never reached.
+    package var lastSeen: Date?
 
     package init(
         id: EndpointID,
@@ -71,7 +71,7 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
         sources: [Sighting.Source] = [],
         boot: Untrusted? = nil,
         since: Date,
-        lastSeen: Date
+        lastSeen: Date?
     ) {
         self.id = id
         self.kind = kind

@@ -30,7 +30,7 @@ extension EndpointBoard {
             state: .online,
             approval: .discovered,
             since: now,
-            lastSeen: now
+            lastSeen: sighting.id.source == .config ? nil : now
         )
         insert(Entry(record: EndpointRecord(endpoint: endpoint, keys: [], host: sighting.host?.text)))
         remember(sighting, for: id)
@@ -108,7 +108,7 @@ extension EndpointBoard {
     /// The endpoint to forget for a new one: the one that has been offline longest and that nobody approved.
     private func evictable() -> Endpoint? {
         entries.values.lazy.filter { $0.servers.isEmpty && $0.record.endpoint.approval == .discovered }
-            .map(\.record.endpoint).min { $0.lastSeen < $1.lastSeen }
+            .map(\.record.endpoint).min { $0.lastSeen ?? .distantPast < $1.lastSeen ?? .distantPast }
     }
 
     private func hostKey(of sighting: Sighting) -> String? {

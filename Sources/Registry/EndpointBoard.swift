@@ -122,12 +122,13 @@ package struct EndpointBoard: Sendable {
             if home.isNew { outcomes += add(home.id) }
         }
         if let id = owners[server] {
-            entries[id]?.record.endpoint.lastSeen = now
+            // A line of the configuration is no proof that anything is there.
+            if sighting.id.source != .config { entries[id]?.record.endpoint.lastSeen = now }
             // A source that says something new about it is proof as good as a probe's; repeating itself is none.
             if isNews { entries[id]?.liveness.succeeded() }
             remember(sighting, for: id)
-            touched.append(id)
             succeed(absorbed, by: id)
+            touched.append(id)
         }
         return outcomes + refresh(touched)
     }

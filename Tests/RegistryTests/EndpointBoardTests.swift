@@ -263,4 +263,27 @@ import Testing
     }
 
     private static let nowhere = EndpointID(app: Untrusted("nowhere"), place: "")
+
+    @Test func `what a person wrote down is never seen until a probe reaches it`() throws {
+        var board = board(Seen.config("simulator"))
+        let id = try #require(board.endpoints.first?.id)
+        #expect(board[id]?.lastSeen == nil)
+
+        _ = board.report(nil, of: id, at: now)
+        #expect(board[id]?.lastSeen == now)
+
+        var next = EndpointBoard(records: board.records)
+        _ = next.apply(.seen(Seen.config("simulator")), at: now.addingTimeInterval(60))
+        #expect(next[id]?.lastSeen == now)
+    }
+
+    @Test func `two configured endpoints of one app are listed under the names they were given`() {
+        let board = board(
+            Seen.config("staging", app: "com.example.shop"),
+            Seen.config("production", app: "com.example.shop")
+        )
+
+        #expect(board.endpoints.map(\.id.text) == ["production", "staging"])
+        #expect(board.endpoints.map(\.name.text) == ["production", "staging"])
+    }
 }

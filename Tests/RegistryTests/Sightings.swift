@@ -44,12 +44,12 @@ enum Seen {
         )
     }
 
-    static func config(_ name: String, port: UInt16 = 8_000) -> Sighting {
+    static func config(_ name: String, app: String? = nil, port: UInt16 = 8_000) -> Sighting {
         Sighting(
             id: Sighting.ID(source: .config, key: name),
             kind: .tcp,
-            app: Untrusted(name),
-            appIsBundleID: false,
+            app: Untrusted(app ?? name),
+            appIsBundleID: app != nil,
             name: Untrusted(name),
             routes: [.lan(LANRoute(address: "127.0.0.1", port: port))]
         )

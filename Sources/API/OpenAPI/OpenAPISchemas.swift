@@ -22,7 +22,7 @@ enum OpenAPISchemas {
             "via":{"const":"usb"},"udid":{"$ref":"#/components/schemas/UDID"},
             "port":{"$ref":"#/components/schemas/Port"}}}]},
         "Endpoint":{"type":"object",
-          "required":["id","kind","app","name","place","state","approval","routes","txt","sources","since","lastSeen"],
+          "required":["id","kind","app","name","place","state","approval","routes","txt","sources","since"],
           "properties":{
             "id":{"$ref":"#/components/schemas/EndpointID"},"kind":{"type":"string"},"app":{"type":"string"},
             "name":{"type":"string"},"version":{"type":"string"},"boot":{"type":"string"},"reason":{"type":"string"},

@@ -45,7 +45,8 @@ struct Show: AsyncParsableCommand {
                 "sources",
                 endpoint.sources.isEmpty ? "none now" : endpoint.sources.map(\.rawValue).joined(separator: ", ")
             ),
-            ("first seen", Words.ago(endpoint.since, now: now)), ("last seen", Words.ago(endpoint.lastSeen, now: now)),
+            ("first seen", Words.ago(endpoint.since, now: now)),
+            ("last seen", endpoint.lastSeen.map { Words.ago($0, now: now) } ?? "never"),
             ("boot", endpoint.boot?.text),
         ]
         facts += txt(endpoint.txt)

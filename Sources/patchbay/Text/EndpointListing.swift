@@ -13,7 +13,7 @@ enum EndpointListing {
                 .init(endpoint.id.text), .init(endpoint.kind.text),
                 .init((endpoint.app.isEmpty ? endpoint.name : endpoint.app).text),
                 .init(endpoint.state.rawValue, endpoint.state.style), .init(route(of: endpoint)),
-                .init(Words.ago(endpoint.lastSeen, now: now), .dim),
+                .init(endpoint.lastSeen.map { Words.ago($0, now: now) } ?? "never", .dim),
             ]
         }
         return table
