@@ -60,6 +60,7 @@ struct Daemon: Sendable {
         )
         statics = await StaticEndpoints(
             configured: configuration.endpoints,
+            in: configuration.file,
             file: StateFile("static", in: directory, logger: logger),
             registry: registry
         )

@@ -6,12 +6,20 @@ import State
 /// The endpoints that a person wrote down: those of the configuration, and those added since, which are kept.
 actor StaticEndpoints: StaticEndpointDesk {
     private let configured: [StaticEndpoint]
+    /// Where those are written; nil when there is no file.
+    private let configurationFile: String?
     private var added: [StaticEndpoint]
     private let file: StateFile<[StaticEndpoint]>
     private let registry: EndpointRegistry
 
-    init(configured: [StaticEndpoint], file: StateFile<[StaticEndpoint]>, registry: EndpointRegistry) async {
+    init(
+        configured: [StaticEndpoint],
+        in configurationFile: String?,
+        file: StateFile<[StaticEndpoint]>,
+        registry: EndpointRegistry
+    ) async {
         self.configured = configured
+        self.configurationFile = configurationFile
         self.file = file
         self.registry = registry
         added = await file.read() ?? []
@@ -43,6 +51,16 @@ actor StaticEndpoints: StaticEndpointDesk {
     }
 
     func remove(_ id: EndpointID) async throws -> Bool {
+        for endpoint in configured {
+            let sighting = Self.sighting(of: endpoint)
+            guard await registry.endpoint(seenAs: sighting.id)?.id == id else { continue }
+            let name = Untrusted(endpoint.name)
+            let file = configurationFile ?? "the configuration file"
+            throw Problem(
+                .conflict,
+                "\(id) is the endpoint \"\(name)\" of \(file); take it out there and restart the broker"
+            )
+        }
         for endpoint in added {
             let sighting = Self.sighting(of: endpoint)
             guard await registry.endpoint(seenAs: sighting.id)?.id == id else { continue }

@@ -120,6 +120,25 @@ import Testing
         }
     }
 
+    @Test func `an endpoint of the configuration is forgotten there, and the refusal says so`() async throws {
+        try await withScratchFolder { scratch in
+            let file = "\(try scratch.makeFolder(".config/patchbay"))/patchbay.toml"
+            try """
+            [[endpoint]]
+            name = "staging"
+            kind = "tcp"
+            address = "127.0.0.1"
+            port = 1
+            """.write(toFile: file, atomically: true, encoding: .utf8)
+            let broker = try await RunningBroker(in: scratch)
+
+            let forget = try await broker.start("forget", "staging")
+
+            #expect(try await forget.exitStatus() == .exited(1))
+            #expect(forget.story.contains("\(file); take it out there"), "\(forget.story)")
+        }
+    }
+
     @Test func `a wrong configuration ends with 78 and names file and key`() async throws {
         try await withScratchFolder { scratch in
             let file = "\(scratch.path)/bad.toml"
