@@ -36,6 +36,8 @@ package actor DeviceSource: Service {
     private var epoch: ListenEpoch?
     private var table = DeviceTable()
     private var isReady = false
+    /// How many runs of usbmuxd were heard.
+    private var served = 0
     /// Why there is no epoch; nil before the first try.
     private var fault: UsbmuxError?
 
@@ -88,10 +90,11 @@ package actor DeviceSource: Service {
         while !Task.isCancelled {
             // Before the attempt: a socket that is made after it failed must not be missed.
             if watch?.arm() == true { pause.reset() }
+            let before = served
             do {
                 try await listen()
             } catch let error as UsbmuxError {
-                note(error)
+                note(error, isLoss: served != before)
             } catch {
                 // Cancelled: the loop ends.
             }
@@ -124,7 +127,8 @@ package actor DeviceSource: Service {
         table = DeviceTable()
         isReady = false
         fault = nil
-        logger.info("usbmuxd found", metadata: ["address": "\(address)"])
+        served += 1
+        logger.info("usbmuxd is there", metadata: ["address": "\(address)"])
     }
 
     private func finish(_ epoch: ListenEpoch) {
@@ -133,14 +137,24 @@ package actor DeviceSource: Service {
         table = DeviceTable()
         isReady = false
         teller.yield(.usbmuxdLost)
-        logger.info("usbmuxd lost", metadata: ["address": "\(address)"])
     }
 
-    private func note(_ error: UsbmuxError) {
-        if fault != error {
-            logger.notice("phones cannot be listed", metadata: ["reason": "\(error)"])
-        }
+    /// Tells once that usbmuxd is away, and again only what is worse than that: its ends and returns are a phone's usual life.
+    private func note(_ error: UsbmuxError, isLoss: Bool) {
+        let known = fault
         fault = error
+        guard !Task.isCancelled else { return }
+        var metadata: Logger.Metadata = ["address": "\(address)"]
+        if isLoss {
+            metadata["reason"] = "\(error.isEnd ? "it stopped" : error.description)"
+            metadata["next"] = "none if the last phone was unplugged, else `systemctl status usbmuxd`"
+            logger.notice("usbmuxd is lost", metadata: metadata)
+        } else if known == nil || known != error && !error.isEnd {
+            let status = SourceStatus(of: address, fault: error, phones: nil)
+            metadata["reason"] = "\(status.detail)"
+            if let remedy = status.remedy { metadata["next"] = "\(remedy)" }
+            logger.notice("usbmuxd is not there", metadata: metadata)
+        }
     }
 
     /// Reads what usbmuxd tells unasked, until it hangs up.

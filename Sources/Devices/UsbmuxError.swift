@@ -23,6 +23,16 @@ package enum UsbmuxError: Error, Hashable {
     case failed(call: String, words: String)
 }
 
+extension UsbmuxError {
+    /// Whether it only says that usbmuxd does not run, or no longer.
+    var isEnd: Bool {
+        switch self {
+        case .absent, .closed: true
+        default: false
+        }
+    }
+}
+
 extension UsbmuxError: CustomStringConvertible {
     package var description: String {
         switch self {

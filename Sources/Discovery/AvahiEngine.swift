@@ -171,11 +171,7 @@ actor AvahiEngine {
         let phase: BonjourHealth.Phase
         switch recovery.phase {
         case .disconnected:
-            if case .absent = lastFault {
-                phase = .connecting
-            } else {
-                phase = .disconnected(reason: lastFault?.description ?? "not connected yet")
-            }
+            phase = lastFault.map { BonjourHealth.Phase(after: $0) } ?? .disconnected(reason: "not connected yet")
         case .connecting: phase = .connecting
         case .registering: phase = .registering
         case .running: phase = .running
@@ -191,9 +187,18 @@ actor AvahiEngine {
     private func fail(_ fault: AvahiFault) {
         let wasBrowsing = isBrowsing
         if wasBrowsing {
-            logger.warning("Avahi is lost", metadata: ["reason": "\(fault)"])
-        } else if lastFault != fault {
-            logger.notice("Avahi is not there", metadata: ["reason": "\(fault)"])
+            // avahi-daemon's end or the bus's: which of the two it was is not told, and the next try says it.
+            logger.notice(
+                "Avahi is lost; what it showed is suspect until it is back",
+                metadata: ["reason": "\(fault)", "next": "`systemctl status dbus avahi-daemon`"]
+            )
+        } else if lastFault == nil {
+            health.report(BonjourHealth.Phase(after: fault))
+            let status = health.status
+            logger.notice(
+                "Avahi is not there",
+                metadata: ["reason": "\(status.detail)", "next": "\(status.remedy ?? "none, it is tried again")"]
+            )
         }
         lastFault = fault
         disconnect()

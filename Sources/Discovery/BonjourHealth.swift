@@ -12,6 +12,15 @@ final class BonjourHealth: Sendable {
         case connecting
         case registering
         case running
+
+        /// How it is between a failure and the next attempt.
+        init(after fault: AvahiFault) {
+            self =
+                switch fault {
+                case .absent: .connecting
+                case .unreachable, .hung: .disconnected(reason: fault.description)
+                }
+        }
     }
 
     private struct State {

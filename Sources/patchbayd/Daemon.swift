@@ -118,11 +118,15 @@ struct Daemon: Sendable {
             EndpointSaver(registry: registry, file: registryFile, logger: logger)
         ]
         if let bonjour = sources.bonjour {
-            services += [bonjour, SightingFollower(registry: registry, events: bonjour.events)]
+            services += [
+                bonjour, SightingFollower(registry: registry, events: bonjour.events),
+                AdvertisementJournal(bonjour: bonjour, logger: logger),
+            ]
         }
         if let devices = sources.devices, let ports {
             services += [
-                devices, PhoneFollower(source: devices, phones: phones, ports: ports, tunnels: tunnels), ports,
+                devices, PhoneFollower(source: devices, phones: phones, ports: ports, tunnels: tunnels, logger: logger),
+                ports,
                 SightingFollower(registry: registry, events: ports.events),
             ]
         }
@@ -132,7 +136,8 @@ struct Daemon: Sendable {
                 _ = await registry.revision
                 _ = await tunnels.list()
             },
-            door, StopNotice(notifier: notifier),
+            EndpointJournal(registry: registry, logger: logger), TunnelJournal(tunnels: tunnels, logger: logger),
+            door, StopNotice(notifier: notifier, logger: logger),
         ]
         // After the tunnels, and so stopped before them: the relay is theirs.
         if let facade { services.append(facade) }

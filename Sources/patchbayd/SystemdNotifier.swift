@@ -1,6 +1,7 @@
 import CLinux
 import FoundationEssentials
 import Glibc
+import Logging
 import ServiceLifecycle
 
 /// Tells systemd how we are: one datagram to `$NOTIFY_SOCKET` for each thing said (sd_notify(3)). Silent elsewhere.
@@ -42,13 +43,15 @@ struct SystemdNotifier: Sendable {
     }
 }
 
-/// Tells systemd that we stop, as soon as we begin to: started last, it is the first to be stopped.
+/// Tells systemd and the operator that we stop, as soon as we begin to: started last, it is the first to be stopped.
 struct StopNotice: Service {
     let notifier: SystemdNotifier
+    let logger: Logger
 
     func run() async throws {
         // Cancelled when another service fails, which ends us as well.
         try? await gracefulShutdown()
+        logger.info("patchbayd stops")
         notifier.stopping()
     }
 }

@@ -1,0 +1,62 @@
+import Logging
+import Model
+import Registry
+import ServiceLifecycle
+
+/// Tells the operator what becomes of endpoints: a line for each that is new, in another state, elsewhere, or forgotten.
+struct EndpointJournal: Service {
+    let registry: EndpointRegistry
+    let logger: Logger
+
+    func run() async throws {
+        try? await cancelWhenGracefulShutdown {
+            // What an earlier run left is no news.
+            var known = Dictionary(await registry.endpoints.map { ($0.id, $0) }) { one, _ in one }
+            while !Task.isCancelled {
+                let (start, changes) = await registry.changes()
+                if case .snapshot(let endpoints, _) = start {
+                    for endpoint in endpoints {
+                        tell(of: endpoint, before: known.updateValue(endpoint, forKey: endpoint.id))
+                    }
+                }
+                for await change in changes {
+                    let endpoint = change.endpoint
+                    if change.kind == .removed {
+                        known[endpoint.id] = nil
+                        logger.info("endpoint removed", metadata: ["id": "\(endpoint.id)"])
+                    } else {
+                        tell(of: endpoint, before: known.updateValue(endpoint, forKey: endpoint.id))
+                    }
+                }
+                try Task.checkCancellation()
+            }
+        }
+    }
+
+    private func tell(of endpoint: Endpoint, before: Endpoint?) {
+        guard let news = Self.news(of: endpoint, before: before) else { return }
+        var metadata: Logger.Metadata = ["id": "\(endpoint.id)"]
+        if before == nil {
+            metadata["kind"] = "\(endpoint.kind)"
+            if !endpoint.app.isEmpty { metadata["app"] = "\(endpoint.app)" }
+        }
+        if let route = endpoint.routes.first { metadata["route"] = "\(route)" }
+        if let reason = endpoint.reason { metadata["reason"] = "\(reason)" }
+        logger.info(news, metadata: metadata)
+    }
+
+    /// What an operator is told of a change; nil when it is nothing to them.
+    static func news(of endpoint: Endpoint, before: Endpoint?) -> Logger.Message? {
+        guard let before else { return "endpoint new" }
+        if before.state != endpoint.state {
+            return switch endpoint.state {
+            case .online: "endpoint online"
+            case .suspect: "endpoint suspect"
+            case .offline: "endpoint offline"
+            case .blocked: "endpoint blocked"
+            }
+        }
+        guard let old = before.routes.first, let new = endpoint.routes.first, old != new else { return nil }
+        return "endpoint moved"
+    }
+}
