@@ -24,6 +24,55 @@ import Testing
         }
     }
 
+    @Test func `while a phone comes and goes a tunnel's local address never refuses, it resets`() async throws {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(in: scratch)
+            let rig = try await PhoneRig([phone], in: scratch)
+            let broker = try await RunningBroker(in: scratch, phones: rig)
+            let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
+
+            let clients = try await Program(
+                "python3",
+                ["-c", Self.clients, "\(port)"],
+                in: scratch
+            )
+            while !clients.transcript.soFar.contains(where: { $0.text.contains("done") }) {
+                try await rig.detach(phone)
+                try await Task.sleep(for: .milliseconds(300))
+                try await rig.attach(phone)
+                try await Task.sleep(for: .milliseconds(300))
+            }
+
+            let story = clients.story
+            #expect(!story.contains("ECONNREFUSED"), "\(story)")
+            #expect(story.contains("served"), "\(story)")
+            #expect(story.contains("reset"), "\(story)")
+        }
+    }
+
+    /// 500 clients one after the other, and how each of them ended.
+    private static let clients = """
+        import collections, errno, socket, sys, time
+        ends = collections.Counter()
+        for number in range(500):
+            client = socket.socket(socket.AF_INET6 if number % 2 else socket.AF_INET)
+            client.settimeout(5)
+            try:
+                client.connect(("::1" if number % 2 else "127.0.0.1", int(sys.argv[1])))
+            except OSError as error:
+                ends["connect: " + errno.errorcode.get(error.errno, str(error))] += 1
+                continue
+            finally:
+                time.sleep(0.005)
+            try:
+                client.sendall(b"GET /health HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
+                ends["served" if client.recv(100) else "closed"] += 1
+            except OSError as error:
+                ends["reset" if error.errno in (errno.ECONNRESET, errno.EPIPE) else str(error)] += 1
+            client.close()
+        print("done", dict(ends), flush=True)
+        """
+
     @Test func `a tunnel outlives a restart of the broker and of usbmuxd, on the same port`() async throws {
         try await withScratchFolder { scratch in
             let app = try await SampleApp(in: scratch)
