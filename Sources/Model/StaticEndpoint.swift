@@ -25,11 +25,28 @@ package struct StaticEndpoint: Hashable, Sendable, Codable {
         if let app, Untrusted(app, limit: 155).text != app || app.isEmpty {
             return "the app must be a bundle identifier such as com.example.shop"
         }
+        if !Self.isKind(kind.text) {
+            return
+                "the kind must be a word of letters, digits and hyphens, such as appreveal, app-debug, mcp, dart-vm or tcp"
+        }
         if !Self.isAddress(address) {
             return "\"\(Untrusted(address))\" is neither a numeric IP address nor localhost"
         }
         if port == 0 { return "port 0 cannot be reached by anybody; give the port that the server listens on" }
         return nil
+    }
+
+    /// Whether the text is written like a service name (RFC 6335, section 5.1), for which most kinds are named.
+    private static func isKind(_ text: String) -> Bool {
+        let allowed = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
+                true
+            default: false
+            }
+        }
+        return allowed && (1...Untrusted.nameLimit).contains(text.utf8.count)
     }
 
     /// Whether the text has the characters of a numeric address; the socket call has the last word.

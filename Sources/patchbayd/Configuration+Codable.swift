@@ -1,8 +1,9 @@
+import Devices
 import Model
 
 /// The file's spelling: tables and keys in snake case, each of them optional.
 ///
-/// Written by hand because a synthesised decoder demands every key, and strict decoding wants to see each key asked for.
+/// A value that does not fit is said in the file's words (`ConfigurationMisfit`). Written by hand because a synthesised decoder demands every key, and strict decoding wants to see each key asked for.
 extension Configuration: Decodable {
     private enum Table: String, CodingKey {
         case broker, discovery, devices, tunnels
@@ -11,11 +12,12 @@ extension Configuration: Decodable {
 
     init(from decoder: any Decoder) throws {
         let tables = try decoder.container(keyedBy: Table.self)
-        broker = try tables.decodeIfPresent(Broker.self, forKey: .broker) ?? Broker()
-        discovery = try tables.decodeIfPresent(Discovery.self, forKey: .discovery) ?? Discovery()
-        devices = try tables.decodeIfPresent(Devices.self, forKey: .devices) ?? Devices()
-        tunnels = try tables.decodeIfPresent(Tunnels.self, forKey: .tunnels) ?? Tunnels()
-        endpoints = try tables.decodeIfPresent([ConfiguredEndpoint].self, forKey: .endpoints)?.map(\.endpoint) ?? []
+        broker = try tables.value(.broker, "a table: [broker]") ?? Broker()
+        discovery = try tables.value(.discovery, "a table: [discovery]") ?? Discovery()
+        devices = try tables.value(.devices, "a table: [devices]") ?? Devices()
+        tunnels = try tables.value(.tunnels, "a table: [tunnels]") ?? Tunnels()
+        let list = try tables.value(.endpoints, "written [[endpoint]], for each", as: [ConfiguredEndpoint].self)
+        endpoints = list?.map(\.endpoint) ?? []
     }
 }
 
@@ -28,9 +30,9 @@ extension Configuration.Broker {
 
     init(from decoder: any Decoder) throws {
         let keys = try decoder.container(keyedBy: CodingKeys.self)
-        socket = try keys.decodeIfPresent(String.self, forKey: .socket)
-        stateDirectory = try keys.decodeIfPresent(String.self, forKey: .stateDirectory)
-        logLevel = try keys.decodeIfPresent(String.self, forKey: .logLevel) ?? logLevel
+        socket = try keys.value(.socket, "a path in quotes")
+        stateDirectory = try keys.value(.stateDirectory, "a path in quotes")
+        logLevel = try keys.value(.logLevel, "a text in quotes, such as \"info\"") ?? logLevel
     }
 }
 
@@ -42,10 +44,10 @@ extension Configuration.Discovery {
 
     init(from decoder: any Decoder) throws {
         let keys = try decoder.container(keyedBy: CodingKeys.self)
-        enabled = try keys.decodeIfPresent(Bool.self, forKey: .enabled) ?? enabled
-        types = try keys.decodeIfPresent([ServiceType].self, forKey: .types) ?? types
-        interfaces = try keys.decodeIfPresent([String].self, forKey: .interfaces) ?? interfaces
-        denyInterfaces = try keys.decodeIfPresent([String].self, forKey: .denyInterfaces) ?? denyInterfaces
+        enabled = try keys.value(.enabled, "true or false") ?? enabled
+        types = try keys.value(.types, "a list such as [\"_mcp._tcp\"]") ?? types
+        interfaces = try keys.value(.interfaces, "a list such as [\"eth*\"]") ?? interfaces
+        denyInterfaces = try keys.value(.denyInterfaces, "a list such as [\"docker*\"]") ?? denyInterfaces
     }
 }
 
@@ -58,12 +60,13 @@ extension Configuration.Devices {
 
     init(from decoder: any Decoder) throws {
         let keys = try decoder.container(keyedBy: CodingKeys.self)
-        enabled = try keys.decodeIfPresent(Bool.self, forKey: .enabled) ?? enabled
-        client = try keys.decodeIfPresent(Client.self, forKey: .client) ?? client
-        usbmuxd = try keys.decodeIfPresent(String.self, forKey: .usbmuxd)
-        facade = try keys.decodeIfPresent(String.self, forKey: .facade)
-        probePorts = try keys.decodeIfPresent([ConfiguredPort].self, forKey: .probePorts)?.map(\.number) ?? probePorts
-        maxStreams = try keys.decodeIfPresent(Int.self, forKey: .maxStreams) ?? maxStreams
+        enabled = try keys.value(.enabled, "true or false") ?? enabled
+        client = try keys.value(.client, Client.choice) ?? client
+        usbmuxd = try keys.value(.usbmuxd, "an address in quotes, such as \"\(UsbmuxAddress.standard)\"")
+        facade = try keys.value(.facade, "\"unix:/path\"")
+        let ports = try keys.value(.probePorts, "a list of ports such as [9876, 8765]", as: [ConfiguredPort].self)
+        probePorts = ports?.map(\.number) ?? probePorts
+        maxStreams = try keys.value(.maxStreams, "a whole number") ?? maxStreams
     }
 }
 
@@ -74,6 +77,18 @@ extension Configuration.Tunnels {
 
     init(from decoder: any Decoder) throws {
         let keys = try decoder.container(keyedBy: CodingKeys.self)
-        maxConnections = try keys.decodeIfPresent(Int.self, forKey: .maxConnections) ?? maxConnections
+        maxConnections = try keys.value(.maxConnections, "a whole number") ?? maxConnections
+    }
+}
+
+extension Configuration.Devices.Client {
+    fileprivate static var choice: String { allCases.map { "\"\($0.rawValue)\"" }.joined(separator: " or ") }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let client = Self(rawValue: try container.decode(String.self)) else {
+            throw ConfigurationMisfit(path: decoder.codingPath, what: "must be \(Self.choice)")
+        }
+        self = client
     }
 }

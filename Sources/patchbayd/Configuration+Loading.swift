@@ -1,6 +1,6 @@
 import FoundationEssentials
-import Logging
-import Model
+import Glibc
+import Sockets
 import TOMLKit
 
 /// Finding the file and reading it strictly: a key that nobody knows is an error, not a wish.
@@ -11,13 +11,12 @@ extension Configuration {
     /// - Returns: Every default where there is no file.
     /// - Throws: `ConfigurationError`.
     static func load(explicit: String?, environment: [String: String]) throws -> Configuration {
-        guard let file = explicit ?? usual(environment).first(where: { FileManager.default.fileExists(atPath: $0) })
+        guard let file = explicit ?? places(environment).first(where: { FileManager.default.fileExists(atPath: $0) })
         else {
             return Configuration()
         }
-        guard let data = FileManager.default.contents(atPath: file), let text = String(validating: data, as: UTF8.self)
-        else {
-            throw ConfigurationError.unreadable(file: file)
+        guard let text = String(validating: try bytes(of: file), as: UTF8.self), !text.utf8.contains(0) else {
+            throw ConfigurationError.notText(file: file)
         }
         var configuration = try parse(text, file: file)
         configuration.file = file
@@ -41,50 +40,40 @@ extension Configuration {
         } catch let error as UnexpectedKeysError {
             throw ConfigurationError.unknownKeys(
                 file: file,
-                keys: error.keys.values.map { $0.map(\.stringValue).joined(separator: ".") }.sorted()
+                keys: error.keys.values.map { ConfigurationMisfit.place($0) }.sorted()
             )
-        } catch let error as DecodingError {
-            throw ConfigurationError.wrong(file: file, what: error.place)
+        } catch let error as ConfigurationMisfit {
+            throw ConfigurationError.wrong(file: file, what: error.sentence)
         }
     }
 
-    private static func usual(_ environment: [String: String]) -> [String] {
+    private static func bytes(of file: String) throws(ConfigurationError) -> [UInt8] {
+        let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw unreadable(file, errno) }
+        defer { close(descriptor) }
+        var facts = stat()
+        guard fstat(descriptor, &facts) == 0 else { throw unreadable(file, errno) }
+        guard facts.st_mode & S_IFMT == S_IFREG else {
+            let isFolder = facts.st_mode & S_IFMT == S_IFDIR
+            throw .unreadable(file: file, what: "it is \(isFolder ? "a folder" : "no regular file"); name a TOML file")
+        }
+        guard let data = FileManager.default.contents(atPath: file) else { throw unreadable(file, errno) }
+        return Array(data)
+    }
+
+    private static func unreadable(_ file: String, _ code: CInt) -> ConfigurationError {
+        let remedy =
+            switch code {
+            case ENOENT, ENOTDIR: "check the path"
+            case EACCES, EPERM: "let the broker's user read it"
+            default: "try another file"
+            }
+        return .unreadable(file: file, what: "\(SocketError.words(for: code)); \(remedy)")
+    }
+
+    /// Where the file is looked for when none is named, in this order.
+    static func places(_ environment: [String: String]) -> [String] {
         let home = environment["XDG_CONFIG_HOME"] ?? environment["HOME"].map { "\($0)/.config" }
         return [home.map { "\($0)/patchbay/patchbay.toml" }, "/etc/patchbay/patchbay.toml"].compactMap { $0 }
-    }
-
-    /// What the types cannot say.
-    private var problem: String? {
-        if Logger.Level(rawValue: broker.logLevel) == nil {
-            let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
-            return "broker.log_level is \"\(broker.logLevel)\"; it must be one of \(levels)"
-        }
-        if devices.maxStreams < 1 { return "devices.max_streams must be 1 or more" }
-        if tunnels.maxConnections < 1 { return "tunnels.max_connections must be 1 or more" }
-        for endpoint in endpoints {
-            if let problem = endpoint.problem { return "endpoint \"\(Untrusted(endpoint.name))\": \(problem)" }
-        }
-        let names = endpoints.map(\.name)
-        if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
-            return "two endpoints are called \"\(Untrusted(twice))\""
-        }
-        return nil
-    }
-}
-
-extension DecodingError {
-    /// Which key is wrong, and how.
-    fileprivate var place: String {
-        func path(_ context: Context, _ last: (any CodingKey)? = nil) -> String {
-            (context.codingPath + (last.map { [$0] } ?? [])).map(\.stringValue).joined(separator: ".")
-        }
-        return switch self {
-        // TOMLKit says keyNotFound where a scalar is there and has the wrong type.
-        case .keyNotFound(let key, let context): "\(path(context, key)) is missing or has the wrong type"
-        case .typeMismatch(let type, let context): "\(path(context)) must be of the type \(type)"
-        case .valueNotFound(let type, let context): "\(path(context)) must be of the type \(type)"
-        case .dataCorrupted(let context): "\(path(context)): \(context.debugDescription)"
-        @unknown default: "it cannot be read"
-        }
     }
 }

@@ -21,7 +21,7 @@ struct Configuration: Equatable, Sendable {
     }
 
     struct Devices: Equatable, Sendable, Decodable {
-        enum Client: String, Decodable {
+        enum Client: String, Decodable, CaseIterable {
             case native
             case libusbmuxd
         }

@@ -19,16 +19,3 @@ struct ConfiguredPort: Decodable {
         self.number = number
     }
 }
-
-/// An `[[endpoint]]` table.
-struct ConfiguredEndpoint: Decodable {
-    let name: String
-    let kind: EndpointKind
-    let address: String
-    let port: ConfiguredPort
-    let app: String?
-
-    var endpoint: StaticEndpoint {
-        StaticEndpoint(name: name, kind: kind, address: address, port: port.number, app: app)
-    }
-}

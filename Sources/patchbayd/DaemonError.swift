@@ -4,6 +4,8 @@ enum DaemonError: Error, Equatable {
     /// Two brokers would overwrite what the other one kept; `holder` is nil where the system does not tell.
     case stateDirectoryTaken(path: String, holder: String?)
     case socket(String)
+    /// A path that cannot be what it is to be.
+    case path(String)
     case activation(what: String)
 }
 
@@ -15,7 +17,7 @@ extension DaemonError: CustomStringConvertible {
         case .stateDirectoryTaken(let path, let holder):
             "the state folder \(path) is in use by \(holder ?? "another broker"); stop that one, or name another folder "
                 + "with --state-dir"
-        case .socket(let what): what
+        case .socket(let what), .path(let what): what
         case .activation(let what): "the socket that systemd passed cannot be used: \(what)"
         }
     }

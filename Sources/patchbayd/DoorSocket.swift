@@ -30,7 +30,7 @@ struct DoorSocket: Sendable {
     /// - Throws: `DaemonError`.
     static func make(at path: String, or option: String) throws -> Listener {
         guard path.hasPrefix("/"), path.utf8.count <= LocalAddress.pathLimit else {
-            throw DaemonError.socket(
+            throw DaemonError.path(
                 "\(path) cannot be a socket: it must be an absolute path of at most \(LocalAddress.pathLimit) bytes"
             )
         }
@@ -43,13 +43,14 @@ struct DoorSocket: Sendable {
                     attributes: [.posixPermissions: 0o700]
                 )
             } catch {
-                throw DaemonError.socket("the folder \(folder) for the socket cannot be made; use \(option)")
+                throw DaemonError.path("the folder \(folder) for the socket cannot be made; use \(option)")
             }
         }
         do {
             return try Listener(on: .unix(path: path))
         } catch let error as SocketError {
-            throw DaemonError.socket(error.description)
+            if case .inUse = error { throw DaemonError.socket(error.description) }
+            throw DaemonError.path(error.description)
         }
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import FoundationEssentials
+import Glibc
 import Logging
 import Model
 
@@ -10,34 +11,72 @@ struct Patchbayd: AsyncParsableCommand {
         abstract: "The Patchbay broker: finds debug servers, reaches them, and shows one list of them all.",
         discussion: """
             Runs in the foreground until SIGTERM or Ctrl-C. It starts without a configuration file, without Avahi and \
-            without usbmuxd, says what is missing, and picks each up when it appears.
+            without usbmuxd, says what is missing, and picks each up when it appears. `patchbay status` in another \
+            terminal shows how it is.
 
-            Use `patchbay status` in another terminal to see how it is.
+              patchbayd
+              patchbayd --config ./patchbay.toml --check-config
+              patchbayd --socket /tmp/p.sock --state-dir /tmp/p
+
+            Exit codes: 0 stopped as asked or configuration right, 1 it could not start or failed, 64 wrong command \
+            line, 78 the configuration or a path is wrong.
             """,
         version: Version.text
     )
 
-    @Option(name: .long, help: "The configuration file (see patchbay.example.toml for every key).")
+    @Option(
+        help: ArgumentHelp(
+            "The configuration file; patchbay.example.toml has every key.",
+            discussion: "Default: $XDG_CONFIG_HOME/patchbay/patchbay.toml (~/.config where that is not set), else "
+                + "/etc/patchbay/patchbay.toml, else every default.",
+            valueName: "file"
+        )
+    )
     var config: String?
 
-    @Option(name: .long, help: "The unix socket to listen on, instead of the configured or usual one.")
+    @Option(
+        help: ArgumentHelp(
+            "The unix socket to listen on.",
+            discussion: "Default: broker.socket, else $PATCHBAY_SOCKET, else systemd's RuntimeDirectory, else "
+                + "/run/patchbay/patchbay.sock for root and $XDG_RUNTIME_DIR/patchbay/patchbay.sock for others.",
+            valueName: "path"
+        )
+    )
     var socket: String?
 
-    @Option(name: .long, help: "The folder for what must outlive a restart.")
+    @Option(
+        help: ArgumentHelp(
+            "The folder for what must outlive a restart.",
+            discussion: "Default: broker.state_directory, else systemd's StateDirectory, else /var/lib/patchbay for "
+                + "root and $XDG_STATE_HOME/patchbay (~/.local/state where that is not set) for others.",
+            valueName: "folder"
+        )
+    )
     var stateDir: String?
 
-    @Flag(name: .long, help: "Read the configuration, say whether it is right, and exit.")
+    @Flag(help: "Read the configuration, say whether it is right, and exit.")
     var checkConfig = false
+
+    /// Like the parser's own, but an error has the form that `patchbay` gives it.
+    static func main() async {
+        do {
+            let command = try parse()
+            try await command.run()
+        } catch {
+            let code = exitCode(for: error)
+            guard code != .success, !(error is ExitCode) else { exit(withError: error) }
+            complain("error: \(message(for: error))\ntry: patchbayd --help")
+            exit(withError: ExitCode(64))
+        }
+    }
 
     func run() async throws {
         let environment = ProcessInfo.processInfo.environment
-        let configuration: Configuration
         do {
-            configuration = try Configuration.load(explicit: config, environment: environment)
+            let configuration = try Configuration.load(explicit: config, environment: environment)
             if checkConfig {
-                _ = try configuration.facadePath(environment)
-                print("\(configuration.file ?? "no configuration file, so every key is at its default"): all right")
-                return
+                try configuration.check(environment)
+                return print("\(Self.origin(of: configuration, environment)): all right")
             }
             let daemon = try await Daemon(
                 configuration: configuration,
@@ -47,15 +86,32 @@ struct Patchbayd: AsyncParsableCommand {
             )
             try await daemon.run()
         } catch let error as ConfigurationError {
-            complain(error.description)
+            Self.complain("error: \(error)")
             throw ExitCode(78)
         } catch let error as DaemonError {
-            complain(error.description)
-            throw ExitCode(1)
+            Self.complain("error: \(error)")
+            throw ExitCode(error.exitCode)
         }
     }
 
-    private func complain(_ text: String) {
-        FileHandleOutput.standardError.write("error: \(text)\n")
+    /// The file, or where none was found.
+    static func origin(of configuration: Configuration, _ environment: [String: String]) -> String {
+        if let file = configuration.file { return Untrusted(file, limit: .max).text }
+        let places = Configuration.places(environment).joined(separator: " nor at ")
+        return "there is no file at \(places), so every key is at its default"
+    }
+
+    private static func complain(_ text: String) {
+        FileHandleOutput.standardError.write("\(text)\n")
+    }
+}
+
+extension DaemonError {
+    /// 78 (EX_CONFIG of sysexits.h) where another path would help, else 1.
+    fileprivate var exitCode: CInt {
+        switch self {
+        case .stateDirectory, .path: 78
+        default: 1
+        }
     }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Model
 import Testing
 
@@ -72,13 +73,81 @@ import Testing
         #expect(complaint(text).contains("patchbay.toml"))
     }
 
-    @Test func `a file that was named and is not there is an error`() {
-        #expect(throws: ConfigurationError.unreadable(file: "/nowhere/patchbay.toml")) {
-            try Configuration.load(explicit: "/nowhere/patchbay.toml", environment: [:])
-        }
+    @Test(arguments: [
+        ("[devices]\nclient = \"usb\"", "devices.client must be \"native\" or \"libusbmuxd\""),
+        ("[discovery]\nenabled = \"yes\"", "discovery.enabled must be true or false"),
+        ("[discovery]\ntypes = \"_mcp._tcp\"", "discovery.types must be a list such as [\"_mcp._tcp\"]"),
+        ("[discovery]\ntypes = [1]", "discovery.types must be a list such as"),
+        ("[discovery]\ntypes = [\"_mcp._tcp\", \"x\"]", "discovery.types, item 2 cannot be used: \"x\" is not"),
+        ("[devices]\nprobe_ports = [80, 70000]", "devices.probe_ports, item 2 cannot be used: 70000 is no port"),
+        ("[tunnels]\nmax_connections = \"1\"", "tunnels.max_connections must be a whole number"),
+        ("tunnels = 3", "tunnels must be a table: [tunnels]"),
+        ("[endpoint]\nname = \"x\"", "endpoint must be written [[endpoint]]"),
+        ("[[endpoint]]\nname = \"x\"\naddress = \"::1\"", "[[endpoint]] number 1: port is missing"),
+        ("[[endpoint]]\nname = 3\naddress = \"::1\"\nport = 1", "[[endpoint]] number 1: name must be a text in quotes"),
+        (
+            "[[endpoint]]\nname = \"x\"\naddress = \"::1\"\nport = 1\nkind = \"bo gus\"",
+            "[[endpoint]] number 1 (\"x\"): the kind"
+        ),
+        ("[[endpoint]]\nname = \"x\"\naddress = \"::1\"\nport = 1\nhost = 2", "[[endpoint]] number 1: host"),
+    ])
+    func `a wrong value is said in the file's words, with what is accepted`(text: String, sentence: String) {
+        #expect(complaint(text).hasPrefix("patchbay.toml: "), "\(complaint(text))")
+        #expect(complaint(text).contains(sentence), "\(complaint(text))")
     }
 
-    @Test func `no file at all is every default`() throws {
-        #expect(try Configuration.load(explicit: nil, environment: ["HOME": "/nowhere"]).file == nil)
+    @Test(arguments: [
+        ("[broker]\nsocket = \"x.sock\"", "broker.socket is \"x.sock\"; it must be an absolute path"),
+        ("[broker]\nstate_directory = \"state\"", "broker.state_directory is \"state\"; it must be an absolute path"),
+        ("[devices]\nusbmuxd = \"blah\"", "devices.usbmuxd is \"blah\"; it must be \"/path\""),
+        (
+            "[tunnels]\nmax_connections = 99999999",
+            "tunnels.max_connections is 99999999; it must be a whole number from 1"
+        ),
+        ("[discovery]\ninterfaces = []", "discovery.interfaces is empty"),
+    ])
+    func `what start would refuse, or take and not mean, is refused when the file is read`(
+        text: String,
+        sentence: String
+    ) {
+        #expect(complaint(text).contains(sentence), "\(complaint(text))")
+    }
+
+    @Test func `an endpoint without a kind is tcp, as in patchbay add`() throws {
+        let endpoint = try parse("[[endpoint]]\nname = \"x\"\naddress = \"::1\"\nport = 1").endpoints.first
+
+        #expect(endpoint == StaticEndpoint(name: "x", kind: .tcp, address: "::1", port: 1))
+    }
+
+    @Test(arguments: ["[tunnels]\n\"a\\u001B[2Jb\" = 3", "[broker]\nlog_level = \"\\u001B[2J\"", "\u{1B} = 3"])
+    func `nothing in a complaint is obeyed by a terminal`(text: String) {
+        #expect(complaint(text) != "no complaint")
+        #expect(complaint(text).unicodeScalars.allSatisfy { Untrusted.isSafe($0) }, "\(complaint(text))")
+    }
+
+    @Test func `a file that cannot be read says why`() throws {
+        func complaint(_ path: String) -> String {
+            do {
+                return "\(try Configuration.load(explicit: path, environment: [:]))"
+            } catch {
+                return "\(error)"
+            }
+        }
+        let binary = FileManager.default.temporaryDirectory.appending(path: "patchbay-\(getpid()).toml")
+        try Data([0xFF, 0xFE, 0]).write(to: binary)
+        defer { try? FileManager.default.removeItem(at: binary) }
+
+        #expect(complaint("/none.toml") == "/none.toml cannot be read: No such file or directory; check the path")
+        #expect(complaint("/tmp") == "/tmp cannot be read: it is a folder; name a TOML file")
+        #expect(complaint(binary.path).contains("is not text in UTF-8"))
+    }
+
+    @Test func `no file at all is every default, and one can say where it was looked for`() throws {
+        let environment = ["HOME": "/nowhere"]
+        let configuration = try Configuration.load(explicit: nil, environment: environment)
+
+        #expect(configuration == Configuration())
+        let origin = Patchbayd.origin(of: configuration, environment)
+        #expect(origin.contains("/nowhere/.config/patchbay/patchbay.toml nor at /etc/patchbay/patchbay.toml"))
     }
 }

@@ -96,12 +96,13 @@ import Testing
     @Test(
         .needs(.root, .namespaces),
         arguments: [
-            (["--socket", "/tmp/" + String(repeating: "x", count: 103)], 1, "absolute path of at most 107 bytes"),
-            (["--config", "/tmp"], 78, "/tmp cannot be read as text"),
-            (["--config", "/none.toml"], 78, "check that it exists"),
-            (["--state-dir", "/dev/null"], 1, "the state folder /dev/null cannot be used"),
-            (["--state-dir", "/proc/self"], 1, "the state folder /proc/self cannot be used"),
-            (["--state-dir", "/mnt"], 1, "the state folder /mnt cannot be used: Read-only file system; name another"),
+            (["--socket", "/tmp/" + String(repeating: "x", count: 103)], 78, "absolute path of at most 107 bytes"),
+            (["--state-dir", "x", "--nonsense"], 64, "try: patchbayd --help"),
+            (["--config", "/tmp"], 78, "/tmp cannot be read: it is a folder"),
+            (["--config", "/none.toml"], 78, "check the path"),
+            (["--state-dir", "/dev/null"], 78, "the state folder /dev/null cannot be used"),
+            (["--state-dir", "/proc/self"], 78, "the state folder /proc/self cannot be used"),
+            (["--state-dir", "/mnt"], 78, "the state folder /mnt cannot be used: Read-only file system; name another"),
         ]
     )
     func `what it cannot start with is named, with what to do`(words: [String], code: CInt, wanted: String) async throws

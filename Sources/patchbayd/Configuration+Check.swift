@@ -1,0 +1,73 @@
+import Devices
+import Logging
+import Model
+
+/// What the types of the values cannot say.
+extension Configuration {
+    /// Two descriptors for each connection; Linux lets no process have more than 1,048,576 (fs.nr_open) unless it is told to.
+    private static let mostConnections = 500_000
+
+    /// The first thing that is wrong, as a sentence; nil when all of it can be meant.
+    var problem: String? {
+        brokerProblem ?? discoveryProblem ?? devicesProblem
+            ?? Self.outside(1...Self.mostConnections, tunnels.maxConnections, "tunnels.max_connections")
+            ?? endpointsProblem
+    }
+
+    /// What `--check-config` looks at besides: what depends on the environment, too.
+    ///
+    /// - Throws: `ConfigurationError`.
+    func check(_ environment: [String: String]) throws(ConfigurationError) {
+        if devices.enabled { _ = try usbmuxdAddress(environment) }
+        _ = try facadePath(environment)
+    }
+
+    private var brokerProblem: String? {
+        if let socket = broker.socket, !Self.isSocketPath(socket) {
+            return "broker.socket is \"\(socket)\"; it must be an absolute path of at most "
+                + "\(LocalAddress.pathLimit) bytes"
+        }
+        if let folder = broker.stateDirectory, !folder.hasPrefix("/") || folder.utf8.contains(0) {
+            return "broker.state_directory is \"\(folder)\"; it must be an absolute path"
+        }
+        if Logger.Level(rawValue: broker.logLevel) == nil {
+            let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
+            return "broker.log_level is \"\(broker.logLevel)\"; it must be one of \(levels)"
+        }
+        return nil
+    }
+
+    private var discoveryProblem: String? {
+        guard discovery.interfaces.isEmpty else { return nil }
+        return "discovery.interfaces is empty, so that nothing would be found; it must name interfaces, such as "
+            + "[\"*\"] for all, or set discovery.enabled = false"
+    }
+
+    private var devicesProblem: String? {
+        if let usbmuxd = devices.usbmuxd, (try? UsbmuxAddress(usbmuxd)) == nil {
+            return "devices.usbmuxd is \"\(usbmuxd)\"; it must be \"/path\", \"UNIX:/path\", \"host:port\" or "
+                + "\"[v6]:port\""
+        }
+        return Self.outside(1...Self.mostConnections, devices.maxStreams, "devices.max_streams")
+    }
+
+    private var endpointsProblem: String? {
+        for (index, endpoint) in endpoints.enumerated() {
+            guard let problem = endpoint.problem else { continue }
+            return "[[endpoint]] number \(index + 1) (\"\(Untrusted(endpoint.name))\"): \(problem)"
+        }
+        let names = endpoints.map(\.name)
+        return names.first { name in names.count { $0 == name } > 1 }.map {
+            "two [[endpoint]] tables are called \"\(Untrusted($0))\"; each needs a name of its own"
+        }
+    }
+
+    private static func outside(_ range: ClosedRange<Int>, _ value: Int, _ key: String) -> String? {
+        range.contains(value)
+            ? nil : "\(key) is \(value); it must be a whole number from \(range.lowerBound) to \(range.upperBound)"
+    }
+
+    private static func isSocketPath(_ path: String) -> Bool {
+        path.hasPrefix("/") && path.utf8.count <= LocalAddress.pathLimit && !path.utf8.contains(0)
+    }
+}
