@@ -13,7 +13,7 @@ struct AdvertisementsRemove: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        for id in ids {
+        try await Series.run(ids) { id in
             try await options.client.withdraw(id)
             try options.output.line("Withdrew \(id).")
         }

@@ -7,6 +7,8 @@ struct TunnelsRemove: AsyncParsableCommand {
         commandName: "rm",
         abstract: "Remove tunnels by id, or all of them; their connections end.",
         discussion: """
+            Where one id is wrong the others are removed all the same.
+
               patchbay tunnels rm t3 t4
               patchbay tunnels rm --all
             """
@@ -30,7 +32,7 @@ struct TunnelsRemove: AsyncParsableCommand {
                 count == 0 ? "There was no tunnel." : "Removed \(Words.count(count, "tunnel"))."
             )
         }
-        for id in ids {
+        try await Series.run(ids) { id in
             try await client.removeTunnel(id)
             try options.output.line("Removed \(id).")
         }
