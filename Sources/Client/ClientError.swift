@@ -35,17 +35,19 @@ extension ClientError: CustomStringConvertible {
         }
     }
 
-    /// What to type or do next.
-    package var remedy: String {
+    /// What to type or do next; nil where the broker, which said no, knows nothing either.
+    package var remedy: String? {
         switch self {
         case .brokerNotRunning:
             "start it with `patchbayd` or `systemctl start patchbayd`; `patchbay doctor` looks for the reason"
         case .notPermitted: "run as the user that started the broker, or name your own broker's socket with --socket"
-        case .unusablePath: "give --socket or $\(SocketPath.variable) an absolute path of at most 107 bytes"
+        case .unusablePath: "give --socket or $\(SocketPath.variable) the path of a broker's socket, at most 107 bytes"
         case .busy: "try again in a second"
-        case .refused(let problem): problem.next ?? "`patchbay status` shows how the broker is"
+        case .refused(let problem): problem.next
         case .notUnderstood: "check that patchbay and patchbayd are of one version with `patchbay status`"
-        case .timedOut, .connectionLost: "see the broker's log with `journalctl -u patchbayd`, then try again"
+        case .connectionLost:
+            "try again; if it stays so, is this a broker's socket? The broker's log: `journalctl -u patchbayd`"
+        case .timedOut: "see the broker's log with `journalctl -u patchbayd`, then try again"
         }
     }
 

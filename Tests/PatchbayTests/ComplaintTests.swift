@@ -105,4 +105,30 @@ import Testing
     func `a right command is left alone`(line: String) throws {
         try Suggestion.check(line.split(separator: " ").map(String.init), against: Patchbay.self)
     }
+
+    @Test func `where the broker has no advice none is made up`() {
+        let complaint = Complaint(
+            describing: ClientError.refused(Problem(.conflict, "port 22 is taken")),
+            command: "patchbay forward"
+        )
+
+        #expect(complaint.remedy == nil)
+    }
+
+    @Test func `iproxy offers nothing that iproxy refuses`() {
+        let problem = Problem(.conflict, "tcp:8123 is in use", next: "choose another port or tcp:0")
+
+        let complaint = Iproxy.refusalToListen(ClientError.refused(problem))
+
+        #expect(complaint?.exitCode == 247)
+        #expect(complaint?.remedy?.contains("tcp:0") == false)
+    }
+
+    @Test func `a name that cannot be is not in the example`() throws {
+        let add = try #require(try Patchbay.parseAsRoot(["add", "", "127.0.0.1:1"]) as? Add)
+
+        let complaint = #expect(throws: Complaint.self) { try add.endpoint() }
+
+        #expect(complaint?.remedy == "patchbay add \"Simulator\" 127.0.0.1:9876")
+    }
 }

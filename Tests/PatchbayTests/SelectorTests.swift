@@ -89,4 +89,35 @@ import Testing
 
         #expect(udid.text == "00008101-00FFFFFFFFFFFFFF")
     }
+
+    @Test func `who sees no phone is told why there can be none`() {
+        let none = Complaint.notFound("no phone is attached", try: "plug one in")
+        let off = PhoneSource(status: SourceStatus(name: "usb", state: .off, detail: "turned off"))
+        let missing = PhoneSource(
+            status: SourceStatus(
+                name: "usb",
+                state: .missing,
+                detail: "usbmuxd is not there",
+                remedy: "apt install usbmuxd"
+            )
+        )
+        let well = PhoneSource(status: SourceStatus(name: "usb", state: .ok, detail: "0 phones"))
+
+        #expect(off.explain(none).message == "phones are turned off by devices.enabled = false")
+        #expect(missing.explain(none).message == "no phone is attached: usbmuxd is not there")
+        #expect(missing.explain(none).remedy == "apt install usbmuxd")
+        #expect(well.explain(none) == none)
+    }
+
+    @Test func `iproxy says which phones it leaves out`() {
+        var request = IproxyArguments()
+        request.takesNetwork = true
+
+        #expect(Iproxy.absence(of: request, []) == "no phone is attached")
+        #expect(
+            Iproxy.absence(of: request, [Samples.device(Samples.phone)]).hasPrefix(
+                "no phone is on the network (1 phone"
+            )
+        )
+    }
 }

@@ -31,7 +31,8 @@ struct Add: AsyncParsableCommand {
     }
 
     func endpoint() throws(Complaint) -> StaticEndpoint {
-        let example = "patchbay add \"\(Untrusted(name))\" 127.0.0.1:9876"
+        let isName = !name.isEmpty && Untrusted(name).text == name
+        let example = "patchbay add \"\(isName ? name : "Simulator")\" 127.0.0.1:9876"
         guard case .tcp(let host?, let port)? = LocalAddress(address), !address.hasPrefix("tcp:") else {
             throw .usage("\"\(Untrusted(address))\" is not ADDRESS:PORT", try: example)
         }

@@ -92,7 +92,7 @@ struct Forward: AsyncParsableCommand {
         let arguments = try pairs.flatMap { try PortRange.expand($0) }
             .map { try ForwardArgument(toDevice: $0, source: sourceAddress) }
         let command = "patchbay forward \(pairs.joined(separator: " ")) --device UDID"
-        let udid = try await DeviceSelector(text: device, command: command).choose(among: client.devices().devices)
+        let udid = try await DeviceSelector(text: device, command: command).choose(client)
         return arguments.compactMap { argument in
             argument.remote.map { spec(argument.local, .device(udid: udid, port: $0)) }
         }

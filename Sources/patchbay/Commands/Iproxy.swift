@@ -88,7 +88,19 @@ struct Iproxy: AsyncParsableCommand {
         }
         var complaint = Complaint(describing: error, command: "patchbay iproxy")
         complaint.exitCode = 247
+        // What is offered to others, tcp:0, is no word of iproxy's.
+        complaint.remedy = "another local port or address; `ss -ltnp` shows who listens where"
         return complaint
+    }
+
+    /// Says that no phone fits, with what does not fit.
+    static func absence(of request: IproxyArguments, _ attached: [Device]) -> String {
+        guard let other = attached.first else { return "no phone is attached" }
+        return switch other.transport {
+        case .usb:
+            "no phone is on the network (\(Words.count(attached.count, "phone")) on the cable; -n leaves that out)"
+        case .network: "no phone is on the cable (\(Words.count(attached.count, "phone")) on the network, for -n)"
+        }
     }
 
     /// iproxy without -u takes the first phone of the moment at each connection; the wrong one, as soon as there are two.
@@ -99,9 +111,11 @@ struct Iproxy: AsyncParsableCommand {
             case .network: request.takesNetwork
             }
         }
-        var devices = try await client.devices().devices.filter(fits)
+        let attached = try await client.devices().devices
+        var devices = attached.filter(fits)
         if devices.isEmpty, request.udid == nil {
-            try? errors.line("no phone is attached; waiting for one")
+            if await PhoneSource(client).isOff { throw PhoneSource.off }
+            try? errors.line("\(Self.absence(of: request, attached)); waiting for one")
             devices = try await FirstPhone.wait(client, errors: errors, where: fits)
         }
         let ports = request.pairs.map { "\($0.local):\($0.device)" }.joined(separator: " ")

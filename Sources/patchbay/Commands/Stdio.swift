@@ -113,7 +113,7 @@ struct Stdio: AsyncParsableCommand {
                 text: parts.count == 2 ? String(parts[0]) : nil,
                 command: "patchbay stdio UDID:\(port)"
             )
-            return .device(udid: try await selector.choose(among: client.devices().devices), port: port)
+            return .device(udid: try await selector.choose(client), port: port)
         }
         let list = try await client.endpoints()
         return .endpoint(

@@ -24,7 +24,7 @@ struct BrokerCheck {
     }
 
     /// Not to be sent here again by the one who is here.
-    private static func remedy(for error: ClientError) -> String {
+    private static func remedy(for error: ClientError) -> String? {
         switch error {
         case .brokerNotRunning: "patchbayd, or systemctl start patchbayd"
         default: error.remedy
