@@ -89,7 +89,9 @@ struct HTTPConnection: Sendable {
         case is ClientError, is CancellationError: return error
         case let error as IOError:
             switch error.errnoCode {
-            case ENOENT, ECONNREFUSED, ENOTDIR, ENOTSOCK, EPROTOTYPE: return ClientError.brokerNotRunning(path: path)
+            case ENOENT, ECONNREFUSED, ENOTDIR, ENOTSOCK, EPROTOTYPE:
+                guard let kind = kindOfFile else { return ClientError.brokerNotRunning(path: path) }
+                return ClientError.unusablePath(path: path, reason: "it is \(kind)")
             case EACCES, EPERM: return ClientError.notPermitted(path: path)
             // unix(7): a non-blocking connect to a full accept queue.
             case EAGAIN: return ClientError.busy(path: path)
@@ -97,9 +99,20 @@ struct HTTPConnection: Sendable {
             default: return garbage(call, "\(error)")
             }
         case HTTPParserError.invalidEOFState: return ClientError.connectionLost(what: call.name)
-        case is HTTPParserError: return garbage(call, "it is not HTTP")
+        case is HTTPParserError: return garbage(call, "it is not HTTP; is \(path) a broker's socket?")
         case is ChannelError: return ClientError.connectionLost(what: call.name)
         default: return garbage(call, "\(error)")
+        }
+    }
+
+    /// What is at the path where it is no socket; connect(2) says "refused" for that, too.
+    private var kindOfFile: String? {
+        var facts = stat()
+        guard stat(path, &facts) == 0 else { return nil }
+        return switch facts.st_mode & S_IFMT {
+        case S_IFSOCK: nil
+        case S_IFDIR: "a folder"
+        default: "a file"
         }
     }
 

@@ -124,14 +124,19 @@ import Testing
         }
     }
 
-    @Test func `no socket, a dead socket and a plain file all mean that no broker runs`() async throws {
+    @Test func `where no socket is, no broker runs`() async throws {
         let missing = PatchbayClient(socketPath: "/nonexistent/patchbay.sock")
-        let file = PatchbayClient(socketPath: "/dev/null")
 
         await #expect(throws: ClientError.brokerNotRunning(path: "/nonexistent/patchbay.sock")) {
             try await missing.status()
         }
-        await #expect(throws: ClientError.brokerNotRunning(path: "/dev/null")) { try await file.status() }
+    }
+
+    @Test(arguments: [("/dev/null", "it is a file"), ("/tmp", "it is a folder")])
+    func `what is there and no socket is said to be so`(path: String, reason: String) async throws {
+        await #expect(throws: ClientError.unusablePath(path: path, reason: reason)) {
+            try await PatchbayClient(socketPath: path).status()
+        }
     }
 
     @Test(arguments: ["relative.sock", "/" + String(repeating: "x", count: 107)])
