@@ -80,7 +80,8 @@ extension RegistryError {
     fileprivate var problem: Problem {
         switch self {
         case .noSuchEndpoint: Problem(.notFound, description, next: "patchbay list")
-        case .stillSeen, .nameTaken: Problem(.conflict, description)
+        case .stillSeen(let id): Problem(.conflict, description, next: "patchbay show \(id)")
+        case .nameTaken: Problem(.conflict, description, next: "patchbay list")
         }
     }
 }

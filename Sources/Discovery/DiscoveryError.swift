@@ -10,11 +10,19 @@ package enum DiscoveryError: Error, Hashable, Sendable, CustomStringConvertible 
     package var description: String {
         switch self {
         case .notPublishable(let name, let reason): "\"\(name)\" cannot be advertised: \(reason)"
-        case .noSuchAdvertisement(let id):
-            "there is no advertisement \"\(id)\"; `patchbay advertisements` lists those that stand"
-        case .tooManyAdvertisements(let limit):
-            "\(limit) services are advertised already, which is the limit; `patchbay advertisements rm ID` takes one back"
+        case .noSuchAdvertisement(let id): "there is no advertisement \"\(id)\""
+        case .tooManyAdvertisements(let limit): "\(limit) services are advertised already, which is the limit"
         case .alreadyRun: "this Bonjour source has run already; make another one"
+        }
+    }
+
+    /// The next thing to try.
+    package var next: String? {
+        switch self {
+        case .notPublishable: "patchbay advertise --help"
+        case .noSuchAdvertisement: "patchbay advertisements"
+        case .tooManyAdvertisements: "patchbay advertisements rm ID"
+        case .alreadyRun: nil
         }
     }
 }

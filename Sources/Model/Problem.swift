@@ -57,7 +57,7 @@ extension Problem.Code {
         case .notFound: "No such thing"
         case .methodNotAllowed: "Not something this address does"
         case .ambiguous: "More than one thing fits"
-        case .conflict: "It is taken"
+        case .conflict: "Something is in the way"
         case .tooLarge: "The request is too large"
         case .limit: "A limit is reached"
         case .internalError: "Patchbay failed"

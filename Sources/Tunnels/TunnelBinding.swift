@@ -11,7 +11,7 @@ enum TunnelBinding {
     ///   - local: The address as it was asked for.
     ///   - port: For an address with port 0: the port it had before, and gets again or not at all.
     /// - Returns: One, or two where both loopback addresses are meant.
-    /// - Throws: `TunnelError.inUse`, `.cannotListen`.
+    /// - Throws: `TunnelError.inUse`, `.cannotListen`, `.badLocal`.
     static func listen(on local: LocalAddress, port: UInt16? = nil) throws(TunnelError) -> [Listener] {
         switch local {
         case .unix(let path):
@@ -21,7 +21,7 @@ enum TunnelBinding {
             return wanted == 0 ? try onFreePort(for: local) : try onBoth(wanted, for: local)
         case .tcp(let host?, let asked):
             guard let address = SocketAddress(numeric: host, port: asked == 0 ? port ?? 0 : asked) else {
-                throw .cannotListen(
+                throw .badLocal(
                     local,
                     "\"\(Untrusted(host))\" is not a numeric address of this machine; write it like 127.0.0.1"
                 )
@@ -47,7 +47,7 @@ enum TunnelBinding {
                 halves.append(first)
             }
         }
-        throw .cannotListen(local, "no port is free on both 127.0.0.1 and ::1; give a port or a host")
+        throw .cannotListen(local, "no port is free on both 127.0.0.1 and ::1")
     }
 
     private static func second(_ port: UInt16, for local: LocalAddress) throws(TunnelError) -> Listener? {
@@ -72,11 +72,13 @@ enum TunnelBinding {
         switch error {
         case SocketError.inUse: .inUse(local)
         case SocketError.failed(_, _, let code) where code == EACCES || code == EPERM:
-            .cannotListen(local, "\(SocketError.words(for: code)); choose a port above 1023 or a path of your own")
+            .cannotListen(local, "\(SocketError.words(for: code)); ports up to 1023 are root's")
         case SocketError.failed(_, _, EADDRNOTAVAIL):
             .cannotListen(local, "this machine does not have that address; see `ip address`")
         case SocketError.failed(_, _, ENOENT):
-            .cannotListen(local, "its directory does not exist; make it first")
+            .cannotListen(local, "its folder does not exist")
+        case SocketError.notASocket(let path): .cannotListen(local, "\(path) exists and is not a socket")
+        case SocketError.failed(_, _, let code): .cannotListen(local, SocketError.words(for: code))
         default: .cannotListen(local, "\(error)")
         }
     }

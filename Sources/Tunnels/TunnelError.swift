@@ -9,6 +9,8 @@ package enum TunnelError: Error, Hashable, Sendable {
     case inUse(LocalAddress)
     /// The local address cannot be listened on, for a reason in words.
     case cannotListen(LocalAddress, String)
+    /// The text is no address that anybody could listen on.
+    case badLocal(LocalAddress, String)
     /// The target makes no sense.
     case badTarget(String)
     case tooMany(limit: Int)
@@ -29,7 +31,8 @@ extension TunnelError: CustomStringConvertible {
         case .noSuchTunnel(let id): "no tunnel is called \"\(Untrusted(id))\""
         case .taken(let local, let id): "\(local) is the address of tunnel \(id)"
         case .inUse(let local): "\(local) is in use by another program"
-        case .cannotListen(let local, let reason): "\(local) cannot be listened on: \(reason)"
+        case .cannotListen(let local, let reason), .badLocal(let local, let reason):
+            "\(local) cannot be listened on: \(reason)"
         case .badTarget(let reason): reason
         case .tooMany(let limit): "\(limit) tunnels stand already"
         case .notSaved(let reason): "nothing was changed: \(reason)"
@@ -45,8 +48,10 @@ extension TunnelError: CustomStringConvertible {
         case .inUse(.tcp(_, let port)):
             "choose another port or tcp:0, or see who it is with `ss -ltnp sport = :\(port)`"
         case .inUse(.unix): "choose another path, or stop that program"
-        case .cannotListen: nil
-        case .badTarget: nil
+        case .cannotListen(.tcp, _): "choose another local port or address, or tcp:0 for any free port"
+        case .cannotListen(.unix, _): "choose another path, in a folder of your own"
+        case .badLocal: "leave the address out, or give one that `ip address` shows"
+        case .badTarget: "see `patchbay list` for what there is"
         case .tooMany: "remove some with `patchbay tunnels rm ID`"
         case .notSaved: "then try again"
         case .stopping: "try again when it is back"
@@ -58,8 +63,9 @@ extension TunnelError: CustomStringConvertible {
         let code: Problem.Code =
             switch self {
             case .noSuchTunnel: .notFound
-            case .taken, .inUse: .conflict
-            case .cannotListen, .badTarget: .badRequest
+            // One number for whatever keeps this machine from listening (`patchbay` ends with 1).
+            case .taken, .inUse, .cannotListen: .conflict
+            case .badLocal, .badTarget: .badRequest
             case .tooMany: .limit
             case .notSaved, .stopping: .unavailable
             }

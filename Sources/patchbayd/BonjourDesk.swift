@@ -27,12 +27,16 @@ struct BonjourDesk: AdvertisementDesk {
 
     private func translated<Value>(_ call: (BonjourSource) async throws -> Value) async throws -> Value {
         guard let source else {
-            throw Problem(.unavailable, "Bonjour is turned off; set discovery.enabled = true in the configuration")
+            throw Problem(
+                .unavailable,
+                "Bonjour is turned off by discovery.enabled = false",
+                next: "set discovery.enabled = true in the configuration, and restart the broker"
+            )
         }
         do {
             return try await call(source)
         } catch let error as DiscoveryError {
-            throw Problem(Self.code(of: error), error.description)
+            throw Problem(Self.code(of: error), error.description, next: error.next)
         }
     }
 

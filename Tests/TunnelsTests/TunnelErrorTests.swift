@@ -1,0 +1,31 @@
+import Model
+import Testing
+
+@testable import Tunnels
+
+@Suite struct TunnelErrorTests {
+    @Test(arguments: [
+        (LocalAddress.tcp(host: "192.0.2.1", port: 7000), "this machine does not have that address"),
+        (.unix(path: "/nonexistent/x"), "its folder does not exist"),
+        (.unix(path: "/tmp"), "/tmp exists and is not a socket"),
+    ])
+    func `whatever keeps this machine from listening is one kind of problem, with a next step of its own`(
+        local: LocalAddress,
+        reason: String
+    ) {
+        let error = #expect(throws: TunnelError.self) { try TunnelBinding.listen(on: local) }
+
+        #expect(error?.problem.code == .conflict)
+        #expect(error?.problem.detail.contains(reason) == true, "\(error?.problem.detail ?? "")")
+        #expect(error?.problem.next?.hasPrefix("choose another") == true)
+    }
+
+    @Test func `a name is no address to listen on`() {
+        let error = #expect(throws: TunnelError.self) {
+            try TunnelBinding.listen(on: .tcp(host: "example.com", port: 7000))
+        }
+
+        #expect(error?.problem.code == .badRequest)
+        #expect(error?.problem.next?.contains("ip address") == true)
+    }
+}
