@@ -10,6 +10,7 @@ enum Launch {
                 return ExitStatus.ok.rawValue
             }
             try Suggestion.check(arguments, against: Patchbay.self)
+            try ForwardArgument.refuseNegative(arguments)
             var command = try Patchbay.parseAsRoot(arguments)
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()

@@ -73,4 +73,23 @@ import Testing
         #expect(complaint?.status == .usage)
         #expect(complaint?.remedy?.isEmpty == false)
     }
+
+    @Test(arguments: [
+        ("unix:/\(String(repeating: "x", count: 107)):22", "has 108 bytes, and the path of a unix socket at most 107"),
+        ("unix:x.sock:22", "is not an absolute path"), ("70000:22", "\"70000\" is no local port, 0 to 65535"),
+        ("::1:8080:22", "is an IPv6 address without brackets"), ("example.com:7000:22", "it must be numeric"),
+        ("tcp:-1:22", "\"-1\" is no local port"),
+    ])
+    func `what is wrong with a local address is said`(text: String, what: String) {
+        let complaint = #expect(throws: Complaint.self) { try ForwardArgument(toDevice: text, source: nil) }
+
+        #expect(complaint?.message.contains(what) == true, "\(complaint?.message ?? "")")
+    }
+
+    @Test func `a negative port is no option`() {
+        let complaint = #expect(throws: Complaint.self) { try ForwardArgument.refuseNegative(["forward", "-1:9876"]) }
+
+        #expect(complaint?.message == "\"-1:9876\" begins with no port, 0 to 65535")
+        #expect(throws: Never.self) { try ForwardArgument.refuseNegative(["forward", "1:2", "-d", "x"]) }
+    }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import Model
 
 /// One word of `patchbay forward`: where to listen, and to a phone, on which of its ports it ends.
@@ -53,12 +54,18 @@ struct ForwardArgument: Equatable {
         example: String
     ) throws(Complaint) -> LocalAddress {
         guard let address = LocalAddress(text) else {
-            throw .usage("\"\(Untrusted(text))\" is not a local address, in \"\(Untrusted(whole))\"", try: example)
+            let place = text == whole ? "" : ", in \"\(Untrusted(whole, limit: 200))\""
+            throw .usage("\(Self.fault(in: text))\(place)", try: example)
         }
         switch address {
         // `8080:9876` would be a host named 8080: somebody gave a phone's port where there is none to give.
         case .tcp(let host?, _) where host.allSatisfy(\.isNumber):
             throw .usage("\"\(host)\" in \"\(Untrusted(whole))\" is no address to listen on", try: example)
+        case .tcp(let host?, _) where !Self.isNumeric(host):
+            throw .usage(
+                "\"\(Untrusted(host))\" is no address to listen on: it must be numeric, or localhost",
+                try: example
+            )
         case .tcp(let host?, _) where source != nil:
             throw .usage(
                 "\(whole) names the address \(host) and --source-address another",
@@ -68,6 +75,43 @@ struct ForwardArgument: Equatable {
         case .unix where source != nil:
             throw .usage("--source-address means nothing to the socket \(text)", try: "leave --source-address out")
         case .tcp, .unix: return address
+        }
+    }
+
+    /// Why a text is no local address.
+    private static func fault(in text: String) -> String {
+        let shown = "\"\(Untrusted(text, limit: 200))\""
+        if Untrusted(text, limit: .max).text != text { return "\(shown) holds characters that do not print" }
+        if text.hasPrefix("unix:") {
+            let path = text.dropFirst(5)
+            if !path.hasPrefix("/") { return "\(shown) is not an absolute path, which a unix socket needs" }
+            return
+                "\(shown) has \(path.utf8.count) bytes, and the path of a unix socket at most \(LocalAddress.pathLimit)"
+        }
+        let rest = text.hasPrefix("tcp:") ? text.dropFirst(4) : text[...]
+        let port = rest.split(separator: ":", omittingEmptySubsequences: false).last ?? ""
+        if UInt16(port) == nil || !port.allSatisfy(\.isNumber) {
+            return "\"\(Untrusted(port))\" is no local port, 0 to 65535"
+        }
+        if rest.dropLast(port.count + 1).contains(":") { return "\(shown) is an IPv6 address without brackets" }
+        return "\(shown) is not a local address"
+    }
+
+    private static func isNumeric(_ host: String) -> Bool {
+        var room = in6_addr()
+        // A scope (`%eth0`) is for the broker to look up.
+        let address = String(host.prefix { $0 != "%" })
+        return host == "localhost" || inet_pton(AF_INET, host, &room) == 1 || inet_pton(AF_INET6, address, &room) == 1
+    }
+
+    /// A pair that the parser would take for an option: `-1:9876`.
+    ///
+    /// - Throws: `Complaint`.
+    static func refuseNegative(_ arguments: [String]) throws(Complaint) {
+        guard arguments.first == "forward" else { return }
+        for word in arguments.prefix(while: { $0 != "--" }) {
+            guard word.hasPrefix("-"), word.dropFirst().first?.isNumber == true else { continue }
+            throw .usage("\"\(Untrusted(word))\" begins with no port, 0 to 65535", try: "patchbay forward 8080:9876")
         }
     }
 }
