@@ -48,8 +48,8 @@ import Testing
         let asleep = UsbmuxdCheck(environment: ["USBMUXD_SOCKET_ADDRESS": "/nonexistent/mux"], programs: ["/bin/sh"])
         let missing = UsbmuxdCheck(environment: ["USBMUXD_SOCKET_ADDRESS": "UNIX:/nonexistent/mux"], programs: [])
 
-        #expect(asleep.run().map(\.verdict) == [.ok])
-        #expect(missing.run().map(\.remedy) == ["apt install usbmuxd"])
+        #expect(asleep.run().verdict == .ok)
+        #expect(missing.run().remedy == "apt install usbmuxd")
     }
 
     @Test func `a file that is no socket is told apart from none`() {
@@ -64,5 +64,53 @@ import Testing
             Doctor.text(check, isColoured: false)
                 == "warn  usbmuxd    not installed\n      try: apt install usbmuxd"
         )
+    }
+
+    @Test func `what is turned off is neither looked for nor said twice`() {
+        let off = [
+            SourceStatus(name: "bonjour", state: .off, detail: "turned off by discovery.enabled = false"),
+            SourceStatus(name: "usb", state: .off, detail: "turned off by devices.enabled = false"),
+        ]
+        let warning = Check(name: "mdns", verdict: .warn, detail: "nobody answers")
+
+        let checks = Examination(
+            broker: (off.map(BrokerCheck.source), off),
+            usbmuxd: { warning },
+            network: { [warning] }
+        ).checks
+
+        #expect(checks.map(\.name) == ["bonjour", "usb"])
+        #expect(checks.first?.detail == "turned off by discovery.enabled = false")
+    }
+
+    @Test func `a usbmuxd that sleeps as usual is no warning of the broker's either`() {
+        let missing = SourceStatus(name: "usb", state: .missing, detail: "not running", remedy: "apt install usbmuxd")
+        func checks(_ verdict: Check.Verdict) -> [Check] {
+            Examination(
+                broker: ([BrokerCheck.source(missing)], [missing]),
+                usbmuxd: { Check(name: "usbmuxd", verdict: verdict, detail: "") },
+                network: { [] }
+            ).checks
+        }
+
+        #expect(checks(.ok).map(\.verdict) == [.ok, .ok] && checks(.ok)[0].remedy == nil)
+        #expect(checks(.warn).map(\.verdict) == [.warn, .warn])
+    }
+
+    @Test(arguments: [
+        ([:], "/run/dbus/system_bus_socket"),
+        (["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/x/bus,guid=1;tcp:host=y"], "/x/bus"),
+        (["DBUS_SYSTEM_BUS_ADDRESS": "tcp:host=y"], nil),
+        (["DBUS_SYSTEM_BUS_ADDRESS": ""], "/run/dbus/system_bus_socket"),
+    ])
+    func `the bus is where the variable says`(environment: [String: String], bus: String?) {
+        #expect(AvahiCheck.bus(environment) == bus)
+    }
+
+    @Test func `a bus of one's own that does not answer is named, and nothing is said of this machine's Avahi`() {
+        let checks = AvahiCheck(environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent/bus"]).run()
+
+        #expect(checks.map(\.name) == ["dbus"])
+        #expect(checks.first?.detail.contains("/nonexistent/bus") == true)
     }
 }

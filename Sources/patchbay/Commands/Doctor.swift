@@ -7,7 +7,7 @@ struct Doctor: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Check what Patchbay needs on this machine, and say how to get what is missing.",
         discussion: """
-            Works with the broker down as well. Ends with 1 when a check failed; warnings do not count.
+            Works with the broker down as well, and leaves out what the broker is told not to use. Ends with 1 when a check failed; warnings do not count.
 
               patchbay doctor
               patchbay doctor --json | jq '.checks[] | select(.verdict != "ok")'
@@ -19,12 +19,15 @@ struct Doctor: AsyncParsableCommand {
 
     func run() async throws {
         let client = options.client
-        let checks =
-            await BrokerCheck(client: client).run()
-            + [UsbmuxdCheck().run(), AvahiCheck().run(), MulticastCheck().run()].flatMap(\.self)
+        let examination = await Examination(
+            broker: BrokerCheck(client: client).run(),
+            usbmuxd: { UsbmuxdCheck().run() },
+            network: { AvahiCheck().run() + MulticastCheck().run() }
+        )
+        let checks = examination.checks
         let output = options.output
         if format.json {
-            try output.document(Examination(checks: checks))
+            try output.document(examination)
         } else {
             for check in checks { try output.line(Self.text(check, isColoured: output.isColoured)) }
         }

@@ -2,14 +2,31 @@ import FoundationEssentials
 
 /// Whether D-Bus and Avahi are there, and whether Avahi asks the wide world for names.
 struct AvahiCheck {
-    var bus = "/run/dbus/system_bus_socket"
+    private static let standardBus = "/run/dbus/system_bus_socket"
+
+    var environment = ProcessInfo.processInfo.environment
     var daemon = "/run/avahi-daemon/socket"
     var configuration = "/etc/avahi/avahi-daemon.conf"
 
     func run() -> [Check] {
         var checks: [Check] = []
-        if SocketFile(path: bus).state != .listening {
-            checks.append(check(.warn, "the D-Bus system bus does not answer at \(bus)", "systemctl start dbus"))
+        switch Self.bus(environment) {
+        case nil:
+            return [Check(name: "dbus", verdict: .ok, detail: "DBUS_SYSTEM_BUS_ADDRESS names a bus that is no file")]
+        case let bus? where bus != Self.standardBus:
+            // Another Avahi than this machine's is behind it; the broker's word on it has to do.
+            if SocketFile(path: bus).state == .listening {
+                return [
+                    Check(name: "dbus", verdict: .ok, detail: "the bus of DBUS_SYSTEM_BUS_ADDRESS answers at \(bus)")
+                ]
+            }
+            let detail = "the bus of DBUS_SYSTEM_BUS_ADDRESS does not answer at \(bus)"
+            return [Check(name: "dbus", verdict: .warn, detail: detail, remedy: "start it, or unset the variable")]
+        case let bus?:
+            if SocketFile(path: bus).state != .listening {
+                let detail = "the D-Bus system bus does not answer at \(bus)"
+                checks.append(Check(name: "dbus", verdict: .warn, detail: detail, remedy: "systemctl start dbus"))
+            }
         }
         if SocketFile(path: daemon).state != .listening {
             let isInstalled = FileManager.default.isExecutableFile(atPath: "/usr/sbin/avahi-daemon")
@@ -18,14 +35,24 @@ struct AvahiCheck {
         }
         if let text = try? String(contentsOf: URL(filePath: configuration), encoding: .utf8), Self.asksWideArea(text) {
             checks.append(
-                check(
-                    .warn,
-                    "Avahi sends unicast queries with predictable ids (CVE-2024-52615, CVE-2024-52616)",
-                    "enable-wide-area=no under [wide-area] in \(configuration), then systemctl restart avahi-daemon"
+                Check(
+                    name: "wide-area",
+                    verdict: .warn,
+                    detail: "Avahi sends unicast queries with predictable ids (CVE-2024-52615, CVE-2024-52616)",
+                    remedy:
+                        "enable-wide-area=no under [wide-area] in \(configuration), then systemctl restart avahi-daemon"
                 )
             )
         }
         return checks.isEmpty ? [check(.ok, "D-Bus and avahi-daemon answer; wide-area lookups are off")] : checks
+    }
+
+    /// The socket of the system bus; nil where it is none in the file system (D-Bus specification, "Server Addresses").
+    static func bus(_ environment: [String: String]) -> String? {
+        guard let text = environment["DBUS_SYSTEM_BUS_ADDRESS"], !text.isEmpty else { return standardBus }
+        guard let first = text.split(separator: ";").first, first.hasPrefix("unix:") else { return nil }
+        let pairs = first.dropFirst(5).split(separator: ",")
+        return pairs.first { $0.hasPrefix("path=") }.map { String($0.dropFirst(5)) }
     }
 
     /// avahi-daemon.conf(5): `enable-wide-area` in `[wide-area]` is yes unless it says otherwise.

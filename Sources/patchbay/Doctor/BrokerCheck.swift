@@ -6,13 +6,14 @@ import Model
 struct BrokerCheck {
     let client: PatchbayClient
 
-    func run() async -> [Check] {
+    /// The broker's word on its sources comes with the checks; nil where it does not answer.
+    func run() async -> (checks: [Check], sources: [SourceStatus]?) {
         var checks: [Check] = []
         do {
             let status = try await client.status()
             checks.append(Self.version(status))
             checks += Self.socket(client.socketPath, SocketFile(path: client.socketPath).access, user: geteuid())
-            checks += status.sources.map(Self.source)
+            return (checks + status.sources.map(Self.source), status.sources)
         } catch let error as ClientError {
             checks.append(
                 Check(name: "broker", verdict: .fail, detail: error.description, remedy: Self.remedy(for: error))
@@ -20,7 +21,7 @@ struct BrokerCheck {
         } catch {
             checks.append(Check(name: "broker", verdict: .fail, detail: "\(error)", remedy: "patchbay status"))
         }
-        return checks
+        return (checks, nil)
     }
 
     /// Not to be sent here again by the one who is here.
@@ -62,7 +63,7 @@ struct BrokerCheck {
     static func source(_ source: SourceStatus) -> Check {
         switch source.state {
         case .ok: Check(name: source.name, verdict: .ok, detail: source.detail)
-        case .off: Check(name: source.name, verdict: .ok, detail: "turned off: \(source.detail)")
+        case .off: Check(name: source.name, verdict: .ok, detail: source.detail)
         case .starting, .missing:
             Check(name: source.name, verdict: .warn, detail: source.detail, remedy: source.remedy)
         }

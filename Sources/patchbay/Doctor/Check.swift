@@ -22,8 +22,3 @@ struct Check: Encodable, Equatable {
     /// What to type or do.
     var remedy: String?
 }
-
-/// Everything that was looked at, in order.
-struct Examination: Encodable {
-    let checks: [Check]
-}
