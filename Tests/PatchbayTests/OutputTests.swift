@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Testing
 
 @testable import patchbay
@@ -17,5 +18,14 @@ import Testing
 
     @Test func `plain text keeps its lines and loses its escapes`() {
         #expect(Output.plain("one\n\u{1B}[31mtwo\u{202E}\n") == "one\n\u{FFFD}[31mtwo\u{FFFD}\n")
+    }
+
+    @Test func `a full disk is an error, and not a reader that went away`() throws {
+        let full = open("/dev/full", O_WRONLY)
+        defer { close(full) }
+
+        let complaint = #expect(throws: Complaint.self) { try Output(descriptor: full, color: .never).line("x") }
+
+        #expect(complaint?.message == "the output cannot be written: No space left on device")
     }
 }

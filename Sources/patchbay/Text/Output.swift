@@ -13,7 +13,7 @@ struct Output: Sendable {
     /// The columns to keep within; nil where it is not a terminal.
     let width: Int?
 
-    private init(descriptor: CInt, color: ColorChoice) {
+    init(descriptor: CInt, color: ColorChoice) {
         let environment = ProcessInfo.processInfo.environment
         self.descriptor = descriptor
         isTerminal = isatty(descriptor) == 1
@@ -24,7 +24,7 @@ struct Output: Sendable {
     static func standard(_ color: ColorChoice = .auto) -> Output { Output(descriptor: STDOUT_FILENO, color: color) }
     static func errors() -> Output { Output(descriptor: STDERR_FILENO, color: .auto) }
 
-    /// - Throws: `OutputClosed`.
+    /// - Throws: `OutputClosed`; a `Complaint` where the output cannot be written for another reason, a full disk.
     func line(_ text: String) throws {
         var bytes = Array(text.utf8) + [UInt8(ascii: "\n")]
         while !bytes.isEmpty {
@@ -37,10 +37,19 @@ struct Output: Sendable {
                     poll(&ready, 1, -1)
                     continue
                 }
+                guard errno == EPIPE else { throw Self.unwritable(errno) }
                 throw OutputClosed()
             }
             bytes.removeFirst(count)
         }
+    }
+
+    private static func unwritable(_ code: CInt) -> Complaint {
+        Complaint(
+            status: .error,
+            message: "the output cannot be written: \(String(cString: strerror(code)))",
+            remedy: "make room, or write it elsewhere"
+        )
     }
 
     func table(_ table: Table) throws { try line(table.text(width: width, isColoured: isColoured)) }
