@@ -105,7 +105,7 @@ final class BonjourHealth: Sendable {
 
     private func sentence(_ state: State) -> String {
         let counts = state.counts
-        var text = "\(counts.found) services found, \(counts.resolved) resolved"
+        var text = "\(counts.found) service\(counts.found == 1 ? "" : "s") found, \(counts.resolved) resolved"
         if counts.failed > 0 { text += ", \(counts.failed) failed" }
         if counts.refused > 0 { text += ", \(counts.refused) refused" }
         if state.advertised > 0 { text += "; \(state.advertised) advertised" }

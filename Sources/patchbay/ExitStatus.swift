@@ -77,6 +77,12 @@ enum ExitStatus: CInt, CaseIterable {
         }
     }
 
+    /// For the end of each help.
+    static let summary = """
+        EXIT CODES: 0 done, 1 failed, 64 usage, 66 not found, 69 no broker, 75 try again,
+          77 not permitted, 78 configuration; see 'patchbay help exit-codes'.
+        """
+
     static var table: String {
         let rows = allCases.map { status in
             let number = "\(status.rawValue)"

@@ -35,6 +35,6 @@ struct GlobalOptions: ParsableArguments {
 
 /// For the verbs that show something.
 struct JSONOption: ParsableArguments {
-    @Flag(help: "Print one JSON document (with --watch: one per line) instead of text. This form is stable.")
+    @Flag(help: "Print JSON instead of text: one document, or one per line where it goes on. This form is stable.")
     var json = false
 }

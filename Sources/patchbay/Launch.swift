@@ -23,11 +23,17 @@ enum Launch {
         }
     }
 
+    /// A help with the numbers that every verb may end with; anything else as it is.
+    static func completed(_ text: String) -> String {
+        guard text.contains("USAGE: ") else { return text }
+        return text + "\n\n" + ExitStatus.summary
+    }
+
     private static func end(with error: any Error, _ arguments: [String]) -> CInt {
         if case let code as ExitCode = error { return code.rawValue }
         // Help and version are thrown by the parser like errors, and belong on standard output.
         if !(error is Complaint), Patchbay.exitCode(for: error) == .success {
-            try? Output.standard().line(Patchbay.fullMessage(for: error))
+            try? Output.standard().line(completed(Patchbay.fullMessage(for: error)))
             return ExitStatus.ok.rawValue
         }
         let status = ExitStatus(for: error)

@@ -9,6 +9,9 @@ struct Advertise: AsyncParsableCommand {
             The service is withdrawn when the command ends (Ctrl-C), or with --detach by `patchbay advertisements rm`. \
             If the name is taken the network agrees on another one, which is printed.
 
+            Other machines list the service; this broker does not list what it advertises itself. To have it in \
+            `patchbay list` here, too, `patchbay add` it.
+
               patchbay advertise Shop _appreveal._tcp 9876 bundleId=com.shop
               patchbay advertise "My Server" _http._tcp 8080 path=/ --detach
             """

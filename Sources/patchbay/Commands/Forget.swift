@@ -22,5 +22,11 @@ struct Forget: AsyncParsableCommand {
         let endpoint = try EndpointSelector(text: selector, command: "patchbay forget").choose(among: list.endpoints)
         try await options.client.forget(endpoint.id)
         try options.output.line("Forgot \(endpoint.id).")
+        let left = try await options.client.tunnels().tunnels.filter { $0.spec.target == .endpoint(endpoint.id) }
+        guard !left.isEmpty else { return }
+        let ids = left.map(\.id).joined(separator: " ")
+        try options.output.line(
+            "Still leading to it: \(ids). `patchbay tunnels rm \(ids)` removes \(left.count == 1 ? "it" : "them")."
+        )
     }
 }
