@@ -31,8 +31,16 @@ extension Complaint {
             self.init(status: status, message: error.description, remedy: error.remedy)
             if case .refused(let problem) = error { self.problem = problem }
         default:
-            self.init(status: status, message: Patchbay.message(for: error), remedy: "\(command) --help")
+            let message = Self.lowered(Patchbay.message(for: error))
+            self.init(status: status, message: message, remedy: "\(command) --help")
         }
+    }
+
+    /// A sentence of the parser's in the case of ours, which follow "error:"; `UDID` and the like stay.
+    private static func lowered(_ sentence: String) -> String {
+        guard let first = sentence.first, sentence.dropFirst().first?.isUppercase == false else { return sentence }
+        let rest = sentence.dropFirst()
+        return first.lowercased() + (rest.hasSuffix(".") && !rest.contains("\n") ? rest.dropLast() : rest)
     }
 
     static func usage(_ message: String, try remedy: String) -> Complaint {

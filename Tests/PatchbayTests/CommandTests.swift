@@ -193,4 +193,45 @@ import Testing
 
         #expect(String(decoding: data, as: UTF8.self) == #"{"removed":2,"schema":1}"#)
     }
+
+    @Test func `a state that is none is answered with those that are`() throws {
+        let error = try #require(throws: (any Error).self) { try Patchbay.parseAsRoot(["list", "--state", "bogus"]) }
+
+        for state in ["online", "suspect", "offline", "blocked"] {
+            #expect(Patchbay.message(for: error).contains(state))
+        }
+    }
+
+    @Test func `list finds an app as show does`() {
+        let shop = Samples.endpoint("com.example.shop", on: "x")
+
+        for app in ["com.example.shop", "shop", "SHOP"] {
+            #expect(LiveFeed.Selection(app: app).fits(shop, wasShown: false), "\(app)")
+        }
+        #expect(!LiveFeed.Selection(app: "example").fits(shop, wasShown: false))
+    }
+
+    @Test func `the table of tunnels says why connections failed`() {
+        var tunnel = Tunnel(
+            id: "t3",
+            spec: TunnelSpec(local: .tcp(host: nil, port: 1), target: .device(udid: Samples.phone, port: 22)),
+            owner: 1_000,
+            state: .active,
+            since: Samples.date
+        )
+        tunnel.statistics.failures = ["refused": 1, "deviceAbsent": 2]
+
+        let table = TunnelListing.table(of: [tunnel]).text(width: nil, isColoured: false)
+
+        #expect(table.hasSuffix("failed: 2 phone not plugged in, 1 refused"))
+    }
+
+    @Test func `every help says which numbers it ends with`() {
+        for command in Self.all {
+            let help = Launch.completed(Patchbay.helpMessage(for: command, columns: 80))
+            #expect(help.contains("EXIT CODES"))
+            #expect(help.contains("patchbay help exit-codes"))
+        }
+        #expect(Launch.completed("0.1.0") == "0.1.0")
+    }
 }

@@ -47,7 +47,7 @@ import Testing
         )
 
         #expect(complaint.status == .usage)
-        #expect(complaint.message == "Give the ids of the tunnels to remove, or --all.")
+        #expect(complaint.message == "give the ids of the tunnels to remove, or --all")
         #expect(complaint.remedy == "patchbay tunnels rm --help")
     }
 

@@ -47,7 +47,7 @@ import Testing
         #expect(near?.status == .notFound)
         #expect(near?.remedy == "patchbay show shop-test-iphone")
         #expect(far?.remedy == "patchbay list")
-        #expect(far?.message == "no endpoint fits \"zebra\u{FFFD}[2J\"")
+        #expect(far?.message == "no endpoint is called \"zebra\u{FFFD}[2J\"")
     }
 
     @Test func `the only phone need not be named`() throws {
@@ -119,5 +119,11 @@ import Testing
                 "no phone is on the network (1 phone"
             )
         )
+    }
+
+    @Test func `an empty name fits nothing`() {
+        let complaint = #expect(throws: Complaint.self) { try choose("") }
+
+        #expect(complaint?.status == .usage)
     }
 }

@@ -25,4 +25,9 @@ import Testing
         #expect(Words.address(.tcp(host: "127.0.0.1", port: 80)) == "127.0.0.1:80")
         #expect(Words.address(.unix(path: "/tmp/x")) == "/tmp/x")
     }
+
+    @Test func `what a person wrote down is static`() {
+        #expect(Words.source(.config) == "static")
+        #expect(Words.source(.usb) == "usb")
+    }
 }

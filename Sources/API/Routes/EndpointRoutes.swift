@@ -74,7 +74,7 @@ enum EndpointRoutes {
         }
 
         func admits(_ endpoint: Endpoint) -> Bool {
-            (state == nil || endpoint.state == state) && (app == nil || endpoint.app.text == app)
+            (state == nil || endpoint.state == state) && (app.map(endpoint.isApp) ?? true)
         }
     }
 }

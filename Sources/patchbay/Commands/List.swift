@@ -9,6 +9,10 @@ struct List: AsyncParsableCommand {
             Bonjour services, debug servers behind a cable and static endpoints in one table. An id stays the same \
             when the app restarts, the phone is plugged in again, or the broker restarts.
 
+            STATE is online (something proved lately that it is there), suspect (the last proof failed or is old), \
+            offline (gone; kept, so that its id works when it comes back) or blocked (listed and never connected to). \
+            ROUTE is the best way to it, +1 that there is one more; `patchbay show` has all of them.
+
               patchbay list
               patchbay list --state online --app com.example.shop
               patchbay list --watch --json | jq -c .endpoint.state
@@ -20,7 +24,7 @@ struct List: AsyncParsableCommand {
     var watch = false
     @Option(help: ArgumentHelp("Only this state: online, suspect, offline or blocked.", valueName: "state"))
     var state: Endpoint.State?
-    @Option(help: ArgumentHelp("Only this app, by bundle identifier or name.", valueName: "app"))
+    @Option(help: ArgumentHelp("Only this app, by bundle identifier, its last part, or name.", valueName: "app"))
     var app: String?
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
@@ -44,4 +48,7 @@ struct List: AsyncParsableCommand {
     }
 }
 
-extension Endpoint.State: ExpressibleByArgument {}
+extension Endpoint.State: ExpressibleByArgument {
+    /// Said to whoever gives another one.
+    static var allValueStrings: [String] { [Self.online, .suspect, .offline, .blocked].map(\.rawValue) }
+}

@@ -43,7 +43,7 @@ struct Show: AsyncParsableCommand {
         facts += [
             (
                 "sources",
-                endpoint.sources.isEmpty ? "none now" : endpoint.sources.map(\.rawValue).joined(separator: ", ")
+                endpoint.sources.isEmpty ? "none now" : endpoint.sources.map(Words.source).joined(separator: ", ")
             ),
             ("first seen", Words.ago(endpoint.since, now: now)),
             ("last seen", endpoint.lastSeen.map { Words.ago($0, now: now) } ?? "never"),

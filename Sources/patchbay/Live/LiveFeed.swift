@@ -13,7 +13,7 @@ struct LiveFeed {
 
         /// Whether an endpoint is shown, as it is now or as it was shown last.
         func fits(_ endpoint: Endpoint, wasShown: Bool) -> Bool {
-            showsEndpoints && (app == nil || endpoint.app.text == app)
+            showsEndpoints && (app.map(endpoint.isApp) ?? true)
                 && (state == nil || endpoint.state == state || wasShown)
         }
     }

@@ -10,16 +10,17 @@ struct EndpointSelector {
     ///
     /// - Throws: `Complaint`, with the candidates where several fit.
     func choose(among endpoints: [Endpoint]) throws(Complaint) -> Endpoint {
+        guard !text.isEmpty else { throw .usage("an empty name fits every endpoint", try: "\(command) ID") }
         let wanted = text.lowercased()
         let ways: [(Endpoint) -> Bool] = [
             { $0.id.text == wanted },
-            { $0.name.text.lowercased() == wanted || $0.app.text.lowercased() == wanted },
+            { $0.isNamed(wanted) },
             { endpoint in
                 DeviceSelector.fits(wanted, endpoint.place.udid)
                     || endpoint.routes.contains { DeviceSelector.fits(wanted, $0.udid) }
             },
             { $0.id.text.hasPrefix(wanted) },
-            { $0.app.text.lowercased().split(separator: ".").last.map(String.init) == wanted },
+            { $0.isApp(wanted) },
         ]
         for way in ways {
             let found = endpoints.filter(way)
@@ -28,10 +29,10 @@ struct EndpointSelector {
         }
         let shown = Untrusted(text)
         guard !endpoints.isEmpty else {
-            throw .notFound("no endpoint fits \"\(shown)\": none is listed at all", try: "patchbay doctor")
+            throw .notFound("no endpoint is called \"\(shown)\": none is listed at all", try: "patchbay doctor")
         }
         let near = Suggestion.nearest(to: wanted, among: endpoints.map(\.id.text))
-        throw .notFound("no endpoint fits \"\(shown)\"", try: near.map { "\(command) \($0)" } ?? "patchbay list")
+        throw .notFound("no endpoint is called \"\(shown)\"", try: near.map { "\(command) \($0)" } ?? "patchbay list")
     }
 
     private func ambiguous(_ found: [Endpoint]) -> Complaint {

@@ -36,7 +36,15 @@ enum TunnelListing {
     }
 
     private static func remarks(on tunnel: Tunnel) -> [String] {
-        [tunnel.state.reason, openness(of: tunnel.spec)].compactMap { $0 }
+        [tunnel.state.reason, failures(of: tunnel), openness(of: tunnel.spec)].compactMap { $0 }
+    }
+
+    /// Which kinds of failure were counted, the most frequent first; nil for none.
+    private static func failures(of tunnel: Tunnel) -> String? {
+        let kinds = tunnel.statistics.failures.filter { $0.value > 0 }.sorted {
+            ($1.value, $0.key) < ($0.value, $1.key)
+        }
+        return kinds.isEmpty ? nil : "failed: " + kinds.map { "\($1) \(Words.failure($0))" }.joined(separator: ", ")
     }
 
     /// Which protections were lifted; nil for none.

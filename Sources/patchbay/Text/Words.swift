@@ -44,6 +44,28 @@ enum Words {
         }
     }
 
+    /// Where an endpoint is known from; what a person wrote down is static, in the configuration or by `add`.
+    static func source(_ source: Sighting.Source) -> String {
+        switch source {
+        case .config: "static"
+        case .bonjour, .usb: source.rawValue
+        }
+    }
+
+    /// `refused` → `refused`, `deviceAbsent` → `phone not plugged in`; a reason of a newer broker as it is.
+    static func failure(_ reason: String) -> String {
+        switch DialFailure.Reason(rawValue: reason) {
+        case .deviceAbsent: "phone not plugged in"
+        case .usbmuxdAbsent: "usbmuxd not running"
+        case .timedOut: "timed out"
+        case .noRoute: "no route"
+        case .limit: "over a limit"
+        case .foreignUser: "of another user"
+        case .browser: "from a web page"
+        case .refused, .unreachable, .forbidden, .failed, nil: reason
+        }
+    }
+
     static func target(_ target: TunnelTarget) -> String {
         switch target {
         case .device(let udid, let port): "\(udid):\(port)"
