@@ -72,8 +72,13 @@ package actor DeviceSource: Service {
         SourceStatus(of: address, fault: epoch == nil ? fault : nil, phones: isReady ? table.devices.count : nil)
     }
 
+    /// Says why a phone cannot be reached now, if it cannot.
+    ///
     /// - Throws: `DialFailure`, `usbmuxdAbsent` or `deviceAbsent`.
-    func handle(of udid: UDID) throws -> Handle {
+    package func find(_ udid: UDID) throws(DialFailure) { _ = try handle(of: udid) }
+
+    /// - Throws: `DialFailure`, `usbmuxdAbsent` or `deviceAbsent`.
+    func handle(of udid: UDID) throws(DialFailure) -> Handle {
         guard let epoch else {
             let why = fault?.description ?? "usbmuxd has not been reached yet; try again in a moment"
             throw DialFailure(.usbmuxdAbsent, "phone \(udid) cannot be reached: \(why)")

@@ -70,7 +70,7 @@ struct Daemon: Sendable {
         let dialer = RouteDialer(lan: LANDialer(), usb: sources.devices?.dialer)
         let phones = PhoneList()
         let tunnels = await TunnelTable(
-            resolver: RegistryRoutes(registry: registry, phones: phones),
+            resolver: RegistryRoutes(registry: registry, devices: sources.devices),
             dialer: dialer,
             store: TunnelStore(directory: directory, logger: logger),
             limits: TunnelLimits(connections: descriptors.connections),

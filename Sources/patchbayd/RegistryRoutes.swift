@@ -6,11 +6,15 @@ import Tunnels
 /// Says where a tunnel's target is now: an endpoint by the registry, a phone's port by itself.
 struct RegistryRoutes: RouteResolver {
     let registry: EndpointRegistry
-    let phones: PhoneList
+    /// Nil when devices are turned off in the configuration.
+    let devices: DeviceSource?
 
     func routes(to target: TunnelTarget) async throws(DialFailure) -> [Route] {
         switch target {
         case .device(let udid, let port):
+            guard let devices else { throw RouteDialer.phonesAreOff }
+            // Asked where the dial asks, so that a phone that is there for the one is there for the other.
+            try await devices.find(udid)
             return [.usb(USBRoute(udid: udid, port: port))]
         case .endpoint(let id):
             guard let endpoint = try? await registry.endpoint(id) else {

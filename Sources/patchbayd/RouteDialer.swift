@@ -7,16 +7,16 @@ struct RouteDialer: Dialer {
     /// Nil when devices are turned off in the configuration.
     let usb: (any Dialer)?
 
+    static let phonesAreOff = DialFailure(
+        .usbmuxdAbsent,
+        "phones are turned off; set devices.enabled = true in the configuration"
+    )
+
     func dial(_ route: Route) async throws -> Carrier {
         switch route {
         case .lan: return try await lan.dial(route)
         case .usb:
-            guard let usb else {
-                throw DialFailure(
-                    .usbmuxdAbsent,
-                    "phones are turned off; set devices.enabled = true in the configuration"
-                )
-            }
+            guard let usb else { throw Self.phonesAreOff }
             return try await usb.dial(route)
         }
     }

@@ -24,6 +24,23 @@ import Testing
         }
     }
 
+    @Test func `a tunnel to a phone that is not plugged in waits for it`() async throws {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(in: scratch)
+            let rig = try await PhoneRig(in: scratch)
+            let broker = try await RunningBroker(in: scratch, phones: rig)
+
+            let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
+            #expect(try await broker.ask("tunnels").joined().contains("  waiting  "))
+
+            try await rig.attach(phone)
+            try await eventually("it is there") { try await broker.ask("tunnels").joined().contains("  active  ") }
+            #expect(try await broker.fetch("/health", port: port).contains("\"status\""))
+            try await rig.detach(phone)
+            try await eventually("it waits again") { try await broker.ask("tunnels").joined().contains("  waiting  ") }
+        }
+    }
+
     @Test func `while a phone comes and goes a tunnel's local address never refuses, it resets`() async throws {
         try await withScratchFolder { scratch in
             let app = try await SampleApp(in: scratch)
