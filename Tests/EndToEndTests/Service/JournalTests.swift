@@ -51,6 +51,30 @@ import Testing
         }
     }
 
+    @Test(.needs(.root, .namespaces, .avahi))
+    func `what is advertised, and the loss of Avahi, are a line each`() async throws {
+        try await withScratchFolder { scratch in
+            let host = try await AvahiHost(in: scratch)
+            let broker = try await RunningBroker(in: scratch, host: host)
+            let log = broker.daemon
+            try await log.waitForLine("Avahi is there")
+
+            _ = try await broker.ask("advertise", "Journal", "_debug._tcp", "4711", "--detach")
+            try await log.waitForLine("advertisement published")
+            _ = try await broker.ask("advertisements", "rm", "a1")
+            try await log.waitForLine("advertisement withdrawn")
+            try await host.killAvahi()
+            try await log.waitForLine("Avahi is lost")
+            try await host.startAvahi()
+            try await eventually("Avahi is back") { self.count("Avahi is there", log) == 2 }
+
+            #expect(log.story.contains("id=a1 name=Journal port=4711 type=_debug._tcp"), "\(log.story)")
+            #expect(log.story.contains("next=`systemctl status dbus avahi-daemon`"))
+            #expect(count("Avahi is lost", log) == 1)
+            #expect(count("Avahi is not there", log) == 0, "\(log.story)")
+        }
+    }
+
     private func count(_ words: String, _ log: Program) -> Int {
         log.story.split(separator: "\n").count { $0.contains(words) }
     }
