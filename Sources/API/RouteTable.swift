@@ -9,6 +9,8 @@ struct APIRoute: Sendable {
     /// With parameters in braces, as OpenAPI writes them.
     let path: String
     let summary: String
+    /// What may be added after `?`: name, and type in JSON Schema.
+    let query: [(name: String, type: String)]
     /// Names of schemas in the OpenAPI document; nil where there is no body.
     let takes: String?
     let gives: String?
@@ -18,6 +20,7 @@ struct APIRoute: Sendable {
         _ method: HTTPRequest.Method,
         _ path: String,
         _ summary: String,
+        query: [(name: String, type: String)] = [],
         takes: String? = nil,
         gives: String? = nil,
         _ handler: @escaping Handler
@@ -25,6 +28,7 @@ struct APIRoute: Sendable {
         self.method = method
         self.path = path
         self.summary = summary
+        self.query = query
         self.takes = takes
         self.gives = gives
         self.handler = handler
@@ -36,7 +40,14 @@ enum RouteTable {
     static let all: [APIRoute] = [
         APIRoute(.get, "/v1/status", "How the broker is", gives: "BrokerStatus", StatusRoutes.show),
 
-        APIRoute(.get, "/v1/endpoints", "Every endpoint", gives: "EndpointList", EndpointRoutes.list),
+        APIRoute(
+            .get,
+            "/v1/endpoints",
+            "Every endpoint; with since and wait, as soon as there is news",
+            query: [("state", "string"), ("app", "string"), ("since", "integer"), ("wait", "integer")],
+            gives: "EndpointList",
+            EndpointRoutes.list
+        ),
         APIRoute(
             .post,
             "/v1/endpoints",

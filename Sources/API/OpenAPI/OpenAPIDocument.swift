@@ -22,11 +22,17 @@ enum OpenAPIDocument {
             "\"summary\":\"\(route.summary)\"", "\"operationId\":\"\(operationID(route))\"",
             "\"responses\":{\(response(route)),\"default\":{\"description\":\"What went wrong\",\(content("application/problem+json", "Problem"))}}",
         ]
-        let parameters = route.path.split(separator: "/").filter { $0.hasPrefix("{") }.map {
+        let inPath = route.path.split(separator: "/").filter { $0.hasPrefix("{") }.map {
             """
             {"name":"\($0.dropFirst().dropLast())","in":"path","required":true,"schema":{"type":"string"}}
             """
         }
+        let inQuery = route.query.map {
+            """
+            {"name":"\($0.name)","in":"query","required":false,"schema":{"type":"\($0.type)"}}
+            """
+        }
+        let parameters = inPath + inQuery
         if !parameters.isEmpty { members.append("\"parameters\":[\(parameters.joined(separator: ","))]") }
         if let takes = route.takes {
             members.append("\"requestBody\":{\"required\":true,\(content("application/json", takes))}")
