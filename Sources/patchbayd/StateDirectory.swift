@@ -15,12 +15,27 @@ enum StateDirectory {
                 attributes: [.posixPermissions: 0o700]
             )
         } catch {
-            throw .stateDirectory(path: path, what: "it cannot be made")
+            throw .stateDirectory(path: path, what: obstacle(to: path))
         }
         guard access(path, W_OK | X_OK) == 0 else {
             throw .stateDirectory(path: path, what: SocketError.words(for: errno))
         }
         return path
+    }
+
+    /// The first folder on the way that cannot be made, and why; FileManager keeps the error number to itself.
+    private static func obstacle(to path: String) -> String {
+        var folder = path.hasPrefix("/") ? "" : "."
+        for part in path.split(separator: "/") {
+            folder += "/\(part)"
+            guard mkdir(folder, 0o700) != 0 else { continue }
+            let code = errno
+            var facts = stat()
+            if code == EEXIST, stat(folder, &facts) == 0, facts.st_mode & S_IFMT == S_IFDIR { continue }
+            if code == EEXIST { return "\(folder) is no folder" }
+            return "\(folder) cannot be made: \(SocketError.words(for: code))"
+        }
+        return "it cannot be made"
     }
 
     private static func usual(_ environment: [String: String]) -> String {

@@ -100,8 +100,12 @@ import Testing
             (["--state-dir", "x", "--nonsense"], 64, "try: patchbayd --help"),
             (["--config", "/tmp"], 78, "/tmp cannot be read: it is a folder"),
             (["--config", "/none.toml"], 78, "check the path"),
-            (["--state-dir", "/dev/null"], 78, "the state folder /dev/null cannot be used"),
+            (["--state-dir", "/dev/null"], 78, "the state folder /dev/null cannot be used: /dev/null is no folder;"),
             (["--state-dir", "/proc/self"], 78, "the state folder /proc/self cannot be used"),
+            (
+                ["--state-dir", "/mnt/a/b"], 78,
+                "/mnt/a/b cannot be used: /mnt/a cannot be made: Read-only file system;"
+            ),
             (["--state-dir", "/mnt"], 78, "the state folder /mnt cannot be used: Read-only file system; name another"),
         ]
     )
@@ -117,6 +121,7 @@ import Testing
             )
 
             #expect(try await daemon.exitStatus() == .exited(code))
+            for await _ in daemon.transcript.elements() {}
             #expect(daemon.story.contains(wanted), "\(daemon.story)")
         }
     }
