@@ -26,7 +26,8 @@ enum Launch {
     /// A help with the numbers that every verb may end with; anything else as it is.
     static func completed(_ text: String) -> String {
         guard text.contains("USAGE: ") else { return text }
-        return text + "\n\n" + ExitStatus.summary
+        let end = text.lastIndex { !$0.isNewline } ?? text.startIndex
+        return text[...end] + "\n\n" + ExitStatus.summary
     }
 
     private static func end(with error: any Error, _ arguments: [String]) -> CInt {
