@@ -25,7 +25,7 @@ extension SourceStatus {
             remedy =
                 address.path == nil
                 ? "start usbmuxd there, or correct \(UsbmuxAddress.variable)"
-                : "`sudo apt install usbmuxd`, then plug in a phone, which starts it"
+                : "plug in a phone, which starts it; if it does not, `sudo apt install usbmuxd`"
         case .denied:
             state = .missing
             detail = "usbmuxd's socket \(address) may not be opened by this user"
