@@ -1,4 +1,5 @@
 import Client
+import FoundationEssentials
 import Model
 import Synchronization
 import Testing
@@ -81,12 +82,16 @@ import Testing
         let endpoint = Samples.endpoint("com.example.shop", on: "Test iPhone", phone: Samples.phone)
 
         #expect(
-            LiveFeed.line(EndpointChange(revision: 1, kind: .added, endpoint: endpoint), isColoured: false)
+            LiveFeed.line(EndpointChange(revision: 1, kind: .added, endpoint: endpoint), before: nil, isColoured: false)
                 == "+  shop-test-iphone  online  usb:00008101-000123456789ABCD:9876"
         )
         #expect(
-            LiveFeed.line(EndpointChange(revision: 2, kind: .removed, endpoint: endpoint), isColoured: false)
-                .hasPrefix("-  shop-test-iphone  forgotten")
+            LiveFeed.line(
+                EndpointChange(revision: 2, kind: .removed, endpoint: endpoint),
+                before: nil,
+                isColoured: false
+            )
+                == "-  shop-test-iphone  forgotten"
         )
     }
 
@@ -97,5 +102,27 @@ import Testing
         )
 
         #expect(table.text(width: nil, isColoured: false).contains("  tcp on port 80  online  "))
+    }
+
+    @Test func `a changed line says what changed, and there is none where nothing did`() {
+        let before = Samples.endpoint("com.example.shop", on: "x", phone: Samples.phone, txt: ["a=1", "b=2"])
+        var after = before
+        func line() -> String? {
+            let change = EndpointChange(revision: 2, kind: .changed, endpoint: after)
+            return LiveFeed.line(change, before: before, isColoured: false)
+        }
+
+        after.lastSeen = Samples.date.addingTimeInterval(15)
+        #expect(line() == nil)
+
+        after.state = .suspect
+        after.reason = "nothing listens there"
+        #expect(line() == "~  shop-x  suspect  was online: nothing listens there")
+
+        after = before
+        after.routes = []
+        after.version = Untrusted("2")
+        after.txt = TXTRecord(items: ["a=1", "b=3", "c"].map { Array($0.utf8) })
+        #expect(line() == "~  shop-x  online  version 2, was none; no route now; TXT b, +c")
     }
 }

@@ -5,7 +5,7 @@ struct Watch: AsyncParsableCommand {
         abstract: "Follow every change of endpoints and phones as it happens.",
         discussion: """
             Begins with the list as it stands. A broker that restarts is waited for, and nothing that happened \
-            meanwhile is left out. Each line is a change: + new, ~ changed, - forgotten or unplugged.
+            meanwhile is left out. Each line is a change: when, + new, ~ changed (and what) or - forgotten or unplugged.
 
               patchbay watch
               patchbay watch --json | jq -c 'select(.event == "endpoint")'

@@ -26,7 +26,7 @@ struct LiveFeed {
     /// Follows until it is interrupted; a broker that restarts is waited for and asked for what was missed.
     func run(_ client: PatchbayClient) async throws {
         var revision: UInt64?
-        var shown: Set<EndpointID> = []
+        var shown: [EndpointID: Endpoint] = [:]
         var phones: Set<UDID>?
         let reconnection = Reconnection { text in try? errors.line(text) }
         try await reconnection.keep { answered in
@@ -45,10 +45,10 @@ struct LiveFeed {
         }
     }
 
-    private func show(_ list: EndpointList, _ shown: inout Set<EndpointID>) throws {
+    private func show(_ list: EndpointList, _ shown: inout [EndpointID: Endpoint]) throws {
         guard selection.showsEndpoints else { return }
         let endpoints = list.endpoints.filter { selection.fits($0, wasShown: false) }
-        shown = Set(endpoints.map(\.id))
+        shown = Dictionary(endpoints.map { ($0.id, $0) }) { $1 }
         if isJSON {
             try output.record(LiveRecord(event: "snapshot", revision: list.revision, endpoints: endpoints))
         } else if endpoints.isEmpty {
@@ -58,11 +58,12 @@ struct LiveFeed {
         }
     }
 
-    private func show(_ change: EndpointChange, _ shown: inout Set<EndpointID>) throws {
+    private func show(_ change: EndpointChange, _ shown: inout [EndpointID: Endpoint]) throws {
         let endpoint = change.endpoint
-        guard selection.fits(endpoint, wasShown: shown.contains(endpoint.id)) else { return }
+        let before = shown[endpoint.id]
+        guard selection.fits(endpoint, wasShown: before != nil) else { return }
         let remains = change.kind != .removed && selection.fits(endpoint, wasShown: false)
-        if remains { shown.insert(endpoint.id) } else { shown.remove(endpoint.id) }
+        shown[endpoint.id] = remains ? endpoint : nil
         if isJSON {
             let record = LiveRecord(
                 event: "endpoint",
@@ -71,8 +72,8 @@ struct LiveFeed {
                 endpoint: endpoint
             )
             try output.record(record)
-        } else {
-            try output.line(Self.line(change, isColoured: output.isColoured))
+        } else if let line = Self.line(change, before: before, isColoured: output.isColoured) {
+            try output.line("\(Words.clock(Date()))  \(line)")
         }
     }
 
@@ -84,25 +85,36 @@ struct LiveFeed {
         }
         let now = Set(list.devices.map(\.udid))
         let before = phones ?? []
-        for udid in now.subtracting(before).sorted() { try output.line("+ phone \(udid)") }
-        for udid in before.subtracting(now).sorted() { try output.line("- phone \(udid)") }
+        for udid in now.subtracting(before).sorted() { try output.line("\(Words.clock(Date()))  + phone \(udid)") }
+        for udid in before.subtracting(now).sorted() { try output.line("\(Words.clock(Date()))  - phone \(udid)") }
         if phones == nil, now.isEmpty, !selection.showsEndpoints {
             try output.line("no phone is attached; waiting for one (Ctrl-C ends)")
         }
         phones = now
     }
 
-    /// `+ shop-test-iphone  online  usb:…:9876`.
-    static func line(_ change: EndpointChange, isColoured: Bool) -> String {
+    /// `+  shop-test-iphone  online  usb:…:9876`, `~  shop-test-iphone  suspect  was online: …`.
+    ///
+    /// - Parameters:
+    ///   - change: What the broker said.
+    ///   - before: The endpoint as it was told last; nil where it was not.
+    ///   - isColoured: Whether the state stands out.
+    /// - Returns: Nil where a person would see no difference.
+    static func line(_ change: EndpointChange, before: Endpoint?, isColoured: Bool) -> String? {
         let endpoint = change.endpoint
-        let sign =
-            switch change.kind {
-            case .added: "+"
-            case .changed: "~"
-            case .removed: "-"
-            }
+        var more = endpoint.reason ?? endpoint.routes.first?.description ?? ""
+        let sign: String
+        switch change.kind {
+        case .added: sign = "+"
+        case .changed:
+            sign = "~"
+            guard let before else { break }
+            let difference = EndpointDifference(from: before, to: endpoint)
+            guard !difference.words.isEmpty else { return nil }
+            more = difference.words.joined(separator: "; ")
+        case .removed: (sign, more) = ("-", "")
+        }
         let state = change.kind == .removed ? "forgotten" : endpoint.state.rawValue
-        let more = endpoint.reason ?? endpoint.routes.first?.description ?? ""
         let words = [sign, endpoint.id.text, endpoint.state.style.paint(state, isOn: isColoured), more]
         return words.filter { !$0.isEmpty }.joined(separator: "  ")
     }

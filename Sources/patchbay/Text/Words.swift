@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Model
 
 /// Numbers and times as people say them.
@@ -17,6 +18,14 @@ enum Words {
         case ..<86_400: "\(Int(seconds / 3_600)) h"
         default: "\(Int(seconds / 86_400)) d"
         }
+    }
+
+    /// `18:03:59`, where the reader is.
+    static func clock(_ date: Date) -> String {
+        var seconds = time_t(date.timeIntervalSince1970)
+        var parts = tm()
+        localtime_r(&seconds, &parts)
+        return [parts.tm_hour, parts.tm_min, parts.tm_sec].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
     }
 
     /// `512 B`, `1.5 MB`; decimal units, as network people count.
