@@ -17,6 +17,8 @@ package actor DeviceSource: Service {
         let deviceID: UInt32
         /// The run of usbmuxd in which the DeviceID is good.
         let epoch: ListenEpoch
+        /// Knows what the end of a stream to it was.
+        let witness: any CarrierWitness
     }
 
     private static let answerLimit = Duration.seconds(5)
@@ -34,6 +36,7 @@ package actor DeviceSource: Service {
     private nonisolated let teller: AsyncStream<DeviceEvent>.Continuation
 
     private var epoch: ListenEpoch?
+    private var rollCall: RollCall?
     private var table = DeviceTable()
     private var isReady = false
     /// How many runs of usbmuxd were heard.
@@ -79,12 +82,13 @@ package actor DeviceSource: Service {
 
     /// - Throws: `DialFailure`, `usbmuxdAbsent` or `deviceAbsent`.
     func handle(of udid: UDID) throws(DialFailure) -> Handle {
-        guard let epoch else {
+        guard let epoch, let rollCall else {
             let why = fault?.description ?? "usbmuxd has not been reached yet; try again in a moment"
             throw DialFailure(.usbmuxdAbsent, "phone \(udid) cannot be reached: \(why)")
         }
         guard let record = table.record(of: udid) else { throw DialFailure.absent(udid) }
-        return Handle(deviceID: record.deviceID, epoch: epoch)
+        let witness = PhoneWitness(deviceID: record.deviceID, rollCall: rollCall)
+        return Handle(deviceID: record.deviceID, epoch: epoch, witness: witness)
     }
 
     func shows(_ udid: UDID) -> Bool { table.record(of: udid) != nil }
@@ -117,18 +121,21 @@ package actor DeviceSource: Service {
             }
             return ListenEpoch(listeningOn: socket)
         }
-        begin(epoch)
-        defer { finish(epoch) }
+        let rollCall = RollCall(of: epoch, asking: lister)
+        begin(epoch, rollCall)
+        defer { finish(epoch, rollCall) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.follow(epoch) }
             group.addTask { try await self.reconcile(epoch) }
+            group.addTask { await rollCall.run() }
             defer { group.cancelAll() }
             try await group.next()
         }
     }
 
-    private func begin(_ epoch: ListenEpoch) {
+    private func begin(_ epoch: ListenEpoch, _ rollCall: RollCall) {
         self.epoch = epoch
+        self.rollCall = rollCall
         table = DeviceTable()
         isReady = false
         fault = nil
@@ -136,9 +143,11 @@ package actor DeviceSource: Service {
         logger.info("usbmuxd is there", metadata: ["address": "\(address)"])
     }
 
-    private func finish(_ epoch: ListenEpoch) {
+    private func finish(_ epoch: ListenEpoch, _ rollCall: RollCall) {
         epoch.end()
+        rollCall.close()
         self.epoch = nil
+        self.rollCall = nil
         table = DeviceTable()
         isReady = false
         teller.yield(.usbmuxdLost)

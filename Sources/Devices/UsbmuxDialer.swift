@@ -33,7 +33,7 @@ package struct UsbmuxDialer: Dialer {
             isLost = false
             do {
                 let carrier = try await client.connect(deviceID: handle.deviceID, port: route.port)
-                if handle.epoch.vouches(for: carrier.descriptor.number) { return carrier }
+                if handle.epoch.vouches(for: carrier.descriptor.number) { return carrier.witnessed(by: handle.witness) }
                 failure = .closed(request: "Connect")
             } catch UsbmuxError.result(.badDevice, let request) {
                 // Unplugged this moment, or the 65,536th Connect, which usbmuxd refuses for no reason: its source port

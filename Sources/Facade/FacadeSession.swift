@@ -88,7 +88,8 @@ struct FacadeSession: Sendable {
     private static func result(for reason: DialFailure.Reason) -> UsbmuxResult {
         switch reason {
         case .deviceAbsent, .usbmuxdAbsent: .badDevice
-        case .refused, .timedOut, .unreachable, .noRoute, .limit, .forbidden, .foreignUser, .browser, .failed: .refused
+        case .refused, .timedOut, .unreachable, .noRoute, .limit, .forbidden, .foreignUser, .browser, .cut, .failed:
+            .refused
         }
     }
 }

@@ -1,4 +1,4 @@
-/// Why no stream to a target could be opened: the one vocabulary of tunnels, probes, statistics and events.
+/// Why no stream to a target could be opened, or did not come to its end: the one vocabulary of tunnels, probes, statistics and events.
 package struct DialFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Reason: String, Hashable, Sendable, Codable {
         /// The target is there and nothing listens on that port.
@@ -21,6 +21,8 @@ package struct DialFailure: Error, Hashable, Sendable, CustomStringConvertible {
         case foreignUser
         /// The client sent an HTTP request that a web page may have sent.
         case browser
+        /// The phone or usbmuxd went in the middle of the stream.
+        case cut
         /// Anything else; the description says what.
         case failed
     }

@@ -28,17 +28,27 @@ package struct Carrier: ~Copyable, Sendable {
     /// A place among a limited number of streams, given back when the last reference goes: whoever holds the descriptor
     /// holds this too and lets go of it only after closing. Nil where nobody counts.
     package let lease: (any Sendable)?
+    /// To be asked once the stream has ended. Nil where the end says by itself what it is: TCP tells a close from a failure.
+    package let witness: (any CarrierWitness)?
 
     package init(
         descriptor: consuming Descriptor,
         halfClose: HalfClose,
         early: [UInt8] = [],
-        lease: (any Sendable)? = nil
+        lease: (any Sendable)? = nil,
+        witness: (any CarrierWitness)? = nil
     ) {
         self.descriptor = descriptor
         self.halfClose = halfClose
         self.early = early
         self.lease = lease
+        self.witness = witness
+    }
+
+    /// The same stream, about whose end this one can be asked.
+    package consuming func witnessed(by witness: any CarrierWitness) -> Carrier {
+        let (halfClose, early, lease) = (halfClose, early, lease)
+        return Carrier(descriptor: descriptor, halfClose: halfClose, early: early, lease: lease, witness: witness)
     }
 
     /// Gives the descriptor away together with what is known about it, the lease included.

@@ -36,6 +36,7 @@ final class RelayConnection {
     private var lastUp: ContinuousClock.Instant
     private var hasAnswered = false
     private var departure = Departure()
+    private var hearing: Hearing
     /// While it is there, the client's bytes are kept from the carrier.
     private var screen: RelayScreen?
     /// The client was refused and told so; until when it may take its time to close.
@@ -52,6 +53,7 @@ final class RelayConnection {
         halfClose = adoption.halfClose
         observer = adoption.observer
         lease = adoption.lease
+        hearing = Hearing(of: adoption.witness)
         self.generation = generation
         up = RelayDirection(in: space)
         down = RelayDirection(early: adoption.early, in: space)
@@ -87,6 +89,14 @@ final class RelayConnection {
         return upward.hasMore || downward.hasMore
     }
 
+    /// Whom to ask about the carrier's end, once there is one: he is to be asked at this moment.
+    func summons(now: ContinuousClock.Instant) -> (any CarrierWitness)? {
+        carrier.isAtEnd ? hearing.begin(now: now) : nil
+    }
+
+    /// What the witness says.
+    func hear(_ isWayThere: Bool) { hearing.close(isWayThere) }
+
     /// Passes the ends of both directions on, and says whether the connection is over.
     ///
     /// - Parameters:
@@ -108,14 +118,18 @@ final class RelayConnection {
             hasToldCarrier = true
             carrier.finish()
         }
-        if down.isEnded, !hasToldClient, carrier.fault == nil, !client.isBroken {
+        let verdict = hearing.verdict(now: now)
+        if down.isEnded, !hasToldClient, carrier.fault == nil, !client.isBroken, verdict == .closed {
             hasToldClient = true
             client.finish()
         }
         let isQuiet = now - lastMoved >= idle
         // A client that broke off is owed what can still be delivered, and no waiting without bound.
         if client.fault != nil, isQuiet { return .over(reason) }
-        if down.isEnded { return settleAfterTarget() }
+        if down.isEnded {
+            // Nobody waits for an answer that makes no difference any more.
+            return verdict == .pending && client.fault == nil ? .timed : settleAfterTarget(verdict)
+        }
         guard up.isEnded, !carrier.isBroken else { return client.fault == nil ? .open : .timed }
         if client.isAtEnd, isClientGone(owners, now) {
             // The client is gone, not only silent. What it sent is still delivered, the answer is read away.
@@ -142,7 +156,7 @@ final class RelayConnection {
         case .finished, .drained: break
         case .refused: carrier.makeAbortive()
         case .brokenByClient: carrier.makeAbortive()
-        case .brokenByTarget: client.makeAbortive()
+        case .brokenByTarget, .severed: client.makeAbortive()
         case .cut:
             client.makeAbortive()
             carrier.makeAbortive()
@@ -170,11 +184,11 @@ final class RelayConnection {
     }
 
     /// The target has nothing more for the client, or the client takes nothing more.
-    private func settleAfterTarget() -> Verdict {
+    private func settleAfterTarget(_ verdict: Hearing.Verdict) -> Verdict {
         let isCarrierGone = carrier.isAtEnd && (halfClose == .destroys || carrier.isHungUp || carrier.fault != nil)
         guard up.isEnded || isCarrierGone else { return client.fault == nil ? .open : .timed }
         guard client.isFlushed, isCarrierGone || carrier.isFlushed else { return .timed }
-        return .over(reason)
+        return .over(verdict == .severed ? .severed : reason)
     }
 
     private var reason: RelayOutcome.Reason {

@@ -8,6 +8,8 @@ final class RelayInbox: Sendable {
     /// Descriptors by number: they belong to the order, and whoever carries it out owns them.
     enum Order: Sendable {
         case adopt(Adoption)
+        /// What the witness of a connection's carrier says.
+        case hear(connection: UInt64, isWayThere: Bool)
         case cut(ObjectIdentifier, CheckedContinuation<Void, Never>)
         case stop(CheckedContinuation<Void, Never>)
     }
@@ -18,6 +20,7 @@ final class RelayInbox: Sendable {
         let halfClose: Carrier.HalfClose
         let early: [UInt8]
         let lease: (any Sendable)?
+        let witness: (any CarrierWitness)?
         let screen: RelayScreen?
         let observer: any RelayObserver
 
@@ -29,6 +32,7 @@ final class RelayInbox: Sendable {
         ) {
             self.screen = screen
             self.client = client.release()
+            witness = carrier.witness
             (self.carrier, halfClose, early, lease) = carrier.release()
             self.observer = observer
         }

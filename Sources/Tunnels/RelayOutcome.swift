@@ -11,6 +11,9 @@ package struct RelayOutcome: Hashable, Sendable {
         case brokenByClient(CInt)
         /// The target's side failed with this errno, or closed while the client's bytes waited; the client was reset.
         case brokenByTarget(CInt)
+        /// The way to the target went while the stream was open: the phone was unplugged, or usbmuxd ended. The client was
+        /// reset, after everything that had come.
+        case severed
         /// The client's first request was refused: a web page may have sent it. The target got no byte.
         case refused(BrowserGuard.Refusal)
         /// We ended it: the tunnel was removed, or the broker stops.
@@ -30,6 +33,7 @@ extension RelayOutcome: CustomStringConvertible {
         case .drained: "finished \(amount), the device had no more to say"
         case .brokenByClient(let code): "the client broke off \(amount): \(SocketError.words(for: code))"
         case .brokenByTarget(let code): "the target broke off \(amount): \(SocketError.words(for: code))"
+        case .severed: "the phone or usbmuxd went \(amount)"
         case .refused(let refusal): "\(refusal)"
         case .cut: "cut \(amount)"
         }

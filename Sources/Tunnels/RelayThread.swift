@@ -91,6 +91,11 @@ final class RelayThread {
         case .adopt(let adoption):
             let index = place(adoption, now)
             if let code = watchBoth(index) { end(index, .brokenByTarget(code)) }
+        case .hear(let token, let isWayThere):
+            let index = Int(token & 0xFFFF_FFFF)
+            guard let connection = connections[index], connection.generation == UInt32(token >> 32) else { return }
+            connection.hear(isWayThere)
+            serve(index, now)
         case .cut(let group, let continuation):
             for index in connections.indices where belongs(index, to: group) { end(index, .cut) }
             continuation.resume()
@@ -154,6 +159,10 @@ final class RelayThread {
         guard let connection = connections[index] else { return nil }
         connection.isQueued = false
         if connection.pump(through: space, now: now) { queue(connection, index) }
+        if let witness = connection.summons(now: now) {
+            let token = UInt64(connection.generation) << 32 | UInt64(index)
+            witness.ask { [inbox] isWayThere in _ = inbox.put(.hear(connection: token, isWayThere: isWayThere)) }
+        }
         switch connection.settle(idle: idle, owners: owners, now: now) {
         case .open:
             timed.remove(index)

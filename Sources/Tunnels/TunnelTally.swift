@@ -91,6 +91,7 @@ final class TunnelTally: RelayObserver {
         leave()
         switch outcome.reason {
         case .brokenByTarget: fail(DialFailure(.failed, outcome.description))
+        case .severed: fail(DialFailure(.cut, outcome.description))
         case .refused: fail(DialFailure(.browser, outcome.description))
         case .finished, .drained, .brokenByClient, .cut: break
         }

@@ -1,3 +1,4 @@
+import Glibc
 import Rig
 import Testing
 
@@ -36,6 +37,12 @@ extension Differential {
                     first == PatternPeer.Received(count: 1 << 20) && rest.isIntact && rest.end != .open
                         && first.count + rest.count < size && time < .seconds(3),
                     seen: "\(rest.end) after \(first.count + rest.count) bytes and \(time.formatted)"
+                )
+                forwarder.promises(
+                    "a stream that was cut looks cut, \(outage.rawValue)",
+                    rest.end == .broken(ECONNRESET),
+                    seen: "\(rest.end)",
+                    unless: "every end of the device's stream is a close to the client"
                 )
                 try await outage.end(on: rig)
                 let mended = ContinuousClock.now
