@@ -44,9 +44,9 @@ e2e-systemd: setup ## boot a small Debian and run the service under a real syste
 	swift build
 	Tests/Rig/systemd/boot
 
-soak: setup ## the long forms of the tests that have one (minutes to hours)
+soak: setup ## the long forms of the tests that have one (minutes to hours; PATCHBAY_SOAK_MINUTES=30)
 	swift build --build-tests
-	PATCHBAY_SOAK=1 swift test --skip-build --no-parallel --filter PairingTests
+	PATCHBAY_SOAK=1 swift test --skip-build --no-parallel --filter 'PairingTests|SoakTests'
 
 demo: setup ## a phone, an app on it, one on the network, and what Patchbay makes of them
 	swift build

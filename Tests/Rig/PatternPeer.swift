@@ -42,8 +42,8 @@ package struct PatternPeer: Sendable {
         package init(after offset: Int, for length: Duration) { (self.offset, self.length) = (offset, length) }
     }
 
-    private let socket: CInt
-    private let deadline: ContinuousClock.Instant
+    let socket: CInt
+    let deadline: ContinuousClock.Instant
 
     package init(_ socket: CInt, deadline: ContinuousClock.Instant) {
         (self.socket, self.deadline) = (socket, deadline)

@@ -1,20 +1,26 @@
 import FoundationEssentials
+import Glibc
 
-/// What this process holds of the machine.
+/// What a process holds of the machine.
 struct Footprint {
     let descriptors: Int
+    /// Those among them that are ends of pipes.
+    let pipes: Int
     let threads: Int
     let kilobytes: Int
 
-    static func now() -> Footprint {
-        func count(_ folder: String) -> Int {
-            (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 0
+    /// What a process holds, of which this is the number; this one, unless said.
+    static func now(of process: Int32 = getpid()) -> Footprint {
+        let folder = "/proc/\(process)/fd"
+        let links = ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).compactMap {
+            try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")
         }
-        let status = (try? Data(contentsOf: URL(filePath: "/proc/self/status"))) ?? Data()
+        let status = (try? Data(contentsOf: URL(filePath: "/proc/\(process)/status"))) ?? Data()
         let resident = String(decoding: status, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
         return Footprint(
-            descriptors: count("/proc/self/fd"),
-            threads: count("/proc/self/task"),
+            descriptors: links.count,
+            pipes: links.count { $0.hasPrefix("pipe:") },
+            threads: (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task").count) ?? 0,
             kilobytes: resident.flatMap { Int($0.filter(\.isNumber)) } ?? 0
         )
     }

@@ -1,0 +1,127 @@
+import FoundationEssentials
+import Model
+import Rig
+import Testing
+
+/// Phones and usbmuxd come and go every few seconds, and nobody gets a wrong byte, or an end that is none.
+///
+/// Half a minute by itself; with `PATCHBAY_SOAK=1` (`make soak`) half an hour, or `PATCHBAY_SOAK_MINUTES`.
+@Suite(.serialized, .needs(.usbmuxd), .timeLimit(.minutes(40))) struct SoakTests {
+    private static let (warming, length): (Duration, Duration) = {
+        let environment = ProcessInfo.processInfo.environment
+        guard environment["PATCHBAY_SOAK"] == "1" else { return (.seconds(5), .seconds(18)) }
+        let minutes = environment["PATCHBAY_SOAK_MINUTES"].flatMap { Int($0) } ?? 30
+        return (.seconds(60), .seconds(max(1, minutes - 1) * 60))
+    }()
+    private static let seed: UInt64 = 3
+    private static let clients = 16
+    /// A dial may take 10 s, and a frozen usbmuxd 3 s more.
+    private static let longestWait = Duration.seconds(14)
+
+    @Test func `every stream is whole or seen to be cut, while phones and usbmuxd come and go`() async throws {
+        try await withScratchFolder { scratch in
+            let rig = try await PhoneRig(in: scratch)
+            for udid in [Phones.one, Phones.two] { try await rig.attach(udid, Phones.options(of: udid)) }
+            let broker = try await RunningBroker(in: scratch, phones: rig)
+            let tally = SoakTally()
+            let paths = try await Self.paths(through: broker, tally, in: scratch)
+            var weather = Weather(on: rig, seed: Self.seed)
+
+            try await Self.run(paths, tally, &weather, for: Self.warming)
+            try await Self.rest(broker)
+            let before = Footprint.now(of: broker.daemon.processID)
+            try await Self.run(paths, tally, &weather, for: Self.length)
+            try await Self.rest(broker)
+            let after = Footprint.now(of: broker.daemon.processID)
+            let (counts, failures) = (tally.counts, try await Self.failures(of: broker))
+
+            print(
+                "soak: \(weather.events) events; \(counts.whole) whole, \(counts.cut) cut, \(counts.refused) refused, \(counts.left) left, "
+                    + "\(counts.bytes >> 20) MiB, longest wait \(counts.longestWait.formatted); counted \(failures); "
+                    + "descriptors \(before.descriptors) -> \(after.descriptors), of pipes \(before.pipes) -> \(after.pipes), "
+                    + "threads \(before.threads) -> \(after.threads), KiB \(before.kilobytes) -> \(after.kilobytes)"
+            )
+            #expect(counts.broken.isEmpty, "\(counts.broken.prefix(20)), \(counts.broken.count) in all")
+            #expect(counts.whole > counts.cut && counts.cut > 0)
+            #expect(failures["cut"] ?? 0 > 0)
+            #expect(counts.longestWait < Self.longestWait)
+            // The relay keeps up to 32 pipes for the next ones who need them.
+            #expect(after.descriptors - after.pipes <= before.descriptors - before.pipes)
+            #expect(after.pipes <= 64 + 2 * 3)
+            // Swift's pool grows to one thread per core when there is work for it, and no further.
+            #expect(after.threads <= before.threads + ProcessInfo.processInfo.activeProcessorCount)
+            #expect(after.kilobytes < before.kilobytes + 24 << 10)
+        }
+    }
+
+    /// Tunnels to apps of all sizes, on both phones and on the network.
+    private static func paths(
+        through broker: RunningBroker,
+        _ tally: SoakTally,
+        in scratch: ScratchFolder
+    ) async throws -> [SoakPath] {
+        var paths: [SoakPath] = []
+        for (up, down) in [(64, 64), (100, 400_000), (400_000, 100), (1 << 20, 1 << 20), (2_000, 3 << 20)] {
+            for udid in [Phones.one, Phones.two] {
+                let app = try SoakApp(on: Phones.address(of: udid), up: up, down: down, tally, in: scratch)
+                let port = try await broker.forward("tcp:0:\(app.port)", "--device", udid)
+                let name = udid == Phones.one ? "phone 1" : "phone 2"
+                paths.append(SoakPath(port: port, app: app, name: name, isSteady: false))
+            }
+        }
+        let app = try SoakApp(on: "127.0.0.1", up: 200_000, down: 300_000, tally, in: scratch)
+        _ = try await broker.ask("add", "soak", "127.0.0.1:\(app.port)", "--kind", "tcp")
+        let port = try await broker.forward("tcp:0", "--endpoint", "soak")
+        return paths + [SoakPath(port: port, app: app, name: "network", isSteady: true)]
+    }
+
+    /// Clients without a pause, in all weather; returns when the last one is done.
+    private static func run(
+        _ paths: [SoakPath],
+        _ tally: SoakTally,
+        _ weather: inout Weather,
+        for length: Duration
+    ) async throws {
+        let end = ContinuousClock.now + length
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<clients {
+                group.addTask {
+                    var random = SeededGenerator(seed: seed &+ UInt64(number) &* 1_000_003)
+                    while ContinuousClock.now < end, let path = paths.randomElement(using: &random) {
+                        let isThere = await talk(to: path, Int.random(in: 0..<8, using: &random), tally)
+                        let pause = Int.random(in: isThere ? 0...20 : 50...200, using: &random)
+                        try await Task.sleep(for: .milliseconds(pause))
+                    }
+                }
+            }
+            try await weather.rage(for: length)
+            try await group.waitForAll()
+        }
+    }
+
+    private static func talk(to path: SoakPath, _ manner: Int, _ tally: SoakTally) async -> Bool {
+        let began = ContinuousClock.now
+        // Most stay to the end; some leave half way, and some say beforehand that they will send no more.
+        let limit = manner == 0 ? path.app.down / 2 : nil
+        let exchanged = await LoopbackClient.talk(to: path.port, within: .seconds(40)) { peer in
+            peer.exchange(sending: path.app.up, expecting: limit, finishes: manner == 1)
+        }
+        return tally.add(exchanged, to: path, began: began, limit: limit)
+    }
+
+    private static func tunnels(of broker: RunningBroker) async throws -> [Tunnel] {
+        let text = try await broker.ask("tunnels", "--json").joined(separator: "\n")
+        return try Wire.decoder().decode(TunnelList.self, from: Data(text.utf8)).tunnels
+    }
+
+    /// Waits until nothing is open any more.
+    private static func rest(_ broker: RunningBroker) async throws {
+        try await eventually(within: .seconds(20), "no connection is open") {
+            try await tunnels(of: broker).allSatisfy { $0.statistics.open == 0 }
+        }
+    }
+
+    private static func failures(of broker: RunningBroker) async throws -> [String: UInt64] {
+        try await tunnels(of: broker).reduce(into: [:]) { $0.merge($1.statistics.failures, uniquingKeysWith: +) }
+    }
+}
