@@ -48,6 +48,12 @@ soak: setup ## the long forms of the tests that have one (minutes to hours; PATC
 	swift build --build-tests
 	PATCHBAY_SOAK=1 swift test --skip-build --no-parallel --filter 'PairingTests|SoakTests'
 
+tsan: setup ## look for data races in the data path with ThreadSanitizer (a build of its own, minutes)
+	swift build --build-tests --sanitize=thread --scratch-path .build-tsan
+	clang -O2 -shared -fPIC -o .build-tsan/mutex.so Tests/Tsan/mutex.c
+	TSAN_OPTIONS=exitcode=66 LD_PRELOAD=$(CURDIR)/.build-tsan/mutex.so swift test --sanitize=thread \
+		--scratch-path .build-tsan --skip-build --no-parallel --filter 'SocketsTests|TunnelsTests'
+
 demo: setup ## a phone, an app on it, one on the network, and what Patchbay makes of them
 	swift build
 	Tests/Rig/demo
@@ -81,6 +87,6 @@ install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
 	@test -n "$(DESTDIR)" || echo "Start it: systemd-sysusers && systemctl daemon-reload && systemctl enable --now patchbayd"
 
 clean: ## remove everything that was built
-	rm -rf .build
+	rm -rf .build .build-tsan
 
-.PHONY: help setup build test soak e2e-systemd demo bench run format lint install clean
+.PHONY: help setup build test soak tsan e2e-systemd demo bench run format lint install clean
