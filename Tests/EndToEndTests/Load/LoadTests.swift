@@ -13,13 +13,25 @@ import Testing
             _ = try await broker.ask("add", "echo", "127.0.0.1:\(echo.port)", "--kind", "tcp")
             let port = try await broker.forward("tcp:0", "--endpoint", "echo")
             // Once before, so that every thread that one connection needs is there.
-            #expect(try await burst(1, port, scratch) == "intact 1 of 1")
+            #expect(try await burst(1, 65_536, port, scratch) == "intact 1 of 1")
             let before = try threads(of: broker)
 
-            #expect(try await burst(1_000, port, scratch) == "intact 1000 of 1000")
+            #expect(try await burst(1_000, 65_536, port, scratch) == "intact 1000 of 1000")
 
             // Swift's pool grows to one thread per core when there is work for it, and no further.
             #expect(try threads(of: broker) <= before + ProcessInfo.processInfo.activeProcessorCount)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func `2000 connections at once to an endpoint all echo`() async throws {
+        try await withScratchFolder { scratch in
+            let echo = try EchoServer(in: scratch)
+            let broker = try await RunningBroker(in: scratch)
+            _ = try await broker.ask("add", "echo", "127.0.0.1:\(echo.port)", "--kind", "tcp")
+            let port = try await broker.forward("tcp:0", "--endpoint", "echo")
+
+            #expect(try await burst(2_000, 4_096, port, scratch) == "intact 2000 of 2000")
         }
     }
 
@@ -31,14 +43,14 @@ import Testing
             let broker = try await RunningBroker(in: scratch, phones: rig)
             let port = try await broker.forward("tcp:0:\(echo.port)", "--device", phone)
 
-            #expect(try await burst(400, port, scratch) == "intact 400 of 400")
+            #expect(try await burst(400, 65_536, port, scratch) == "intact 400 of 400")
             #expect(try await broker.ask("status").joined().contains("patchbayd"))
         }
     }
 
-    private func burst(_ count: Int, _ port: UInt16, _ scratch: ScratchFolder) async throws -> String {
+    private func burst(_ count: Int, _ size: Int, _ port: UInt16, _ scratch: ScratchFolder) async throws -> String {
         let script = #filePath.dropLast("LoadTests.swift".count) + "burst.py"
-        return try await Program.run("python3", [String(script), "\(port)", "\(count)", "65536"], in: scratch)
+        return try await Program.run("python3", [String(script), "\(port)", "\(count)", "\(size)"], in: scratch)
             .joined(separator: "\n")
     }
 
