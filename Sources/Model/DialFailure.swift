@@ -1,4 +1,5 @@
-/// Why no stream to a target could be opened, or did not come to its end: the one vocabulary of tunnels, probes, statistics and events.
+/// Why no stream to a target could be opened, or did not come to its end: the one vocabulary of tunnels, probes, statistics
+/// and events.
 package struct DialFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Reason: String, Hashable, Sendable, Codable {
         /// The target is there and nothing listens on that port.

@@ -30,7 +30,8 @@ enum TunnelListing {
 
     /// `127.0.0.1:43211 -> 00008101-…:9876 (t3)`.
     static func line(_ tunnel: Tunnel) -> String {
-        let line = "\(local(of: tunnel)) -> \(Words.target(tunnel.spec.target)) (\(tunnel.id))"
+        let name = tunnel.replaced.map { "\(tunnel.id), in place of \($0)" } ?? tunnel.id
+        let line = "\(local(of: tunnel)) -> \(Words.target(tunnel.spec.target)) (\(name))"
         let openness = openness(of: tunnel.spec).map { "\(line) \($0)" } ?? line
         return tunnel.state.reason.map { "\(openness) \(tunnel.state.name): \($0)" } ?? openness
     }

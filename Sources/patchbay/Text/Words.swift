@@ -71,6 +71,7 @@ enum Words {
         case .limit: "over a limit"
         case .foreignUser: "of another user"
         case .browser: "from a web page"
+        case .cut: "cut in mid-stream"
         case .refused, .unreachable, .forbidden, .failed, nil: reason
         }
     }
