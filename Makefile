@@ -52,7 +52,7 @@ tsan: setup ## look for data races in the data path with ThreadSanitizer (a buil
 	swift build --build-tests --sanitize=thread --scratch-path .build-tsan
 	clang -O2 -shared -fPIC -o .build-tsan/mutex.so Tests/Tsan/mutex.c
 	TSAN_OPTIONS=exitcode=66 LD_PRELOAD=$(CURDIR)/.build-tsan/mutex.so swift test --sanitize=thread \
-		--scratch-path .build-tsan --skip-build --no-parallel --filter 'SocketsTests|TunnelsTests'
+		--scratch-path .build-tsan --skip-build --no-parallel --filter '^(Sockets|Tunnels|Devices)Tests'
 
 demo: setup ## a phone, an app on it, one on the network, and what Patchbay makes of them
 	swift build
