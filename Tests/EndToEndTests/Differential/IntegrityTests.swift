@@ -62,8 +62,10 @@ extension Differential {
                         seen: outcome.text,
                         unless: "a send that has to wait for 1 s is given up, and the stream goes on without its bytes"
                     )
-                    // Else the bytes were only lying in buffers, and nothing was tested.
-                    #expect(outcome.sent.longestWait > .seconds(transfer.seconds) / 2 || forwarder == .iproxy)
+                    // Else the bytes were only lying in buffers, and nothing was tested. What goes up may lie in the
+                    // forwarder's own TCP window (32 MiB since Linux 6.17), which it must not empty faster than the app reads.
+                    let isHeld = transfer.isUp || outcome.sent.longestWait > .seconds(transfer.seconds) / 2
+                    #expect(isHeld || forwarder == .iproxy)
                 }
                 #expect(program.isRunning)
             }
