@@ -35,6 +35,8 @@ struct Daemon: Sendable {
         let logger = Self.logger(at: configuration.broker.logLevel)
         self.logger = logger
         notifier = SystemdNotifier(environment: environment)
+        // What cannot do without a descriptor takes it now, and not when there is none left.
+        _ = (Poller.shared, SerialThread.files)
         let descriptors = DescriptorPlan.make(wanted: configuration.tunnels.maxConnections, logger: logger)
         let directory = try StateDirectory.prepare(
             explicit: stateDirectory ?? configuration.broker.stateDirectory,
