@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [(["--config", "/none.toml"], 78), (["--state-dir", "/dev/null"], 1)] as [([String], CInt)])
+    @Test(arguments: [(["--config", "/none.toml"], 78), (["--state-dir", "/dev/null"], 78)] as [([String], CInt)])
     func `a daemon that cannot start never says that it is ready`(words: [String], code: CInt) async throws {
         try await withScratchFolder { scratch in
             let notify = ["NOTIFY_SOCKET": scratch.file("notify")]
