@@ -11,6 +11,7 @@ enum Caller {
     /// Nil where the kernel does not know, as on TCP, where it says -1.
     static func user(of channel: any Channel) async -> UInt32? {
         guard let socket = channel as? any SocketOptionProvider else { return nil }
+        // NIO calls it unsafe because it trusts the type: `Credentials` is laid out as ucred is (unix(7)).
         let answer: EventLoopFuture<Credentials> = socket.unsafeGetSocketOption(
             level: SocketOptionLevel(SOL_SOCKET),
             name: SocketOptionName(SO_PEERCRED)

@@ -62,6 +62,7 @@ struct EventStream: Sendable {
             }
             group.addTask {
                 while true {
+                    // Nothing is awaited: this is for streams on which nothing happens.
                     try await Task.sleep(for: heartbeat)
                     stream.send(raw: ":\n\n")
                 }

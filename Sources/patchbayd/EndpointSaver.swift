@@ -28,6 +28,7 @@ struct EndpointSaver: Service {
                 let (_, changes) = await registry.changes()
                 var saved = try await save()
                 for await change in changes where change.revision > saved {
+                    // Not a wait for something: what comes within the pause is written with it.
                     try await Task.sleep(for: Self.pause)
                     saved = try await save()
                 }
@@ -54,6 +55,7 @@ struct EndpointSaver: Service {
             } catch {
                 if !isFailing { logger.error("the endpoints cannot be saved now", metadata: ["reason": "\(error)"]) }
                 isFailing = true
+                // No event tells that a disk has room again.
                 try await Task.sleep(for: Self.retryPause)
             }
         }

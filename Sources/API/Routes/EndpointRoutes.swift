@@ -49,7 +49,7 @@ enum EndpointRoutes {
         guard case .replay(let missed) = start, missed.isEmpty else { return }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { for await _ in changes { break } }
-            // Who waits for news is answered as well when the broker stops.
+            // The caller's own limit (`wait=`); who waits for news is answered as well when the broker stops.
             group.addTask { try? await cancelWhenGracefulShutdown { try await Task.sleep(for: patience) } }
             await group.next()
             group.cancelAll()
