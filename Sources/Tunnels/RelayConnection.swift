@@ -23,6 +23,8 @@ final class RelayConnection {
     let generation: UInt32
     /// Whether it stands in the list of those that have more to move.
     var isQueued = false
+    /// Whether it is looked at again by the clock.
+    var awaitsLook = false
 
     private var client: RelayEnd
     private var carrier: RelayEnd

@@ -20,8 +20,7 @@ final class RelayThread {
     /// Those that had more to move than their share.
     private var ready: [Int] = []
     /// Those whose end depends on time.
-    private var timed: Set<Int> = []
-    private var nextLook = ContinuousClock.now
+    private var looks = RelayLooks()
     private var stopped: [CheckedContinuation<Void, Never>] = []
 
     init(_ inbox: RelayInbox, idle: Duration) {
@@ -48,10 +47,7 @@ final class RelayThread {
             let turn = ready
             ready = []
             for index in turn { serve(index, now) }
-            if !timed.isEmpty, now >= nextLook {
-                nextLook = now + interval
-                for index in timed { serve(index, now) }
-            }
+            while let look = looks.takeDue(by: now) { take(look, now) }
             if hasOrders { obey(inbox.take(), now) }
         }
         let now = ContinuousClock.now
@@ -69,14 +65,14 @@ final class RelayThread {
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
-    /// How often the timed ones are looked at.
+    /// How long one whose end depends on time is left alone.
     private var interval: Duration { min(idle / 4, .milliseconds(25)) }
 
     /// What epoll_wait(2) may wait, in milliseconds.
     private var patience: CInt {
         guard ready.isEmpty else { return 0 }
-        guard !timed.isEmpty else { return -1 }
-        let (seconds, attoseconds) = (nextLook - .now).components
+        guard let next = looks.next else { return -1 }
+        let (seconds, attoseconds) = (next - .now).components
         return CInt(max(0, seconds * 1_000 + attoseconds / 1_000_000_000_000_000 + 1))
     }
 
@@ -144,6 +140,12 @@ final class RelayThread {
         queue(connection, index)
     }
 
+    private func take(_ look: RelayLooks.Look, _ now: ContinuousClock.Instant) {
+        guard let connection = connections[look.index], connection.generation == look.generation else { return }
+        connection.awaitsLook = false
+        serve(look.index, now)
+    }
+
     private func queue(_ connection: RelayConnection, _ index: Int) {
         guard !connection.isQueued else { return }
         connection.isQueued = true
@@ -165,10 +167,12 @@ final class RelayThread {
         }
         switch connection.settle(idle: idle, owners: owners, now: now) {
         case .open:
-            timed.remove(index)
+            break
+        case .timed where connection.awaitsLook:
+            break
         case .timed:
-            if timed.isEmpty { nextLook = now + interval }
-            timed.insert(index)
+            connection.awaitsLook = true
+            looks.append(.init(index: index, generation: connection.generation, due: now + interval))
         case .over(let reason):
             return reason
         }
@@ -183,7 +187,6 @@ final class RelayThread {
         guard let (observer, lease, outcome) = conclude(index, reason) else { return }
         // The last reference: both descriptors are closed here, and only then the lease goes.
         connections[index] = nil
-        timed.remove(index)
         vacant.append(index)
         withExtendedLifetime(lease) { observer.ended(outcome) }
     }
