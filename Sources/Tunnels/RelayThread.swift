@@ -44,11 +44,12 @@ final class RelayThread {
             for event in events.prefix(Int(max(count, 0))) {
                 if event.data.u64 == Self.wakeToken { hasOrders = true } else { take(event, now) }
             }
+            // First, so that a cut waits for no turn of the busy ones.
+            if hasOrders { obey(inbox.take(), now) }
             let turn = ready
             ready = []
             for index in turn { serve(index, now) }
             while let look = looks.takeDue(by: now) { take(look, now) }
-            if hasOrders { obey(inbox.take(), now) }
         }
         let now = ContinuousClock.now
         obey(inbox.close(), now)

@@ -125,7 +125,7 @@ package actor TunnelTable {
     /// Removes held tunnels. Ids that are not there are nothing to do.
     package func release(_ ids: Set<String>) async {
         await inTurn { () async in
-            for id in ids where records[id]?.spec.isKept == false { await take(id) }
+            await take(ids.filter { records[$0]?.spec.isKept == false })
         }
     }
 
@@ -136,7 +136,7 @@ package actor TunnelTable {
         try await inTurn { () async throws(TunnelError) in
             guard let record = records[id] else { throw .noSuchTunnel(id) }
             if record.spec.isKept { try await save(without: [id]) }
-            await take(id)
+            await take([id])
         }
     }
 
@@ -149,7 +149,7 @@ package actor TunnelTable {
         try await inTurn { () async throws(TunnelError) in
             let ids = Set(records.keys)
             try await save(without: ids)
-            for id in ids { await take(id) }
+            await take(ids)
             return ids.count
         }
     }
@@ -177,10 +177,7 @@ package actor TunnelTable {
     func stop() async {
         isStopping = true
         await inTurn { () async in
-            let doors = records.values.compactMap(\.door)
-            await withDiscardingTaskGroup { group in
-                for door in doors { group.addTask { await door.close() } }
-            }
+            await close(records.values)
         }
         feed.finish()
         await relay.stop()
@@ -271,7 +268,7 @@ package actor TunnelTable {
         )
         try await save(without: Set(old.map { [$0.id] } ?? []), with: spec.isKept ? entry : nil, next: next + 1)
         guard let old else { return insert(spec, owner, listeners) }
-        await take(old.id)
+        await take([old.id])
         do {
             return insert(spec, owner, listeners.isEmpty ? try listen(spec.local) : listeners)
         } catch {
@@ -302,10 +299,19 @@ package actor TunnelTable {
         return id
     }
 
-    private func take(_ id: String) async {
-        guard let record = records.removeValue(forKey: id) else { return }
-        await record.door?.close()
-        feed.send(.removed(id: id))
+    private func take(_ ids: Set<String>) async {
+        let taken = ids.compactMap { records.removeValue(forKey: $0) }
+        await close(taken)
+        for record in taken { feed.send(.removed(id: record.id)) }
+    }
+
+    /// All at once: the relay's thread takes their cuts in one go, and one after the other each would wait for a whole turn of
+    /// the busy ones.
+    private func close(_ records: some Collection<TunnelRecord>) async {
+        let doors = records.compactMap(\.door)
+        await withDiscardingTaskGroup { group in
+            for door in doors { group.addTask { await door.close() } }
+        }
     }
 
     private func save(
