@@ -11,6 +11,8 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
     package var devices: Int
     package var tunnels: Int
     package var sources: [SourceStatus]
+    /// What was found wrong with what pairing keeps, as sentences; nil when nothing was.
+    package var findings: [String]?
 
     package init(
         version: String,
@@ -20,7 +22,8 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
         endpoints: [String: Int],
         devices: Int,
         tunnels: Int,
-        sources: [SourceStatus]
+        sources: [SourceStatus],
+        findings: [String]? = nil
     ) {
         self.version = version
         self.pid = pid
@@ -30,6 +33,7 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
         self.devices = devices
         self.tunnels = tunnels
         self.sources = sources
+        self.findings = findings
     }
 }
 

@@ -7,7 +7,13 @@ package struct Problem: Error, Hashable, Sendable, Codable {
         case ambiguous
         case methodNotAllowed = "method-not-allowed"
         case conflict
+        /// No token, or none that is accepted; why not is not said.
+        case unauthorized
         case forbidden
+        /// Sent to a name that is not ours, as a web page does that has another name point here.
+        case misdirected
+        case unsupportedMedia = "unsupported-media"
+        case slowDown = "slow-down"
         case tooLarge = "too-large"
         case unavailable
         case limit
@@ -39,12 +45,15 @@ extension Problem.Code {
     package var status: Int {
         switch self {
         case .badRequest: 400
+        case .unauthorized: 401
         case .forbidden: 403
         case .notFound: 404
         case .methodNotAllowed: 405
         case .ambiguous, .conflict: 409
         case .tooLarge: 413
-        case .limit: 429
+        case .unsupportedMedia: 415
+        case .misdirected: 421
+        case .limit, .slowDown: 429
         case .internalError: 500
         case .unavailable: 503
         }
@@ -53,7 +62,11 @@ extension Problem.Code {
     fileprivate var title: String {
         switch self {
         case .badRequest: "The request could not be understood"
+        case .unauthorized: "Not let in"
         case .forbidden: "Not permitted"
+        case .misdirected: "Not the name of this broker"
+        case .unsupportedMedia: "Not JSON"
+        case .slowDown: "Asked too often"
         case .notFound: "No such thing"
         case .methodNotAllowed: "Not something this address does"
         case .ambiguous: "More than one thing fits"

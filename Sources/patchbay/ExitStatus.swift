@@ -36,10 +36,10 @@ enum ExitStatus: CInt, CaseIterable {
         case .notUnderstood: self = .error
         case .refused(let problem):
             switch problem.code {
-            case .badRequest, .ambiguous, .methodNotAllowed, .tooLarge: self = .usage
+            case .badRequest, .ambiguous, .methodNotAllowed, .tooLarge, .unsupportedMedia, .misdirected: self = .usage
             case .notFound: self = .notFound
-            case .forbidden: self = .notPermitted
-            case .unavailable, .limit: self = .temporary
+            case .unauthorized, .forbidden: self = .notPermitted
+            case .unavailable, .limit, .slowDown: self = .temporary
             case .conflict, .internalError: self = .error
             }
         }

@@ -1,0 +1,14 @@
+/// An invite with its secret: the answer to `POST /v1/invites`, which is the only time that it is told.
+package struct InviteIssued: Sendable, Codable {
+    package let invite: Invite
+    /// `pbi_…`: a secret.
+    package let token: String
+    /// `PATCHBAY:1:…`, for a QR code or to paste: a secret too. Nil where the broker has no door that it could name.
+    package let pairing: String?
+
+    package init(invite: Invite, token: String, pairing: String?) {
+        self.invite = invite
+        self.token = token
+        self.pairing = pairing
+    }
+}
