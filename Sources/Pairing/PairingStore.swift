@@ -116,6 +116,8 @@ package actor PairingStore {
         return try await AuditCheck().run(audit.path, head: head)
     }
 
+    var auditPath: String { audit.path }
+
     func now() -> EffectiveTime { clock.advance(to: reading()) }
 
     /// Makes a change last, and then true.

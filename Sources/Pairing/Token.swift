@@ -14,8 +14,8 @@ package struct Token: Sendable {
         case grant = "pbg"
 
         var secretLength: Int { self == .invite ? 22 : 43 }
-        /// The whole token's, in bytes.
-        var length: Int { 3 + 1 + Token.idLength + 1 + secretLength + 1 + Token.checksumLength }
+        /// The whole token's, in bytes, all of them ASCII.
+        package var length: Int { 3 + 1 + Token.idLength + 1 + secretLength + 1 + Token.checksumLength }
     }
 
     static let idLength = 8
