@@ -14,6 +14,7 @@ let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let nioExtras: Target.Dependency = .product(name: "NIOExtras", package: "swift-nio-extras")
+let nioHTTPTypes: Target.Dependency = .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
@@ -82,8 +83,8 @@ let package = Package(
         module(
             "API",
             [
-                "Model", "Registry", "Sockets", "Tunnels", httpTypes, hummingbird, hummingbirdCore, logging, lifecycle,
-                nioCore, nioExtras, nioPosix,
+                "Model", "Pairing", "Registry", "Sockets", "Tunnels", httpTypes, hummingbird, hummingbirdCore, logging,
+                lifecycle, nioCore, nioExtras, nioHTTP1, nioHTTPTypes, nioPosix,
             ]
         ),
         module("Facade", ["Devices", "Model", "Sockets", "Tunnels", logging, lifecycle]),
@@ -93,8 +94,8 @@ let package = Package(
         program(
             "patchbayd",
             [
-                "API", "CLinux", "Devices", "Discovery", "Facade", "Model", "Probes", "Registry", "Sockets", "State",
-                "Tunnels", argumentParser, logging, lifecycle, tomlKit, unixSignals,
+                "API", "CLinux", "Devices", "Discovery", "Facade", "Model", "Pairing", "Probes", "Registry", "Sockets",
+                "State", "Tunnels", argumentParser, logging, lifecycle, tomlKit, unixSignals,
             ]
         ),
         program("patchbay", ["Client", "Model", argumentParser]),
@@ -130,6 +131,7 @@ let package = Package(
             path: "Tests/PairingCrash",
             swiftSettings: house
         ),
+        tests("APITests", ["API", "Model", "Pairing", httpTypes]),
         tests("ClientTests", ["Client", "Model", nioCore, nioPosix]),
         tests("PatchbaydTests", ["Model", "patchbayd"]),
         tests("PatchbayTests", ["Client", "Model", "patchbay", argumentParser]),
@@ -140,7 +142,7 @@ let package = Package(
             dependencies: [
                 "API", "CLinux", "Devices", "Discovery", "Model", "Rig", "Sockets", "patchbay", "patchbayd", logging,
             ],
-            exclude: ["Load/burst.py", "Service/answers.py", "Service/callers.py"],
+            exclude: ["Load/burst.py", "Pairing/doors.py", "Service/answers.py", "Service/callers.py"],
             swiftSettings: house
         ),
     ]

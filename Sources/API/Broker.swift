@@ -1,4 +1,5 @@
 package import Model
+package import Pairing
 package import Registry
 package import Tunnels
 
@@ -6,6 +7,10 @@ package import Tunnels
 package struct Broker: Sendable {
     package let registry: EndpointRegistry
     package let tunnels: TunnelTable
+    package let pairing: PairingStore
+    package let grantedTunnels: GrantedTunnels
+    /// Where strings for pairing lead to on this machine; nil while there is no TCP door.
+    package let port: UInt16?
     package let devices: any DeviceDesk
     package let advertisements: any AdvertisementDesk
     package let statics: any StaticEndpointDesk
@@ -16,6 +21,8 @@ package struct Broker: Sendable {
     package init(
         registry: EndpointRegistry,
         tunnels: TunnelTable,
+        pairing: PairingStore,
+        port: UInt16?,
         devices: any DeviceDesk,
         advertisements: any AdvertisementDesk,
         statics: any StaticEndpointDesk,
@@ -24,6 +31,9 @@ package struct Broker: Sendable {
     ) {
         self.registry = registry
         self.tunnels = tunnels
+        self.pairing = pairing
+        self.port = port
+        grantedTunnels = GrantedTunnels(table: tunnels, pairing: pairing)
         self.devices = devices
         self.advertisements = advertisements
         self.statics = statics

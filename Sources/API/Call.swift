@@ -8,13 +8,13 @@ import NIOCore
 struct Call: Sendable {
     let request: Request
     let parameters: Parameters
-    /// The user who calls; nil where the kernel does not say.
-    let caller: UInt32?
+    let visitor: Visitor
+    let channel: any Channel
     let broker: Broker
     let aftermath: Aftermath
 
     /// The most bytes a body may have; every document we take is far smaller.
-    static let bodyLimit = 4 * 1_024 * 1_024
+    static let bodyLimit = 64 * 1_024
 
     /// The parameter in the route's path, percent-decoded.
     func parameter(_ name: String) throws -> String {
@@ -72,7 +72,7 @@ struct Call: Sendable {
     private func checkMedia() throws {
         let media = request.headers[.contentType]?.split(separator: ";").first?.trimmed
         guard media == "application/json" else {
-            throw Problem(.badRequest, "the body must be JSON, with the header Content-Type: application/json")
+            throw Problem(.unsupportedMedia, "the body must be JSON, with the header Content-Type: application/json")
         }
     }
 

@@ -1,23 +1,29 @@
 import Hummingbird
 import Logging
+import NIOCore
 
 /// What belongs to one request beside the request: above all, who makes it.
 struct CallContext: RequestContext {
-    /// What the kernel says about the other end of a connection.
+    /// What is known before the routes are asked.
     struct Source: RequestContextSource {
         let application: ApplicationRequestContextSource
-        /// The user whose process connected; nil where nobody says.
-        let caller: UInt32?
+        let channel: any Channel
+        let visitor: Visitor
+        let aftermath: Aftermath
 
         var logger: Logger { application.logger }
     }
 
     var coreContext: CoreRequestContextStorage
-    let caller: UInt32?
-    let aftermath = Aftermath()
+    /// The connection that it came through.
+    let channel: any Channel
+    let visitor: Visitor
+    let aftermath: Aftermath
 
     init(source: Source) {
         coreContext = CoreRequestContextStorage(source: source.application)
-        caller = source.caller
+        channel = source.channel
+        visitor = source.visitor
+        aftermath = source.aftermath
     }
 }

@@ -3,8 +3,10 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 package import Logging
+import Model
 import NIOCore
 import NIOExtras
+import NIOHTTPTypesHTTP1
 import NIOPosix
 import ServiceLifecycle
 package import Sockets
@@ -14,8 +16,23 @@ package import Sockets
 /// The socket is made elsewhere, by ourselves or by systemd, so that both are served alike: Hummingbird's own server can
 /// only bind an address.
 package final class Door: Service {
+    /// What is listened on, which says how callers are known.
+    package enum Kind: Hashable, Sendable {
+        /// By the kernel's word, and by grants.
+        case unix
+        /// By grants alone.
+        case tcp(port: UInt16)
+
+        var port: UInt16? {
+            if case .tcp(let port) = self { port } else { nil }
+        }
+    }
+
     private let listener: CInt
+    private let kind: Kind
     private let broker: Broker
+    private let reception: Reception
+    private let crowd: Crowd
     private let logger: Logger
     private let onOpen: @Sendable () async -> Void
 
@@ -28,19 +45,35 @@ package final class Door: Service {
 
     /// - Parameters:
     ///   - listener: A bound, listening stream socket; closed when the door is.
+    ///   - kind: What it is.
     ///   - broker: What it opens on to.
+    ///   - owners: Who may do everything, on a unix socket.
+    ///   - origins: Web pages that are let in all the same.
+    ///   - crowd: The connections of all doors.
     ///   - logger: Where failures are noted.
     ///   - onOpen: Called once, when connections are being accepted.
     package init(
         owning listener: consuming Descriptor,
+        kind: Kind,
         broker: Broker,
+        owners: Owners,
+        origins: Set<String>,
+        crowd: Crowd,
         logger: Logger,
         onOpen: @escaping @Sendable () async -> Void
     ) {
         self.listener = listener.release()
+        self.kind = kind
         self.broker = broker
+        self.crowd = crowd
         self.logger = logger
         self.onOpen = onOpen
+        reception = Reception(
+            border: Border(port: kind.port, origins: origins),
+            owners: owners,
+            pairing: broker.pairing,
+            sockets: SocketOwners()
+        )
     }
 
     /// Serves until graceful shutdown; then idle connections end at once, and open requests when they are answered.
@@ -62,15 +95,26 @@ package final class Door: Service {
         )
         let quiescing = ServerQuiescingHelper(group: .singletonMultiThreadedEventLoopGroup)
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-            .serverChannelInitializer { [logger] channel in
+            .serverChannelInitializer { [logger, crowd, kind] channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let doorkeeper = Doorkeeper(logger: logger) { quiescing.initiateShutdown(promise: nil) }
+                    let doorkeeper = Doorkeeper(logger: logger, crowd: crowd, isForOwners: kind == .unix) {
+                        quiescing.initiateShutdown(promise: nil)
+                    }
                     try channel.pipeline.syncOperations.addHandler(doorkeeper)
                     try channel.pipeline.syncOperations.addHandler(quiescing.makeServerChannelHandler(channel: channel))
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .bind(listener) { [logger] channel in http.setup(channel: channel, logger: logger) }
+            .bind(listener) { [logger] channel in
+                http.setup(channel: channel, logger: logger).flatMapThrowing { value in
+                    let pipeline = channel.pipeline.syncOperations
+                    let watch = HeadWatch(headLimit: Self.headLimit)
+                    try pipeline.addHandler(watch, position: .first)
+                    let codec = try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)
+                    try pipeline.addHandler(HeadNotice(to: watch), position: .before(codec))
+                    return value
+                }
+            }
         // NIO has listened again on the socket, with 128.
         listen(listener, Self.backlog)
         await onOpen()
@@ -93,38 +137,48 @@ package final class Door: Service {
 
     private func responder() -> HTTPChannelHandler.Responder {
         let responder = RouteTable.responder(for: broker)
-        return { [logger] request, writer, channel in
-            let context = CallContext(
-                source: CallContext.Source(
-                    application: ApplicationRequestContextSource(channel: channel, logger: logger),
-                    caller: await Caller.user(of: channel)
-                )
-            )
+        return { [self] request, writer, channel in
+            let aftermath = Aftermath()
             do {
-                let response = try await Self.response(of: responder, to: request, context)
+                var response = try await response(of: responder, to: request, on: channel, aftermath)
+                // Tokens and lists are nobody's to keep, and JSON is never a page.
+                response.headers[.cacheControl] = "no-store"
+                response.headers[.xContentTypeOptions] = "nosniff"
+                if let name = HTTPField.Name("Referrer-Policy") { response.headers[name] = "no-referrer" }
                 try await writer.write(response: response.head, body: response.body)
             } catch {
                 // Also where the caller has gone before the head of the answer: then its body is never asked for.
-                await context.aftermath.clear()
+                await aftermath.clear()
                 throw error
             }
-            await context.aftermath.clear()
+            await aftermath.clear()
         }
     }
 
-    private static func response(
+    private func response(
         of responder: some HTTPResponder<CallContext>,
         to request: Request,
-        _ context: CallContext
+        on channel: any Channel,
+        _ aftermath: Aftermath
     ) async throws -> Response {
         do {
+            let visitor = try await reception.visitor(request.head, on: channel)
+            if kind == .unix, !visitor.isOwner, crowd.isTight {
+                throw Problem(.unavailable, "there are too many connections, and the last ones are kept for owners")
+            }
+            let context = CallContext(
+                source: CallContext.Source(
+                    application: ApplicationRequestContextSource(channel: channel, logger: logger),
+                    channel: channel,
+                    visitor: visitor,
+                    aftermath: aftermath
+                )
+            )
             return try await responder.respond(to: request, context: context)
         } catch {
-            // A path that no route fits ends in the router itself, outside the middleware.
-            return try ProblemMiddleware<CallContext>.response(
-                ProblemMiddleware<CallContext>.problem(error, request),
-                to: request
-            )
+            // Refused before a route saw it, or of a path that no route fits: that ends in the router itself, outside the
+            // middleware.
+            return try ProblemMiddleware<CallContext>.response(error, to: request, logger: logger)
         }
     }
 }

@@ -2,7 +2,8 @@ import Glibc
 import Logging
 import NIOCore
 
-/// Decides when the door takes the next caller in: not while the process is out of descriptors, and not when it closes.
+/// Decides when the door takes the next caller in: not while the process is out of descriptors, not while there are as many
+/// connections as there may be, and not when it closes. Callers wait in the socket's queue meanwhile.
 ///
 /// NIO 2.101 alone would go round at full speed in the first case: what its AcceptBackoffHandler holds back are the reads
 /// asked for after an error, while the one that met the error keeps its interest in the socket.
@@ -19,14 +20,18 @@ final class Doorkeeper: ChannelDuplexHandler {
     static let settling = TimeAmount.milliseconds(50)
 
     private let logger: Logger
+    private let crowd: Crowd
+    private let isForOwners: Bool
     private let onSettled: @Sendable () -> Void
     private var isShut = false
     private var isClosing = false
     private var isStarved = false
 
     /// `onSettled` is called once after `Closing`, when whoever was taken in has been let through.
-    init(logger: Logger, onSettled: @escaping @Sendable () -> Void) {
+    init(logger: Logger, crowd: Crowd, isForOwners: Bool, onSettled: @escaping @Sendable () -> Void) {
         self.logger = logger
+        self.crowd = crowd
+        self.isForOwners = isForOwners
         self.onSettled = onSettled
     }
 
@@ -36,7 +41,10 @@ final class Doorkeeper: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         isStarved = false
+        crowd.enter()
+        unwrapInboundIn(data).closeFuture.whenComplete { [crowd] _ in crowd.leave() }
         context.fireChannelRead(data)
+        if !isShut, !crowd.hasRoom(forOwners: isForOwners) { pause(context) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -45,10 +53,16 @@ final class Doorkeeper: ChannelDuplexHandler {
         }
         if !isStarved { logger.warning("callers wait at the door", metadata: ["reason": "\(error)"]) }
         isStarved = true
-        shut(context)
         // The error ends here: the AcceptBackoffHandler would make callers wait for a second longer than is needed.
+        pause(context)
+    }
+
+    /// Takes nobody in for a while, and until there is room.
+    private func pause(_ context: ChannelHandlerContext) {
+        shut(context)
         context.eventLoop.assumeIsolated().scheduleTask(in: Self.pause) { [self] in
             guard !isClosing else { return }
+            guard crowd.hasRoom(forOwners: isForOwners) else { return pause(context) }
             isShut = false
             // Asks for the next connection by itself.
             try? context.channel.syncOptions?.setOption(.autoRead, value: true)

@@ -4,6 +4,7 @@ import Hummingbird
 import Logging
 import Model
 import NIOCore
+import Pairing
 import Registry
 import Tunnels
 
@@ -17,19 +18,16 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         do {
             return try await next(request, context)
         } catch {
-            let problem = Self.problem(error, request)
-            if problem.code == .internalError {
-                context.logger.error("request failed", metadata: ["path": "\(request.uri.path)", "error": "\(error)"])
-            }
-            return try Self.response(problem, to: request)
+            return try Self.response(error, to: request, logger: context.logger)
         }
     }
 
-    static func problem(_ error: any Error, _ request: Request) -> Problem {
+    private static func problem(_ error: any Error, _ request: Request) -> Problem {
         switch error {
         case let problem as Problem: problem
         case let error as RegistryError: error.problem
         case let error as TunnelError: error.problem
+        case let error as PairingError: error.problem
         case let failure as DialFailure: Problem(.unavailable, failure.description)
         case let error as HTTPError where error.status == .notFound: notFound(request)
         case let error as HTTPError where error.status.code < 500:
@@ -38,10 +36,17 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         }
     }
 
-    static func response(_ problem: Problem, to request: Request) throws -> Response {
+    static func response(_ error: any Error, to request: Request, logger: Logger) throws -> Response {
+        let problem = problem(error, request)
+        if problem.code == .internalError {
+            logger.error("request failed", metadata: ["path": "\(request.uri.path)", "error": "\(error)"])
+        }
         var headers: HTTPFields = [.contentType: "application/problem+json"]
         // RFC 9110, section 15.5.6: it must say what would have been allowed.
         if problem.code == .methodNotAllowed { headers[.allow] = methods(at: request).joined(separator: ", ") }
+        // RFC 9110, section 11.6.1: and here, how to show a token.
+        if problem.code == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
+        if let seconds = (error as? PairingError)?.pause { headers[.retryAfter] = "\(seconds)" }
         return Response(
             status: HTTPResponse.Status(code: problem.status),
             headers: headers,

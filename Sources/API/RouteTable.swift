@@ -1,90 +1,150 @@
+import Glibc
 import HTTPTypes
 import Hummingbird
+import Model
+import NIOCore
+import Pairing
 
-/// One address of the API: what it is called, what it does, and who does it.
-struct APIRoute: Sendable {
-    typealias Handler = @Sendable (Call) async throws -> Response
-
-    let method: HTTPRequest.Method
-    /// With parameters in braces, as OpenAPI writes them.
-    let path: String
-    let summary: String
-    /// What may be added after `?`: name, and type in JSON Schema.
-    let query: [(name: String, type: String)]
-    /// Names of schemas in the OpenAPI document; nil where there is no body.
-    let takes: String?
-    let gives: String?
-    let handler: Handler
-
-    init(
-        _ method: HTTPRequest.Method,
-        _ path: String,
-        _ summary: String,
-        query: [(name: String, type: String)] = [],
-        takes: String? = nil,
-        gives: String? = nil,
-        _ handler: @escaping Handler
-    ) {
-        self.method = method
-        self.path = path
-        self.summary = summary
-        self.query = query
-        self.takes = takes
-        self.gives = gives
-        self.handler = handler
-    }
-}
-
-/// The whole API on one screen. The router and `openapi.json` are both made from it, so neither can say more than the other.
+/// The whole API on one screen. The router and `openapi.json` are both made from it, so neither can say more than the other;
+/// and each route says who may call it, so that none can be forgotten.
 enum RouteTable {
-    static let all: [APIRoute] = [
-        APIRoute(.get, "/v1/status", "How the broker is", gives: "BrokerStatus", StatusRoutes.show),
+    typealias Query = APIRoute.Query
+
+    static let all = things + access
+
+    private static let things: [APIRoute] = [
+        APIRoute(
+            .get,
+            "/v1/status",
+            .scope(.registryRead),
+            "How the broker is",
+            gives: "BrokerStatus",
+            StatusRoutes.show
+        ),
 
         APIRoute(
             .get,
             "/v1/endpoints",
-            "Every endpoint; with since and wait, as soon as there is news",
-            query: [("state", "string"), ("app", "string"), ("since", "integer"), ("wait", "integer")],
+            .scope(.registryRead),
+            "Every endpoint that the caller may see",
+            query: [
+                Query("since", .integer, "wait for something newer than this revision"),
+                Query("wait", .integer, "seconds to wait, 300 at most"), Query("state", .string, "only in this state"),
+                Query("app", .string, "only of this app"),
+            ],
             gives: "EndpointList",
             EndpointRoutes.list
         ),
         APIRoute(
             .post,
             "/v1/endpoints",
+            .owner,
             "Add a static endpoint",
             takes: "StaticEndpoint",
             gives: "Endpoint",
             EndpointRoutes.add
         ),
-        APIRoute(.get, "/v1/endpoints/{id}", "One endpoint", gives: "Endpoint", EndpointRoutes.show),
-        APIRoute(.delete, "/v1/endpoints/{id}", "Forget an offline or static endpoint", EndpointRoutes.forget),
+        APIRoute(
+            .get,
+            "/v1/endpoints/{id}",
+            .scope(.registryRead),
+            "One endpoint",
+            gives: "Endpoint",
+            EndpointRoutes.show
+        ),
+        APIRoute(
+            .delete,
+            "/v1/endpoints/{id}",
+            .owner,
+            "Forget an offline or static endpoint",
+            EndpointRoutes.forget
+        ),
         APIRoute(
             .post,
             "/v1/endpoints/{id}/probe",
+            .scope(.endpointCall),
             "Ask an endpoint now whether it answers",
             gives: "Endpoint",
             EndpointRoutes.probe
         ),
+        APIRoute(
+            .post,
+            "/v1/endpoints/{id}/approve",
+            .owner,
+            "Say yes to an endpoint where it is now",
+            gives: "Approval",
+            TrustRoutes.approve
+        ),
+        APIRoute(.delete, "/v1/endpoints/{id}/approve", .owner, "Take that yes back", TrustRoutes.withdraw),
+        APIRoute(
+            .put,
+            "/v1/endpoints/{id}/secret",
+            .owner,
+            "Give the broker an app's own token",
+            takes: "SecretSpec",
+            TrustRoutes.setSecret
+        ),
+        APIRoute(
+            .post,
+            "/v1/endpoints/{id}/secret",
+            .anyone,
+            "The same, by the app: with a grant, or with an invite inside",
+            takes: "SecretSpec",
+            TrustRoutes.postSecret
+        ),
+        APIRoute(.delete, "/v1/endpoints/{id}/secret", .owner, "Forget an app's token", TrustRoutes.forgetSecret),
+        APIRoute(.get, "/v1/approvals", .owner, "Every yes to an endpoint", gives: "ApprovalList", TrustRoutes.list),
 
-        APIRoute(.get, "/v1/devices", "Every phone that is attached", gives: "DeviceList", DeviceRoutes.list),
+        APIRoute(
+            .get,
+            "/v1/devices",
+            .scope(.registryRead),
+            "Every phone that is attached",
+            gives: "DeviceList",
+            DeviceRoutes.list
+        ),
 
-        APIRoute(.get, "/v1/tunnels", "Every tunnel", gives: "TunnelList", TunnelRoutes.list),
-        APIRoute(.post, "/v1/tunnels", "Open a tunnel", takes: "TunnelSpec", gives: "Tunnel", TunnelRoutes.open),
-        APIRoute(.delete, "/v1/tunnels", "Remove every tunnel", gives: "Removal", TunnelRoutes.removeAll),
+        APIRoute(
+            .get,
+            "/v1/tunnels",
+            .scope(.tunnelOpen),
+            "Every tunnel of the caller's",
+            gives: "TunnelList",
+            TunnelRoutes.list
+        ),
+        APIRoute(
+            .post,
+            "/v1/tunnels",
+            .scope(.tunnelOpen),
+            "Open a tunnel",
+            takes: "TunnelSpec",
+            gives: "Tunnel",
+            TunnelRoutes.open
+        ),
+        APIRoute(
+            .delete,
+            "/v1/tunnels",
+            .scope(.tunnelOpen),
+            "Remove every tunnel of the caller's",
+            gives: "Removal",
+            TunnelRoutes.removeAll
+        ),
         APIRoute(
             .post,
             "/v1/tunnels/held",
+            .scope(.tunnelOpen),
             "Open tunnels that live as long as this request",
             takes: "TunnelSpecs",
             gives: "events",
             TunnelRoutes.hold
         ),
-        APIRoute(.get, "/v1/tunnels/{id}", "One tunnel", gives: "Tunnel", TunnelRoutes.show),
-        APIRoute(.delete, "/v1/tunnels/{id}", "Remove a tunnel", TunnelRoutes.remove),
+        APIRoute(.get, "/v1/tunnels/{id}", .scope(.tunnelOpen), "One tunnel", gives: "Tunnel", TunnelRoutes.show),
+        APIRoute(.delete, "/v1/tunnels/{id}", .scope(.tunnelOpen), "Remove a tunnel", TunnelRoutes.remove),
 
         APIRoute(
             .get,
             "/v1/advertisements",
+            .owner,
             "Every advertisement",
             gives: "AdvertisementList",
             AdvertisementRoutes.list
@@ -92,6 +152,7 @@ enum RouteTable {
         APIRoute(
             .post,
             "/v1/advertisements",
+            .owner,
             "Advertise a service",
             takes: "AdvertisementSpec",
             gives: "Advertisement",
@@ -100,6 +161,7 @@ enum RouteTable {
         APIRoute(
             .post,
             "/v1/advertisements/held",
+            .owner,
             "Advertise a service as long as this request lives",
             takes: "AdvertisementSpec",
             gives: "events",
@@ -108,16 +170,30 @@ enum RouteTable {
         APIRoute(
             .patch,
             "/v1/advertisements/{id}",
+            .owner,
             "Change the TXT record of an advertisement",
             takes: "AdvertisementChange",
             gives: "Advertisement",
             AdvertisementRoutes.update
         ),
-        APIRoute(.delete, "/v1/advertisements/{id}", "Withdraw an advertisement", AdvertisementRoutes.withdraw),
+        APIRoute(
+            .delete,
+            "/v1/advertisements/{id}",
+            .owner,
+            "Withdraw an advertisement",
+            AdvertisementRoutes.withdraw
+        ),
 
-        APIRoute(.get, "/v1/events", "Every change as it happens", gives: "events", EventRoutes.follow),
-        APIRoute(.get, "/health", "Whether the broker answers", gives: "Health", StatusRoutes.health),
-        APIRoute(.get, "/openapi.json", "This API, described", gives: "OpenAPI", StatusRoutes.openAPI),
+        APIRoute(
+            .get,
+            "/v1/events",
+            .scope(.registryRead),
+            "Every change as it happens",
+            gives: "events",
+            EventRoutes.follow
+        ),
+        APIRoute(.get, "/health", .anyone, "Whether the broker answers", gives: "Health", StatusRoutes.health),
+        APIRoute(.get, "/openapi.json", .anyone, "This API, described", gives: "OpenAPI", StatusRoutes.openAPI),
     ]
 
     /// A responder for all of it, with every error said as RFC 9457 wants it.
@@ -126,17 +202,45 @@ enum RouteTable {
         router.add(middleware: ProblemMiddleware())
         for route in all {
             router.on(RouterPath(route.path), method: route.method) { request, context in
-                try await route.handler(
-                    Call(
-                        request: request,
-                        parameters: context.parameters,
-                        caller: context.caller,
-                        broker: broker,
-                        aftermath: context.aftermath
-                    )
+                let call = Call(
+                    request: request,
+                    parameters: context.parameters,
+                    visitor: context.visitor,
+                    channel: context.channel,
+                    broker: broker,
+                    aftermath: context.aftermath
                 )
+                try await admit(call, to: route)
+                return try await route.handler(call)
             }
         }
         return router.buildResponder()
+    }
+
+    /// Lets a call in or throws; what is answered under a grant is cut when the grant ends.
+    private static func admit(_ call: Call, to route: APIRoute) async throws {
+        let (visitor, pairing) = (call.visitor, call.broker.pairing)
+        do { try route.access.check(visitor) } catch {
+            if case .user = visitor.standing {
+                try await pairing.note(
+                    refusal: "\(route.method) \(route.path)",
+                    of: visitor.caller,
+                    from: visitor.origin
+                )
+            }
+            throw error
+        }
+        guard let grant = visitor.grant, !route.outlivesGrant else { return }
+        let use = try await pairing.open(under: grant.id) { [channel = call.channel] in await cut(channel) }
+        call.aftermath.add { await pairing.close(use) }
+    }
+
+    /// Ends a connection now: of what the kernel has not sent yet, nothing is sent any more.
+    private static func cut(_ channel: any Channel) async {
+        if let socket = channel as? any SocketOptionProvider {
+            try? await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
+        }
+        channel.close(promise: nil)
+        try? await channel.closeFuture.get()
     }
 }

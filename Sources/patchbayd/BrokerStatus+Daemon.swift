@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Model
+import Pairing
 import Registry
 import Tunnels
 
@@ -11,9 +12,18 @@ extension BrokerStatus {
         tunnels: TunnelTable,
         phones: PhoneList,
         sources: [SourceStatus],
+        pairing: PairingStore,
         since: Date
     ) async {
         let (endpoints, revision) = await registry.list
+        var findings = await pairing.findings
+        let behind = await pairing.clockBehind
+        if behind > .seconds(1) {
+            findings.append(
+                "the clock went back by \(behind.components.seconds) s, and nothing lives longer for that; "
+                    + "if it was wrong before and is right now: patchbay clock recover"
+            )
+        }
         self.init(
             version: Version.text,
             pid: getpid(),
@@ -22,7 +32,8 @@ extension BrokerStatus {
             endpoints: Dictionary(grouping: endpoints, by: \.state.rawValue).mapValues(\.count),
             devices: await phones.devices().count,
             tunnels: await tunnels.list().count,
-            sources: sources
+            sources: sources,
+            findings: findings.isEmpty ? nil : findings
         )
     }
 }

@@ -6,13 +6,14 @@ import Model
 /// A value that does not fit is said in the file's words (`ConfigurationMisfit`). Written by hand because a synthesised decoder demands every key, and strict decoding wants to see each key asked for.
 extension Configuration: Decodable {
     private enum Table: String, CodingKey {
-        case broker, discovery, devices, tunnels
+        case broker, api, discovery, devices, tunnels
         case endpoints = "endpoint"
     }
 
     init(from decoder: any Decoder) throws {
         let tables = try decoder.container(keyedBy: Table.self)
         broker = try tables.value(.broker, "a table: [broker]") ?? Broker()
+        api = try tables.value(.api, "a table: [api]") ?? API()
         discovery = try tables.value(.discovery, "a table: [discovery]") ?? Discovery()
         devices = try tables.value(.devices, "a table: [devices]") ?? Devices()
         tunnels = try tables.value(.tunnels, "a table: [tunnels]") ?? Tunnels()
@@ -33,6 +34,22 @@ extension Configuration.Broker {
         socket = try keys.value(.socket, "a path in quotes")
         stateDirectory = try keys.value(.stateDirectory, "a path in quotes")
         logLevel = try keys.value(.logLevel, "a text in quotes, such as \"info\"") ?? logLevel
+    }
+}
+
+extension Configuration.API {
+    private enum CodingKeys: String, CodingKey {
+        case tcp, port
+        case allowedOrigins = "allowed_origins"
+        case anyUser = "any_user"
+    }
+
+    init(from decoder: any Decoder) throws {
+        let keys = try decoder.container(keyedBy: CodingKeys.self)
+        tcp = try keys.value(.tcp, "true or false") ?? tcp
+        port = try keys.value(.port, "a number from 1 to 65535", as: ConfiguredPort.self)?.number ?? port
+        allowedOrigins = try keys.value(.allowedOrigins, "a list such as [\"http://localhost:5173\"]") ?? allowedOrigins
+        anyUser = try keys.value(.anyUser, "true or false") ?? anyUser
     }
 }
 

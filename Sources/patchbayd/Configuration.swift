@@ -12,6 +12,16 @@ struct Configuration: Equatable, Sendable {
         var logLevel = "info"
     }
 
+    struct API: Equatable, Sendable, Decodable {
+        /// Whether there is a door on 127.0.0.1 and ::1, for whoever holds a grant.
+        var tcp = true
+        var port: UInt16 = 7_282
+        /// Web pages that may call it all the same, by origin.
+        var allowedOrigins: [String] = []
+        /// Whether processes of every user may connect to the unix socket; what they may do is another question.
+        var anyUser = false
+    }
+
     struct Discovery: Equatable, Sendable, Decodable {
         var enabled = true
         var types = ServiceType.standard
@@ -44,6 +54,7 @@ struct Configuration: Equatable, Sendable {
     }
 
     var broker = Broker()
+    var api = API()
     var discovery = Discovery()
     var devices = Devices()
     var tunnels = Tunnels()

@@ -6,6 +6,7 @@ import FoundationEssentials
 import Glibc
 import Logging
 import Model
+import Pairing
 import Probes
 import Registry
 import ServiceLifecycle
@@ -19,6 +20,7 @@ struct Daemon: Sendable {
     private let services: [any Service]
     private let notifier: SystemdNotifier
     private let statics: StaticEndpoints
+    private let pairing: PairingStore
     private let logger: Logger
     /// Held until the end: the socket's file goes with it.
     private let socket: DoorSocket
@@ -51,6 +53,15 @@ struct Daemon: Sendable {
             ]
         )
 
+        // Who may come in.
+        let pairing: PairingStore
+        do {
+            pairing = try PairingStore(in: directory, credentials: environment["CREDENTIALS_DIRECTORY"], logger: logger)
+        } catch let error as PairingError {
+            throw DaemonError.pairing(what: error.description)
+        }
+        self.pairing = pairing
+
         // The board.
         let registryFile = StateFile<RegistryState>("endpoints", in: directory, logger: logger)
         let kept = await registryFile.read()
@@ -72,7 +83,7 @@ struct Daemon: Sendable {
         let dialer = RouteDialer(lan: LANDialer(), usb: sources.devices?.dialer)
         let phones = PhoneList()
         let tunnels = await TunnelTable(
-            resolver: RegistryRoutes(registry: registry, devices: sources.devices),
+            resolver: RegistryRoutes(registry: registry, devices: sources.devices, pairing: pairing),
             dialer: dialer,
             store: TunnelStore(directory: directory, logger: logger),
             limits: TunnelLimits(connections: descriptors.connections),
@@ -86,9 +97,13 @@ struct Daemon: Sendable {
         // The doors.
         let facade = try await Self.facade(configuration, environment, phones, dialer, tunnels.relay, logger)
         let start = Date()
+        let activation = try SocketActivation(environment: environment)
+        let loopback = LoopbackSockets(configuration.api, activation: activation, logger: logger)
         let broker = Broker(
             registry: registry,
             tunnels: tunnels,
+            pairing: pairing,
+            port: loopback.port,
             devices: phones,
             advertisements: BonjourDesk(source: sources.bonjour),
             statics: statics,
@@ -99,6 +114,7 @@ struct Daemon: Sendable {
                     tunnels: tunnels,
                     phones: phones,
                     sources: sources.statuses() + (facade.map { [$0.status()] } ?? []),
+                    pairing: pairing,
                     since: start
                 )
             }
@@ -108,16 +124,45 @@ struct Daemon: Sendable {
             environment: environment,
             userID: geteuid()
         )
-        let socket = try DoorSocket(at: path, environment: environment)
+        let owners = Owners.ofThisMachine()
+        let socket = try DoorSocket(
+            at: path,
+            activation: activation,
+            owners: owners,
+            anyUser: configuration.api.anyUser
+        )
         self.socket = socket
-        let door = Door(owning: try socket.descriptor(), broker: broker, logger: logger) { [notifier] in
+        let crowd = Crowd()
+        func door(
+            _ listener: consuming Descriptor,
+            _ kind: Door.Kind,
+            onOpen: @escaping @Sendable () async -> Void
+        ) -> Door {
+            Door(
+                owning: listener,
+                kind: kind,
+                broker: broker,
+                owners: owners,
+                origins: Set(configuration.api.allowedOrigins),
+                crowd: crowd,
+                logger: logger,
+                onOpen: onOpen
+            )
+        }
+        let loopbackDoors = loopback.descriptors.map { socket in
+            door(Descriptor(owning: socket.number), .tcp(port: socket.port)) {}
+        }
+        let door = door(try socket.descriptor(), .unix) { [notifier] in
             notifier.ready("serving on \(socket.name)")
-            logger.info("the door is open", metadata: ["socket": "\(socket.name)"])
+            logger.info(
+                "the door is open",
+                metadata: ["socket": "\(socket.name)", "tcp": "\(loopback.port.map(String.init) ?? "none")"]
+            )
         }
 
         // In the order of the data's way; stopped in reverse.
         var services: [any Service] = [
-            EndpointSaver(registry: registry, file: registryFile, logger: logger)
+            Expiry(of: pairing), EndpointSaver(registry: registry, file: registryFile, logger: logger),
         ]
         if let bonjour = sources.bonjour {
             services += [
@@ -139,8 +184,9 @@ struct Daemon: Sendable {
                 _ = await tunnels.list()
             },
             EndpointJournal(registry: registry, logger: logger), TunnelJournal(tunnels: tunnels, logger: logger),
-            door, StopNotice(notifier: notifier, logger: logger),
         ]
+        services += loopbackDoors
+        services += [door, StopNotice(notifier: notifier, logger: logger)]
         // After the tunnels, and so stopped before them: the relay is theirs.
         if let facade { services.append(facade) }
         self.services = services
@@ -182,7 +228,12 @@ struct Daemon: Sendable {
                 logger: logger
             )
         )
-        try await group.run()
+        let end: Result<Void, any Error>
+        do { end = .success(try await group.run()) } catch { end = .failure(error) }
+        do { try await pairing.close() } catch {
+            logger.error("what pairing keeps could not be saved at the end", metadata: ["error": "\(error)"])
+        }
         withExtendedLifetime((socket, lock)) {}
+        try end.get()
     }
 }

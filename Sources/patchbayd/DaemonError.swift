@@ -7,6 +7,7 @@ enum DaemonError: Error, Equatable {
     /// A path that cannot be what it is to be.
     case path(String)
     case activation(what: String)
+    case pairing(what: String)
 }
 
 extension DaemonError: CustomStringConvertible {
@@ -18,6 +19,7 @@ extension DaemonError: CustomStringConvertible {
             "the state folder \(path) is in use by \(holder ?? "another broker"); stop that one, or name another folder "
                 + "with --state-dir"
         case .socket(let what), .path(let what): what
+        case .pairing(let what): "who may come in cannot be known: \(what)"
         case .activation(let what): "the socket that systemd passed cannot be used: \(what)"
         }
     }

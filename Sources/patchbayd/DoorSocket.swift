@@ -1,9 +1,10 @@
+import API
 import FoundationEssentials
 import Glibc
 import Model
 import Sockets
 
-/// The unix socket of the API, where nobody but the daemon's own user may enter: ours, or the one that systemd made.
+/// The unix socket of the API: ours, or the one that systemd made.
 struct DoorSocket: Sendable {
     /// What people are told: its path, or who passed it.
     let name: String
@@ -12,10 +13,19 @@ struct DoorSocket: Sendable {
     private let passed: CInt?
 
     /// - Throws: `DaemonError`.
-    init(at path: String, environment: [String: String]) throws {
-        passed = try SocketActivation.listener(environment: environment)
+    init(at path: String, activation: SocketActivation, owners: Owners, anyUser: Bool) throws {
+        passed = activation.unix
         listener = passed == nil ? try Self.make(at: path, or: "--socket") : nil
         name = passed == nil ? path : "the socket passed by systemd"
+        if listener != nil { Self.open(path, to: owners, anyUser: anyUser) }
+    }
+
+    /// Lets those connect who may have something to ask. Who they are is looked at for each request.
+    ///
+    /// Where the group's members cannot be given the file, it stays the owner's alone.
+    private static func open(_ path: String, to owners: Owners, anyUser: Bool) {
+        if let group = owners.group, lchown(path, .max, group) == 0 { chmod(path, 0o660) }
+        if anyUser { chmod(path, 0o666) }
     }
 
     /// The socket, for a server that closes it when it ends.

@@ -1,13 +1,16 @@
 import Devices
 import Model
+import Pairing
 import Registry
 import Tunnels
 
-/// Says where a tunnel's target is now: an endpoint by the registry, a phone's port by itself.
+/// Says where a tunnel's target is now: an endpoint by the registry, as far as somebody said yes to it, a phone's port by
+/// itself.
 struct RegistryRoutes: RouteResolver {
     let registry: EndpointRegistry
     /// Nil when devices are turned off in the configuration.
     let devices: DeviceSource?
+    let pairing: PairingStore
 
     func routes(to target: TunnelTarget) async throws(DialFailure) -> [Route] {
         switch target {
@@ -23,7 +26,16 @@ struct RegistryRoutes: RouteResolver {
             guard !endpoint.routes.isEmpty, endpoint.state != .offline else {
                 throw DialFailure(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
             }
-            return endpoint.routes
+            let approval = await pairing.approval(of: id)
+            let approved = ApprovalRule.approvedRoutes(of: endpoint, approval)
+            guard approved.isEmpty else { return approved }
+            for route in endpoint.routes {
+                // Asked as an agent would: whoever made the tunnel gave its yes to what was there then.
+                if case .refused(let why) = ApprovalRule.decide(.agent, route, of: endpoint, approval) {
+                    throw DialFailure(.forbidden, why)
+                }
+            }
+            throw DialFailure(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
         }
     }
 }

@@ -8,21 +8,32 @@ final class RunningBroker {
     private let scratch: ScratchFolder
     private let environment: [String: String]
     private let hardship: [String]
+    /// What comes before the options that every daemon here gets.
+    private let options: [String]
     private let namespace: NetworkNamespace?
     private(set) var daemon: Program
 
     /// Up, with its door open. Without a rig it sees no phones, without a host no network.
     ///
     /// It uses the host's Avahi, and runs in the network of the test or, if it is to be inside, in that of the host.
-    /// `hardship` are the words before its command that make life hard for it, such as `prlimit --nofile=64:64`.
+    /// `hardship` are the words before its command that make life hard for it, such as `prlimit --nofile=64:64`; the
+    /// configuration is what stands in its file.
     init(
         in scratch: ScratchFolder,
         phones: PhoneRig? = nil,
         host: AvahiHost? = nil,
         isInside: Bool = false,
-        hardship: [String] = []
+        hardship: [String] = [],
+        configuration: String? = nil
     ) async throws {
         self.scratch = scratch
+        if let configuration {
+            let file = scratch.file("patchbay.toml")
+            try Data(configuration.utf8).write(to: URL(filePath: file))
+            options = ["--config", file]
+        } else {
+            options = []
+        }
         self.hardship = hardship
         namespace = isInside ? host?.namespace : nil
         socket = "\(scratch.path)/patchbay.sock"
@@ -34,17 +45,18 @@ final class RunningBroker {
         if let phones { environment.merge(phones.clientEnvironment) { $1 } }
         if let host { environment.merge(host.environment) { $1 } }
         self.environment = environment
-        daemon = try await Self.start(hardship, state, environment, scratch, namespace)
+        daemon = try await Self.start(hardship, options, state, environment, scratch, namespace)
     }
 
     private static func start(
         _ hardship: [String],
+        _ options: [String],
         _ state: String,
         _ environment: [String: String],
         _ scratch: ScratchFolder,
         _ namespace: NetworkNamespace?
     ) async throws -> Program {
-        let words = hardship + [try Executable.built("patchbayd"), "--state-dir", state]
+        let words = hardship + [try Executable.built("patchbayd"), "--state-dir", state] + options
         let daemon = try await Program(
             words[0],
             Array(words.dropFirst()),
@@ -60,7 +72,7 @@ final class RunningBroker {
     func restart() async throws {
         daemon.terminate()
         _ = try await daemon.exitStatus()
-        daemon = try await Self.start(hardship, state, environment, scratch, namespace)
+        daemon = try await Self.start(hardship, options, state, environment, scratch, namespace)
     }
 
     /// What `patchbay` answers to this command; an exit status other than 0 is an error.

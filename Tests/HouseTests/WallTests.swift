@@ -16,15 +16,15 @@ import Testing
         "Tunnels": ["CLinux", "Model", "Sockets", "State", "Logging", "ServiceLifecycle"],
         "Pairing": ["CLinux", "Model", "Sockets", "Crypto", "GRDB", "Logging", "ServiceLifecycle"],
         "API": [
-            "Model", "Registry", "Sockets", "Tunnels", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging",
-            "NIOCore",
-            "NIOExtras", "NIOPosix", "ServiceLifecycle",
+            "Model", "Pairing", "Registry", "Sockets", "Tunnels", "HTTPTypes", "Hummingbird",
+            "HummingbirdCore", "Logging", "NIOCore", "NIOExtras", "NIOHTTP1", "NIOHTTPTypesHTTP1", "NIOPosix",
+            "ServiceLifecycle",
         ],
         "Facade": ["Devices", "Model", "Sockets", "Tunnels", "Logging", "ServiceLifecycle"],
         "Client": ["Model", "NIOCore", "NIOPosix", "NIOHTTP1"],
         "patchbayd": [
-            "API", "CLinux", "Devices", "Discovery", "Facade", "Model", "Probes", "Registry", "Sockets", "State",
-            "Tunnels", "ArgumentParser", "Logging", "ServiceLifecycle", "TOMLKit", "UnixSignals",
+            "API", "CLinux", "Devices", "Discovery", "Facade", "Model", "Pairing", "Probes", "Registry", "Sockets",
+            "State", "Tunnels", "ArgumentParser", "Logging", "ServiceLifecycle", "TOMLKit", "UnixSignals",
         ],
         "patchbay": ["ArgumentParser", "Client", "Model"],
     ]

@@ -29,7 +29,8 @@ enum OpenAPIDocument {
         }
         let inQuery = route.query.map {
             """
-            {"name":"\($0.name)","in":"query","required":false,"schema":{"type":"\($0.type)"}}
+            {"name":"\($0.name)","in":"query","required":false,"description":"\($0.summary)",\
+            "schema":{"type":"\($0.kind.rawValue)"}}
             """
         }
         let parameters = inPath + inQuery
@@ -45,12 +46,9 @@ enum OpenAPIDocument {
         case nil: "\"204\":{\"description\":\"Done\"}"
         case "events"?: "\"200\":{\"description\":\"Server-sent events\",\"content\":{\"text/event-stream\":{}}}"
         case let gives?:
-            "\"\(isCreation(route) ? 201 : 200)\":{\"description\":\"\(gives)\",\(content("application/json", gives))}"
+            "\"\(route.creates ? 201 : 200)\":{\"description\":\"\(gives)\",\(content("application/json", gives))}"
         }
     }
-
-    /// A post that takes a description and gives the thing made from it.
-    private static func isCreation(_ route: APIRoute) -> Bool { route.method == .post && route.takes != nil }
 
     private static func content(_ media: String, _ schema: String) -> String {
         "\"content\":{\"\(media)\":{\"schema\":{\"$ref\":\"#/components/schemas/\(schema)\"}}}"

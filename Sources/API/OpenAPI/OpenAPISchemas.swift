@@ -1,7 +1,8 @@
 /// The documents of the API as JSON Schema (draft 2020-12), which is what OpenAPI 3.1 speaks.
 enum OpenAPISchemas {
-    static let text = #"""
-        {
+    static let text = "{\(access),\(things)}"
+
+    private static let things = #"""
         "Health":{"type":"object","required":["status","version"],
           "properties":{"status":{"const":"ok"},"version":{"type":"string"}}},
         "OpenAPI":{"type":"object"},
@@ -94,10 +95,10 @@ enum OpenAPISchemas {
             "version":{"type":"string"},"pid":{"type":"integer"},"since":{"$ref":"#/components/schemas/Date"},
             "revision":{"type":"integer"},"endpoints":{"type":"object","additionalProperties":{"type":"integer"}},
             "devices":{"type":"integer"},"tunnels":{"type":"integer"},
-            "sources":{"type":"array","items":{"$ref":"#/components/schemas/SourceStatus"}}}},
+            "sources":{"type":"array","items":{"$ref":"#/components/schemas/SourceStatus"}},
+            "findings":{"type":"array","items":{"type":"string"}}}},
         "Problem":{"type":"object","required":["type","title","status","detail","code"],"properties":{
           "type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},
           "detail":{"type":"string"},"code":{"type":"string"},"next":{"type":"string"}}}
-        }
         """#
 }

@@ -17,17 +17,18 @@ enum EndpointRoutes {
         }
         let (endpoints, revision) = await call.broker.registry.list
         let filter = try Filter(call)
-        return try call.answer(EndpointList(revision: revision, endpoints: endpoints.filter(filter.admits)))
+        let seen = await call.seen(endpoints)
+        return try call.answer(EndpointList(revision: revision, endpoints: seen.filter(filter.admits)))
     }
 
     @Sendable static func show(_ call: Call) async throws -> Response {
-        try call.answer(try await call.broker.registry.endpoint(try call.endpointID()))
+        try call.answer(try await call.endpoint())
     }
 
     @Sendable static func add(_ call: Call) async throws -> Response {
         let endpoint = try await call.body(StaticEndpoint.self)
         if let problem = endpoint.problem { throw Problem(.badRequest, problem) }
-        return try call.answer(try await call.broker.statics.add(endpoint), status: .created)
+        return try call.answer(await call.judged(try await call.broker.statics.add(endpoint)), status: .created)
     }
 
     @Sendable static func forget(_ call: Call) async throws -> Response {
@@ -38,9 +39,11 @@ enum EndpointRoutes {
     }
 
     @Sendable static func probe(_ call: Call) async throws -> Response {
-        let id = try call.endpointID()
-        await call.broker.probe(try await call.broker.registry.endpoint(id))
-        return try call.answer(try await call.broker.registry.endpoint(id))
+        let endpoint = try await call.endpoint()
+        // An owner may look at what nobody has approved yet; that is no use of it.
+        if !call.visitor.isOwner { try await call.checkTrust(in: endpoint) }
+        await call.broker.probe(endpoint)
+        return try call.answer(try await call.endpoint())
     }
 
     private static func waitForNews(in registry: EndpointRegistry, after revision: UInt64, for patience: Duration) async

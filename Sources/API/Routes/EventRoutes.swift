@@ -10,10 +10,13 @@ enum EventRoutes {
         let broker = call.broker
         return EventStream.response(to: call.request) { events in
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await followEndpoints(broker.registry, after: last, events) }
-                group.addTask {
-                    for await devices in await broker.devices.deviceLists() {
-                        try events.send("devices", DeviceList(devices: devices))
+                group.addTask { try await followEndpoints(call, after: last, events) }
+                // Who may see some endpoints only has nothing to do with phones.
+                if call.visitor.seesAll {
+                    group.addTask {
+                        for await devices in await broker.devices.deviceLists() {
+                            try events.send("devices", DeviceList(devices: devices))
+                        }
                     }
                 }
                 // The registry lets a reader go that is too slow; that ends the whole stream.
@@ -23,20 +26,25 @@ enum EventRoutes {
         }
     }
 
-    private static func followEndpoints(
-        _ registry: EndpointRegistry,
-        after last: UInt64?,
-        _ events: EventStream
-    ) async throws {
-        let (start, changes) = await registry.changes(after: last)
+    private static func followEndpoints(_ call: Call, after last: UInt64?, _ events: EventStream) async throws {
+        func send(_ change: EndpointChange) async throws {
+            guard let endpoint = await call.seen([change.endpoint]).first else { return }
+            let change = EndpointChange(revision: change.revision, kind: change.kind, endpoint: endpoint)
+            try events.send("endpoint", change, id: change.revision)
+        }
+        let (start, changes) = await call.broker.registry.changes(after: last)
         switch start {
         case .replay(let missed):
-            for change in missed { try events.send("endpoint", change, id: change.revision) }
+            for change in missed { try await send(change) }
         case .snapshot(let endpoints, let revision):
             // One who asked for a replay is told that it has none, so that it throws its own list away.
             if last != nil { try events.send("reset", [String: String]()) }
-            try events.send("snapshot", EndpointList(revision: revision, endpoints: endpoints), id: revision)
+            try events.send(
+                "snapshot",
+                EndpointList(revision: revision, endpoints: await call.seen(endpoints)),
+                id: revision
+            )
         }
-        for await change in changes { try events.send("endpoint", change, id: change.revision) }
+        for await change in changes { try await send(change) }
     }
 }

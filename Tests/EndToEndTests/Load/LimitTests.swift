@@ -94,7 +94,7 @@ import Testing
                     "curl",
                     [
                         "-sS", "--unix-socket", broker.socket, "-H", "Content-Type: application/json", "-d", body, "-w",
-                        "\n%{http_code} %{time_total}\n", "http://patchbay/v1/tunnels",
+                        "\n%{http_code} %{time_total}\n", "http://localhost/v1/tunnels",
                     ],
                     in: scratch
                 )

@@ -24,10 +24,10 @@ class Connection(http.client.HTTPConnection):
         self.sock.connect(path)
 
 
-def call(method, target, body=None, media="application/json"):
+def call(method, target, body=None, media="application/json", more={}):
     connection = Connection("localhost")
     data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-    connection.request(method, target, data, {"Content-Type": media} if data is not None else {})
+    connection.request(method, target, data, ({"Content-Type": media} if data is not None else {}) | more)
     answer = connection.getresponse()
     kind = answer.getheader("Content-Type")
     if (answer.status == 405) != bool(answer.getheader("Allow")):
@@ -63,10 +63,10 @@ def complaint(schema, content):
     return "; ".join(f"{error.json_path}: {error.message[:200]}" for error in validator.iter_errors(json.loads(content)))
 
 
-def expect(status, method, target, body=None, media="application/json"):
+def expect(status, method, target, body=None, media="application/json", more={}):
     """One call; its status, its type and its document are compared with the operation's description."""
     global wrong
-    got, kind, content = call(method, target, body, media)
+    got, kind, content = call(method, target, body, media, more)
     plain = target.split("?")[0]
     route = max(
         (p for p in document["paths"] if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", p), plain)),
@@ -118,6 +118,52 @@ expect(200, "PATCH", f"/v1/advertisements/{desk}", {"txt": [{"key": "path", "bas
 expect(200, "POST", "/v1/tunnels/held", [tunnel("tcp:127.0.0.1:0")])
 expect(200, "POST", "/v1/advertisements/held", advertised | {"name": "Held"})
 
+# Who may come in. The owner's own connection is the unix socket; a grant is shown in a header.
+permissions = {"scopes": ["registry.read", "invite.create", "secret.use"], "selector": "all"}
+key = "0123456789abcdefghijklmnopqrst"
+invite = expect(201, "POST", "/v1/invites", {"permissions": permissions, "uses": 2, "lifetime": 60})
+issued = expect(201, "POST", "/v1/invites/redeem", {"token": invite["token"], "client": key, "name": "answers"})
+bearer = {"Authorization": "Bearer " + issued["token"]}
+grant = issued["grant"]["id"]
+for target in ("/v1/invites", "/v1/grants", f"/v1/grants/{grant}", "/v1/requests", "/v1/approvals",
+               "/v1/audit?after=0&limit=5", "/v1/audit", "/v1/audit/verify"):
+    expect(200, "GET", target)
+expect(200, "GET", "/v1/grants/self", more=bearer)
+child = {"name": "child", "permissions": {"scopes": ["registry.read"], "selector": {"endpoints": [lab]}}}
+expect(201, "POST", f"/v1/grants/{grant}/delegate", child, more=bearer)
+wide = child | {"permissions": {"scopes": ["tunnel.open"], "selector": "all"}}
+expect(403, "POST", f"/v1/grants/{grant}/delegate", wide, more=bearer)
+bearer = {"Authorization": "Bearer " + expect(201, "POST", "/v1/grants/self/rotate", {}, more=bearer)["token"]}
+expect(200, "GET", "/v1/endpoints", more=bearer)
+expect(403, "GET", "/v1/tunnels", more=bearer)
+expect(403, "GET", "/v1/audit", more=bearer)
+expect(200, "POST", f"/v1/endpoints/{lab}/approve")
+expect(204, "PUT", f"/v1/endpoints/{lab}/secret", {"secret": "s3cret"})
+expect(204, "POST", f"/v1/endpoints/{lab}/secret", {"secret": "s3cret"}, more=bearer)
+expect(204, "POST", f"/v1/endpoints/{lab}/secret", {"secret": "s3cret", "invite": invite["token"], "client": key[::-1]})
+expect(204, "DELETE", f"/v1/endpoints/{lab}/secret")
+expect(204, "DELETE", f"/v1/endpoints/{lab}/approve")
+asked = {"name": "agent", "permissions": {"scopes": ["registry.read"], "selector": "all"}}
+first_asked = expect(201, "POST", "/v1/requests", asked)
+expect(204, "POST", "/v1/requests/reopen")
+second_asked = expect(201, "POST", "/v1/requests", asked)
+expect(429, "POST", "/v1/requests/poll", {"handle": first_asked["handle"], "client": key})
+expect(200, "POST", f"/v1/requests/{first_asked['request']['code']}/approve")
+expect(200, "POST", f"/v1/requests/{second_asked['request']['code']}/deny")
+expect(200, "POST", "/v1/requests/poll", {"handle": first_asked["handle"], "client": key})
+expect(200, "POST", "/v1/requests/poll", {"handle": second_asked["handle"], "client": key})
+expect(401, "POST", "/v1/invites/redeem", {"token": invite["token"], "client": key * 2, "name": "late"})
+expect(401, "GET", "/v1/endpoints", more={"Authorization": "Bearer nonsense"})
+expect(421, "GET", "/v1/endpoints", more={"Host": "evil.test"})
+expect(403, "GET", "/v1/endpoints", more={"Origin": "https://evil.test"})
+expect(405, "OPTIONS", "/v1/endpoints")
+expect(204, "POST", "/v1/clock/recover")
+expect(200, "DELETE", f"/v1/invites/{expect(201, 'POST', '/v1/invites', {'permissions': permissions})['invite']['id']}")
+expect(200, "DELETE", f"/v1/grants/{grant}")
+expect(200, "DELETE", "/v1/grants")
+expect(404, "GET", "/v1/grants/none0000")
+expect(404, "POST", "/v1/requests/BBBB-BBBB/approve")
+
 # Everything that is refused.
 for method, target in (("GET", "/nothing"), ("GET", "/v1/endpoints/none"), ("GET", "/v1/endpoints/NO%20ID"),
                        ("DELETE", "/v1/endpoints/none"), ("POST", "/v1/endpoints/none/probe"), ("GET", "/v1/tunnels/t99"),
@@ -131,7 +177,7 @@ for target in ("/v1/endpoints?state=asleep", "/v1/endpoints?since=yesterday", "/
 for target in ("/v1/endpoints", "/v1/tunnels", "/v1/tunnels/held", "/v1/advertisements", "/v1/advertisements/held"):
     expect(400, "POST", target, b"{")
     expect(400, "POST", target, b"{}")
-    expect(400, "POST", target, b"{}", "text/plain")
+    expect(415, "POST", target, b"{}", "text/plain")
 expect(400, "POST", "/v1/endpoints", static | {"name": "Other", "port": 0})
 expect(400, "POST", "/v1/endpoints", static | {"name": "Other", "address": "example.com"})
 expect(400, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0", 0))

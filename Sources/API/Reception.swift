@@ -1,0 +1,85 @@
+import HTTPTypes
+import Hummingbird
+import Model
+import NIOCore
+import Pairing
+import Sockets
+
+/// Receives each request before any route sees it: looks at its head, and finds out who makes it.
+struct Reception: Sendable {
+    let border: Border
+    let owners: Owners
+    let pairing: PairingStore
+    /// Whose a TCP client is, by the kernel's word.
+    let sockets: SocketOwners
+
+    /// - Throws: `Problem`, `PairingError`.
+    func visitor(_ request: HTTPRequest, on channel: any Channel) async throws -> Visitor {
+        let arrival = await arrival(on: channel)
+        if let exposed = ExposedTokens.find(in: request) {
+            for token in exposed { try await pairing.expose(token, from: arrival.origin) }
+            throw Problem(
+                .badRequest,
+                "a token does not belong into an address or a cookie, where others read along; it is revoked",
+                next: "send it as Authorization: Bearer"
+            )
+        }
+        try border.check(request)
+        let shown = Border.values(of: "Authorization", in: request)
+        guard !shown.isEmpty else { return arrival }
+        let token: Token
+        do {
+            guard shown.count == 1, let text = Self.bearer(shown[0]) else { throw PairingError.notAToken }
+            token = try Token(text)
+        } catch {
+            throw try await pairing.refuseGarbage(from: arrival.origin)
+        }
+        let grant = try await pairing.authenticate(token, from: arrival.origin)
+        return Visitor(
+            standing: .grant(grant),
+            origin: arrival.origin,
+            caller: .grant(grant.id),
+            user: arrival.user
+        )
+    }
+
+    /// Who it is before it has shown anything.
+    private func arrival(on channel: any Channel) async -> Visitor {
+        guard let peer = await Peer(of: channel) else { return stranger(on: channel) }
+        var isOwner = peer.user == 0 || peer.user == owners.user
+        if !isOwner, let group = owners.group { isOwner = await peer.isMember(of: group, on: channel) }
+        return Visitor(
+            standing: isOwner ? .owner : .user,
+            origin: .unix(uid: peer.user),
+            caller: peer.caller,
+            user: peer.user
+        )
+    }
+
+    private func stranger(on channel: any Channel) -> Visitor {
+        let remote = Self.address(channel.remoteAddress)
+        let local = Self.address(channel.localAddress)
+        var user: UInt32?
+        if let remote, let local, case .user(let id)? = try? sockets.owner(of: remote, connectedTo: local) { user = id }
+        return Visitor(
+            standing: .stranger,
+            origin: .tcp(address: channel.remoteAddress?.ipAddress ?? "?"),
+            caller: .stranger,
+            user: user
+        )
+    }
+
+    private static func address(_ address: NIOCore.SocketAddress?) -> Sockets.SocketAddress? {
+        guard let address, let ip = address.ipAddress, let port = address.port.flatMap(UInt16.init(exactly:)) else {
+            return nil
+        }
+        return Sockets.SocketAddress(numeric: ip, port: port)
+    }
+
+    /// RFC 6750, section 2.1; the scheme's case does not matter.
+    static func bearer(_ text: String) -> Substring? {
+        let parts = text.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
+        return parts[1]
+    }
+}

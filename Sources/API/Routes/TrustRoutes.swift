@@ -1,0 +1,92 @@
+import FoundationEssentials
+import Hummingbird
+import Model
+import Pairing
+import Registry
+
+/// `/v1/approvals`, and what is said about one endpoint: a person's yes, and the app's own secret.
+enum TrustRoutes {
+    @Sendable static func list(_ call: Call) async throws -> Response {
+        try call.answer(ApprovalList(approvals: await call.broker.pairing.approvals))
+    }
+
+    @Sendable static func approve(_ call: Call) async throws -> Response {
+        let endpoint = try await call.endpoint()
+        return try call.answer(
+            try await call.broker.pairing.approve(endpoint, by: call.visitor.caller, from: call.visitor.origin)
+        )
+    }
+
+    @Sendable static func withdraw(_ call: Call) async throws -> Response {
+        try await call.broker.pairing.withdrawApproval(
+            of: try call.endpointID(),
+            by: call.visitor.caller,
+            from: call.visitor.origin
+        )
+        return call.nothing
+    }
+
+    @Sendable static func setSecret(_ call: Call) async throws -> Response {
+        let spec = try await call.body(SecretSpec.self)
+        try await keep(spec, of: try await call.endpoint(), by: call.visitor.caller, call)
+        return call.nothing
+    }
+
+    /// An app tells its own: as an owner, with a grant that may use it, or with an invite that is redeemed on the way.
+    @Sendable static func postSecret(_ call: Call) async throws -> Response {
+        let spec = try await call.body(SecretSpec.self)
+        if let invite = spec.invite {
+            try await keep(spec, with: invite, call)
+            return call.nothing
+        }
+        switch call.visitor.standing {
+        case .owner: break
+        case .grant where call.visitor.isOwner: break
+        case .grant(let grant):
+            let endpoint = try await call.endpoint()
+            guard grant.permissions.allow(.secretUse, on: endpoint.id, app: endpoint.app) else {
+                throw Problem(.forbidden, "grant \(grant.id) does not allow \(Scope.secretUse.rawValue)")
+            }
+        case .user, .stranger: throw PairingError.refused
+        }
+        try await keep(spec, of: try await call.endpoint(), by: call.visitor.caller, call)
+        return call.nothing
+    }
+
+    @Sendable static func forgetSecret(_ call: Call) async throws -> Response {
+        try await call.broker.pairing.forgetSecret(
+            of: try call.endpointID(),
+            by: call.visitor.caller,
+            from: call.visitor.origin
+        )
+        return call.nothing
+    }
+
+    /// The grant of such an invite is for this one thing, and ends with it.
+    private static func keep(_ spec: SecretSpec, with invite: String, _ call: Call) async throws {
+        let id = try call.endpointID()
+        let client = spec.client.map { Data($0.utf8) } ?? Data(invite.utf8)
+        let (grant, _) = try await call.redeem(invite, Redemption(client: client, name: spec.name ?? Untrusted("app")))
+        let pairing = call.broker.pairing
+        do {
+            let endpoint = try await call.broker.registry.endpoint(id)
+            guard grant.permissions.allow(Scope.secretUse, on: id, app: endpoint.app) else {
+                throw Problem(.forbidden, "that invite is not for the secret of this endpoint")
+            }
+            try await keep(spec, of: endpoint, by: .grant(grant.id), call)
+        } catch {
+            try await pairing.revoke(.one(grant.id), by: .grant(grant.id), from: call.visitor.origin)
+            throw error
+        }
+        try await pairing.revoke(.one(grant.id), by: .grant(grant.id), from: call.visitor.origin)
+    }
+
+    private static func keep(_ spec: SecretSpec, of endpoint: Endpoint, by caller: Caller, _ call: Call) async throws {
+        try await call.broker.pairing.setSecret(
+            try EndpointSecret(spec.secret),
+            of: endpoint,
+            by: caller,
+            from: call.visitor.origin
+        )
+    }
+}

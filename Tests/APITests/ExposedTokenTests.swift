@@ -1,0 +1,37 @@
+import HTTPTypes
+import Pairing
+import Testing
+
+@testable import API
+
+@Suite struct ExposedTokenTests {
+    private func found(_ path: String, cookie: String? = nil) -> [Token]? {
+        var request = HTTPRequest(method: .get, scheme: "http", authority: "localhost", path: path)
+        if let cookie { request.headerFields[.cookie] = cookie }
+        return ExposedTokens.find(in: request)
+    }
+
+    @Test(arguments: Token.Kind.allCases)
+    func `a token is found wherever it is put, escaped or not`(kind: Token.Kind) throws {
+        let token = Token(random: kind)
+        let text = token.reveal()
+        let escaped = text.utf8.map { "%" + String($0, radix: 16, uppercase: true) }.joined()
+
+        for path in [
+            "/v1/\(text)", "/v1/endpoints?token=\(text)&x=1", "/v1/endpoints?a=pb&t=x\(text)y", "/?\(escaped)",
+        ] {
+            #expect(found(path)?.map(\.id) == [token.id], "\(path.count)")
+        }
+        #expect(found("/", cookie: "a=b; t=\(text)")?.map(\.id) == [token.id])
+    }
+
+    @Test func `what is mistyped is refused all the same, and ends nothing`() {
+        let text = Token(random: .grant).reveal()
+
+        #expect(found("/?t=\(text.dropLast())")?.isEmpty == true)
+        #expect(found("/?t=\(text.dropLast(30))")?.isEmpty == true)
+    }
+
+    @Test(arguments: ["/v1/endpoints", "/v1/grants/abcdefgh", "/?app=pbi_x", "/?pbg_", "/pb/pb/pb", "/%zz%"])
+    func `an ordinary address is one`(path: String) { #expect(found(path) == nil) }
+}
