@@ -1,0 +1,111 @@
+import FoundationEssentials
+import Glibc
+import Rig
+import Testing
+
+/// Both doors of a real broker, under callers who want in.
+@Suite(.serialized) struct DoorTests {
+    private static let script = String(#filePath.dropLast("DoorTests.swift".count)) + "doors.py"
+
+    /// A broker with a TCP door of its own. Its folder lets other users through, as its unix socket does.
+    private func withDoors(_ body: (RunningBroker, ScratchFolder, String) async throws -> Void) async throws {
+        try await withScratchFolder { scratch in
+            chmod(scratch.path, 0o711)
+            let port = try FreePorts.take()[0]
+            let broker = try await RunningBroker(
+                in: scratch,
+                configuration: "[api]\nport = \(port)\nany_user = true\n"
+            )
+            try await body(broker, scratch, String(port))
+        }
+    }
+
+    private func run(_ arguments: String..., in scratch: ScratchFolder) async throws -> [String] {
+        try await Program.run("python3", [Self.script] + arguments, in: scratch)
+    }
+
+    @Test func `an invite spent over TCP lets in, and whatever is wrong with a token is one and the same answer`()
+        async throws
+    {
+        try await withDoors { broker, scratch, port in
+            let lines = try await run("refusals", broker.socket, port, in: scratch)
+
+            #expect(lines == ["good 200", "1 kind of refusal: {401}"])
+        }
+    }
+
+    @Test func `what no client sends is refused at both doors, and nothing behind it is read as a request`()
+        async throws
+    {
+        try await withDoors { broker, scratch, port in
+            let lines = try await run("border", broker.socket, port, in: scratch)
+
+            #expect(lines.count == 1 && lines.last?.hasSuffix(" 0 wrong") == true, "\(lines)")
+            #expect(!broker.daemon.story.contains("pbg_"))
+        }
+    }
+
+    @Test func `two hundred callers who never finish a head are closed after five seconds, and in nobody's way`()
+        async throws
+    {
+        try await withDoors { _, scratch, port in
+            let lines = try await run("slow", port, in: scratch)
+
+            #expect(lines == ["closed"])
+        }
+    }
+
+    @Test func `revoking returns when every busy tunnel and stream of the grant is cut`() async throws {
+        try await withDoors { broker, scratch, port in
+            let lines = try await run("silence", broker.socket, port, "16", in: scratch)
+
+            #expect(lines.first == "cut", "\(lines)")
+        }
+    }
+
+    @Test func `a stream is cut within a second when its grant expires`() async throws {
+        try await withDoors { broker, scratch, port in
+            let lines = try await run("expiry", broker.socket, port, in: scratch)
+
+            #expect(lines == ["in time"])
+        }
+    }
+
+    @Test func `each invite is won once, however many race for it over both doors`() async throws {
+        try await withDoors { broker, scratch, port in
+            let lines = try await run("race", broker.socket, port, "40", "12", in: scratch)
+
+            #expect(lines == ["40 won, 440 lost, 0 other, 40 grants"])
+        }
+    }
+
+    @Test func `a restart keeps what was given, what was spent and what was revoked`() async throws {
+        try await withDoors { broker, scratch, port in
+            let tokens = try await run("keep", broker.socket, port, in: scratch)
+
+            try await broker.restart()
+
+            let kept = try await Program(
+                "python3",
+                [Self.script, "kept", broker.socket, port],
+                in: scratch,
+                input: .pipe
+            )
+            try kept.write(tokens[0] + "\n")
+            _ = try await kept.exitStatus(within: .seconds(20))
+            #expect(kept.output == ["200 401 401 201 None"], "\(kept.story)")
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can be somebody else"))
+    func `another user is refused what an owner may do, may ask, and is in the audit log`() async throws {
+        try await withDoors { broker, scratch, _ in
+            let lines = try await run("nobody", broker.socket, in: scratch)
+
+            #expect(lines == ["403 403 403 403 403 403 200 201"])
+            let log = try String(contentsOfFile: "\(scratch.path)/state/audit.jsonl", encoding: .utf8)
+            #expect(log.contains("\"detail\":\"GET /v1/grants\""))
+            #expect(log.contains("\"uid\":65534"))
+        }
+    }
+}
