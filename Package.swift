@@ -61,6 +61,7 @@ let package = Package(
         .systemLibrary(name: "CAvahi", providers: [.apt(["libavahi-client-dev"])]),
         .systemLibrary(name: "CUsbmuxd", providers: [.apt(["libusbmuxd-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CQRencode", providers: [.apt(["libqrencode-dev"])]),
 
         // The words, the descriptors they travel on, and the files that keep them.
         module("Model", []),
@@ -80,6 +81,7 @@ let package = Package(
         module("Pairing", ["CLinux", "Model", "Sockets", crypto, grdb, logging, lifecycle]),
 
         // The doors.
+        module("QR", ["CQRencode"]),
         module(
             "API",
             [
@@ -98,7 +100,7 @@ let package = Package(
                 "State", "Tunnels", argumentParser, logging, lifecycle, tomlKit, unixSignals,
             ]
         ),
-        program("patchbay", ["Client", "Model", argumentParser]),
+        program("patchbay", ["Client", "Model", "QR", argumentParser]),
 
         // What the tests start: real daemons in private places. Its C part is built by its own Makefile.
         .target(
@@ -132,9 +134,10 @@ let package = Package(
             swiftSettings: house
         ),
         tests("APITests", ["API", "Model", "Pairing", httpTypes]),
+        tests("QRTests", ["QR", "Rig"]),
         tests("ClientTests", ["Client", "Model", nioCore, nioPosix]),
         tests("PatchbaydTests", ["Model", "patchbayd"]),
-        tests("PatchbayTests", ["Client", "Model", "patchbay", argumentParser]),
+        tests("PatchbayTests", ["Client", "Model", "Rig", "patchbay", argumentParser]),
         tests("HouseTests", []),
         tests("RigTests", ["CLinux", "Rig"]),
         .testTarget(

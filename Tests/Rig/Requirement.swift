@@ -14,6 +14,8 @@ package enum Requirement: String, Sendable, CaseIterable {
     case python
     /// Its tools; no running systemd.
     case systemd
+    /// The reader of QR codes, and what turns an SVG into pixels for it.
+    case zbar
 
     /// Why this machine does not have it; nil when it does.
     package var missing: String? { Self.findings[self] }
@@ -32,6 +34,7 @@ package enum Requirement: String, Sendable, CaseIterable {
         case .iproxy: Self.absent(["iproxy", "stdbuf"])
         case .python: Self.absent(["python3"])
         case .systemd: Self.absent(["systemd-analyze", "systemd-socket-activate"])
+        case .zbar: Self.absent(["zbarimg", "rsvg-convert"])
         }
     }
 

@@ -1,0 +1,4 @@
+/* libqrencode 4, which draws the QR codes of QR. */
+#pragma once
+
+#include <qrencode.h>
