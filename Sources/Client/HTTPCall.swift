@@ -21,9 +21,9 @@ struct HTTPCall: Sendable {
         return path + "?" + query.map { "\($0.name)=\(Self.escaped($0.value))" }.joined(separator: "&")
     }
 
-    var head: HTTPRequestHead {
+    func head(host: String) -> HTTPRequestHead {
         var headers = HTTPHeaders([
-            ("Host", "localhost"), ("User-Agent", "patchbay"), ("Accept", accept), ("Connection", "close"),
+            ("Host", host), ("User-Agent", "patchbay"), ("Accept", accept), ("Connection", "close"),
         ])
         if let body {
             headers.add(name: "Content-Type", value: "application/json")

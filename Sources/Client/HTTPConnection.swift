@@ -9,7 +9,7 @@ import NIOPosix
 struct HTTPConnection: Sendable {
     private typealias Stream = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
-    let path: String
+    let address: BrokerAddress
     /// Nothing received for so long ends the call.
     let silence: Duration
 
@@ -58,26 +58,37 @@ struct HTTPConnection: Sendable {
 
     private func parts(of call: HTTPCall) -> [HTTPClientRequestPart] {
         let body = call.body.map { [HTTPClientRequestPart.body(.byteBuffer(ByteBuffer(bytes: $0)))] } ?? []
-        return [.head(call.head)] + body + [.end(nil)]
+        return [.head(call.head(host: address.host))] + body + [.end(nil)]
     }
 
     private func connect(for call: HTTPCall) async throws -> Stream {
-        guard path.hasPrefix("/") else { throw ClientError.unusablePath(path: path, reason: "it is not absolute") }
-        guard path.utf8.count <= LocalAddress.pathLimit else {
-            throw ClientError.unusablePath(path: path, reason: "it has \(path.utf8.count) bytes")
+        if case .unix(let path) = address {
+            guard path.hasPrefix("/") else { throw ClientError.unusablePath(path: path, reason: "it is not absolute") }
+            guard path.utf8.count <= LocalAddress.pathLimit else {
+                throw ClientError.unusablePath(path: path, reason: "it has \(path.utf8.count) bytes")
+            }
         }
         let timeout = TimeAmount(silence)
         let tooSilent = ClientError.timedOut(what: call.name, seconds: Double(timeout.nanoseconds) / 1e9)
         do {
-            return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .connect(unixDomainSocketPath: path) { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(IdleStateHandler(readTimeout: timeout))
-                        try channel.pipeline.syncOperations.addHandler(SilenceHandler(error: tooSilent))
-                        try channel.pipeline.syncOperations.addHTTPClientHandlers()
-                        return try Stream(wrappingChannelSynchronously: channel)
-                    }
+            let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton).connectTimeout(timeout)
+            let initialize = { @Sendable (channel: any Channel) in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(IdleStateHandler(readTimeout: timeout))
+                    try channel.pipeline.syncOperations.addHandler(SilenceHandler(error: tooSilent))
+                    try channel.pipeline.syncOperations.addHTTPClientHandlers()
+                    return try Stream(wrappingChannelSynchronously: channel)
                 }
+            }
+            switch address {
+            case .unix(let path):
+                return try await bootstrap.connect(unixDomainSocketPath: path, channelInitializer: initialize)
+            case .loopback(let host, let port):
+                return try await bootstrap.connect(
+                    to: NIOCore.SocketAddress(ipAddress: host, port: Int(port)),
+                    channelInitializer: initialize
+                )
+            }
         } catch {
             throw translated(error, call)
         }
@@ -85,6 +96,7 @@ struct HTTPConnection: Sendable {
 
     /// What went wrong in the words of this module: the one place where errno and NIO's errors are read.
     private func translated(_ error: any Error, _ call: HTTPCall) -> any Error {
+        let path = address.description
         switch error {
         case is ClientError, is CancellationError: return error
         case let error as IOError:
@@ -108,7 +120,7 @@ struct HTTPConnection: Sendable {
     /// What is at the path where it is no socket; connect(2) says "refused" for that, too.
     private var kindOfFile: String? {
         var facts = stat()
-        guard stat(path, &facts) == 0 else { return nil }
+        guard case .unix(let path) = address, stat(path, &facts) == 0 else { return nil }
         return switch facts.st_mode & S_IFMT {
         case S_IFSOCK: nil
         case S_IFDIR: "a folder"

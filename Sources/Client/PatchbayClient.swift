@@ -8,7 +8,7 @@ import NIOHTTP1
 /// A value without state: each call connects, asks, and closes, so that a broker which restarts between two calls is no
 /// event. All calls throw `ClientError`; cancelling the task ends a call at once.
 package struct PatchbayClient: Sendable {
-    package let socketPath: String
+    package let address: BrokerAddress
     /// How long the broker may say nothing before a call gives up.
     package let patience: Duration
 
@@ -19,7 +19,11 @@ package struct PatchbayClient: Sendable {
     ///   - socketPath: Absolute; `SocketPath.find` knows where the broker is.
     ///   - patience: For calls that are answered at once; a probe and a `wait` get more by themselves.
     package init(socketPath: String, patience: Duration = .seconds(10)) {
-        self.socketPath = socketPath
+        self.init(address: .unix(path: socketPath), patience: patience)
+    }
+
+    package init(address: BrokerAddress, patience: Duration = .seconds(10)) {
+        self.address = address
         self.patience = patience
     }
 
@@ -35,7 +39,7 @@ package struct PatchbayClient: Sendable {
 
     /// Performs a call whose answer has no body.
     func perform(_ call: HTTPCall) async throws {
-        _ = try await bytes(of: call, extraPatience: .zero)
+        _ = try await bytes(of: call)
     }
 
     /// Performs a call whose answer is an event stream, until the broker ends it.
@@ -43,7 +47,7 @@ package struct PatchbayClient: Sendable {
         var call = call
         call.accept = "text/event-stream"
         var parser = EventStreamParser(limit: HTTPConnection.bodyLimit)
-        try await HTTPConnection(path: socketPath, silence: max(patience, Self.streamPatience)).perform(call) {
+        try await HTTPConnection(address: address, silence: max(patience, Self.streamPatience)).perform(call) {
             buffer in
             for event in try parser.feed(buffer.readableBytesView) { try await handle(event) }
         }
@@ -59,9 +63,10 @@ package struct PatchbayClient: Sendable {
 
     func body(_ value: some Encodable) throws -> [UInt8] { Array(try Wire.encoder().encode(value)) }
 
-    private func bytes(of call: HTTPCall, extraPatience: Duration) async throws -> [UInt8] {
+    /// Performs a call and returns its answer as it came.
+    func bytes(of call: HTTPCall, extraPatience: Duration = .zero) async throws -> [UInt8] {
         var bytes: [UInt8] = []
-        let connection = HTTPConnection(path: socketPath, silence: patience + extraPatience)
+        let connection = HTTPConnection(address: address, silence: patience + extraPatience)
         try await connection.perform(call) { buffer in
             bytes += buffer.readableBytesView
             guard bytes.count <= HTTPConnection.bodyLimit else {

@@ -43,17 +43,7 @@ struct ScriptedBroker {
     ) async throws {
         let path = "/tmp/patchbay-test-\(getpid())-\(UInt32.random(in: 0...UInt32.max)).sock"
         let heard = Heard()
-        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let number = heard.connections.withLock { count in
-                        defer { count += 1 }
-                        return count
-                    }
-                    let answer = answers[min(number, answers.count - 1)]
-                    try channel.pipeline.syncOperations.addHandler(Actor(answer: answer, heard: heard))
-                }
-            }
+        let server = try await bootstrap(answers, heard)
             .bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get()
         do {
             try await body(
@@ -67,6 +57,34 @@ struct ScriptedBroker {
         }
         try await server.close()
         unlink(path)
+    }
+
+    /// The same on 127.0.0.1; the body is told the port.
+    static func onLoopback(_ answers: Answer..., body: (ScriptedBroker, UInt16) async throws -> Void) async throws {
+        let heard = Heard()
+        let server = try await bootstrap(answers, heard).bind(host: "127.0.0.1", port: 0).get()
+        let port = UInt16(server.localAddress?.port ?? 0)
+        do {
+            try await body(ScriptedBroker(path: "127.0.0.1:\(port)", heard: heard), port)
+        } catch {
+            try await server.close()
+            throw error
+        }
+        try await server.close()
+    }
+
+    private static func bootstrap(_ answers: [Answer], _ heard: Heard) -> ServerBootstrap {
+        ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let number = heard.connections.withLock { count in
+                        defer { count += 1 }
+                        return count
+                    }
+                    let answer = answers[min(number, answers.count - 1)]
+                    try channel.pipeline.syncOperations.addHandler(Actor(answer: answer, heard: heard))
+                }
+            }
     }
 
     /// The head of an answer with a JSON body.

@@ -1,0 +1,29 @@
+package import Model
+import NIOHTTP1
+
+/// Which endpoints a person said yes to, and their secrets.
+extension PatchbayClient {
+    package func approvals() async throws -> ApprovalList {
+        try await answer(to: HTTPCall(method: .GET, path: ["approvals"]))
+    }
+
+    /// Says yes to an endpoint where it is now.
+    package func approve(_ id: EndpointID) async throws -> Approval {
+        try await answer(to: HTTPCall(method: .POST, path: ["endpoints", id.text, "approve"]))
+    }
+
+    /// Takes a yes back, and the endpoint's secret with it.
+    package func withdrawApproval(of id: EndpointID) async throws {
+        try await perform(HTTPCall(method: .DELETE, path: ["endpoints", id.text, "approve"]))
+    }
+
+    /// Gives the broker an endpoint's secret for this launch of the app, to keep sealed and to present.
+    package func setSecret(_ secret: String, of id: EndpointID) async throws {
+        let spec = try body(SecretSpec(secret: secret))
+        try await perform(HTTPCall(method: .PUT, path: ["endpoints", id.text, "secret"], body: spec))
+    }
+
+    package func forgetSecret(of id: EndpointID) async throws {
+        try await perform(HTTPCall(method: .DELETE, path: ["endpoints", id.text, "secret"]))
+    }
+}

@@ -1,0 +1,82 @@
+import Client
+import FoundationEssentials
+import Model
+import Testing
+
+@Suite struct AccessTests {
+    private static let grant = Grant(
+        id: "0a1b2c3d",
+        name: Untrusted("agent"),
+        permissions: Permissions([.registryRead], on: .all),
+        binding: .bearer,
+        parent: nil,
+        invite: nil,
+        created: Samples.date,
+        expires: Samples.date,
+        lastUsed: Samples.date,
+        idleSeconds: 1,
+        end: nil
+    )
+
+    @Test func `a secret travels in the body, and its request names only the endpoint`() async throws {
+        try await ScriptedBroker.with(.pieces(["HTTP/1.1 204 No Content\r\n\r\n"])) { broker, client in
+            try await client.setSecret("geheim", of: Samples.endpoint.id)
+
+            let request = try #require(broker.requests.first)
+            #expect(request.hasPrefix("PUT /v1/endpoints/\(Samples.endpoint.id)/secret HTTP/1.1\r\n"))
+            #expect(request.hasSuffix(#"{"secret":"geheim"}"#))
+        }
+    }
+
+    @Test func `a redemption brings the grant with its token`() async throws {
+        let answer = ScriptedBroker.json(
+            try Samples.json(GrantIssued(grant: Self.grant, token: "pbg_x")),
+            status: "201 Created"
+        )
+        try await ScriptedBroker.with(.pieces([answer])) { broker, client in
+            let spec = RedemptionSpec(token: "pbi_geheim", client: "key", name: Untrusted("agent"))
+
+            let issued = try await client.redeem(spec)
+
+            #expect(issued.token == "pbg_x")
+            #expect(issued.grant == Self.grant)
+            #expect(broker.requests.first?.hasPrefix("POST /v1/invites/redeem HTTP/1.1\r\n") == true)
+        }
+    }
+
+    @Test func `an error about a secret call does not hold the secret`() async throws {
+        try await ScriptedBroker.with(.pieces(["garbage"])) { _, client in
+            let spec = RedemptionSpec(token: "pbi_geheim", client: "key", name: Untrusted("agent"))
+            let error = await #expect(throws: ClientError.self) { try await client.redeem(spec) }
+            #expect(error.map { "\($0) \($0.remedy ?? "")".contains("geheim") } == false)
+        }
+    }
+
+    @Test func `the audit log comes as its own lines`() async throws {
+        let lines = "{\"number\":1}\n{\"number\":2}\n"
+        let answer = ScriptedBroker.json(lines, type: "application/x-ndjson")
+        try await ScriptedBroker.with(.pieces([answer])) { broker, client in
+            let audit = try await client.audit(after: 0, limit: 2)
+
+            #expect(audit == Array(lines.utf8))
+            #expect(broker.requests.first?.hasPrefix("GET /v1/audit?after=0&limit=2 HTTP/1.1\r\n") == true)
+        }
+    }
+
+    @Test func `a broker on the loopback is told the address as its host`() async throws {
+        try await ScriptedBroker.onLoopback(.pieces([ScriptedBroker.json(#"{"ended":["a"]}"#)])) { broker, port in
+            let client = PatchbayClient(address: .loopback(host: "127.0.0.1", port: port))
+
+            let ended = try await client.revoke("a").ended
+
+            #expect(ended == ["a"])
+            #expect(broker.requests.first?.contains("\r\nHost: 127.0.0.1:\(port)\r\n") == true)
+        }
+    }
+
+    @Test func `nobody on the loopback is a broker that does not run`() async throws {
+        let client = PatchbayClient(address: .loopback(host: "::1", port: 1))
+
+        await #expect(throws: ClientError.brokerNotRunning(path: "[::1]:1")) { try await client.invites() }
+    }
+}
