@@ -31,7 +31,8 @@ extension Complaint {
             self.init(status: status, message: error.description, remedy: error.remedy)
             if case .refused(let problem) = error { self.problem = problem }
         default:
-            let message = Self.lowered(Patchbay.message(for: error))
+            // The parser repeats what was typed, which may have been a token.
+            let message = Secret.redacted(Self.lowered(Patchbay.message(for: error)))
             self.init(status: status, message: message, remedy: "\(command) --help")
         }
     }

@@ -12,6 +12,7 @@ struct Patchbay: AsyncParsableCommand {
               patchbay status                       is the broker well?
               patchbay list                         what can be reached?
               patchbay forward 9876                 a local port to the one on the phone
+              patchbay pair                         let an agent or a device in
               patchbay help exit-codes              what scripts can rely on
             """,
         version: Version.text,
@@ -21,6 +22,13 @@ struct Patchbay: AsyncParsableCommand {
             CommandGroup(
                 name: "Announcing",
                 subcommands: [Advertise.self, Advertisements.self, Add.self, Forget.self]
+            ),
+            CommandGroup(
+                name: "Letting in",
+                subcommands: [
+                    Pair.self, Join.self, Invites.self, Grants.self, Revoke.self, Requests.self, Approve.self,
+                    Deny.self, Secrets.self, Audit.self,
+                ]
             ),
             CommandGroup(name: "Repairing", subcommands: [Doctor.self]),
         ]

@@ -13,7 +13,7 @@ enum Suggestion {
                 let names = command.configuration.subcommands.map { $0._commandName }
                 throw Complaint(
                     status: .usage,
-                    message: "there is no command \"\(Untrusted(word))\" in \(path)",
+                    message: "there is no command \"\(Untrusted(Secret.redacted(word)))\" in \(path)",
                     remedy: nearest(to: word, among: names).map { "\(path) \($0)" } ?? "\(path) --help"
                 )
             }
@@ -34,11 +34,12 @@ enum Suggestion {
         return path
     }
 
-    /// The closest name that is at most two slips of the finger away, or that the word begins.
+    /// The closest name that is one slip of the finger away, that the word begins, or that is two slips away.
     static func nearest(to word: String, among names: [String]) -> String? {
-        let ranked = names.map { ($0, distance(word, $0)) }.sorted { $0.1 < $1.1 }
-        if let (name, slips) = ranked.first, slips <= min(2, word.count / 2 + 1), slips < name.count { return name }
-        return word.isEmpty ? nil : names.first { $0.hasPrefix(word) }
+        let closest = names.map { ($0, distance(word, $0)) }.min { $0.1 < $1.1 }
+        let near = closest.flatMap { $1 <= min(2, word.count / 2 + 1) && $1 < $0.count ? $0 : nil }
+        if closest?.1 == 1, let near { return near }
+        return (word.isEmpty ? nil : names.first { $0.hasPrefix(word) }) ?? near
     }
 
     /// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment).

@@ -36,6 +36,12 @@ import Testing
         #expect(try Patchbay.parseAsRoot(["tunnels", "rm", "t1"]) is TunnelsRemove)
     }
 
+    @Test func `a hyphen stands for standard input`() throws {
+        #expect((try Patchbay.parseAsRoot(["join", "-"]) as? Join)?.source == "-")
+        #expect((try Patchbay.parseAsRoot(["join", "--print", "-"]) as? Join)?.prints == true)
+        #expect((try Patchbay.parseAsRoot(["join"]) as? Join)?.source == "-")
+    }
+
     @Test func `iproxy gets its arguments untouched`() throws {
         let command = try Patchbay.parseAsRoot(["iproxy", "-h", "-u", "x", "--", "1:2"])
 

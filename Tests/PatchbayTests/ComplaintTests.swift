@@ -74,7 +74,7 @@ import Testing
 
         #expect(
             text == #"{"error":{"candidates":["shop-a","shop-b"],"code":"not-found","detail":"no endpoint fits \"x\"","#
-                + #""exitCode":66,"next":"patchbay list","title":"no such endpoint, phone, tunnel or advertisement","#
+                + #""exitCode":66,"next":"patchbay list","title":"no such endpoint, phone, tunnel, advertisement or grant","#
                 + #""type":"urn:patchbay:problem:not-found"}}"#
         )
     }

@@ -28,16 +28,24 @@ struct Show: AsyncParsableCommand {
         if probe { endpoint = try await client.probe(endpoint.id) }
         let output = options.output
         if format.json { return try output.document(endpoint) }
-        try output.line(Self.text(endpoint, isColoured: output.isColoured))
+        // Only owners may know who said yes.
+        let approvals = try? await client.approvals().approvals
+        let approval = approvals?.first { $0.endpoint == endpoint.id }
+        try output.line(Self.text(endpoint, approval, isColoured: output.isColoured))
     }
 
-    static func text(_ endpoint: Endpoint, now: Date = Date(), isColoured: Bool) -> String {
+    static func text(
+        _ endpoint: Endpoint,
+        _ approval: Approval? = nil,
+        now: Date = Date(),
+        isColoured: Bool
+    ) -> String {
         let state = endpoint.state.style.paint(endpoint.state.rawValue, isOn: isColoured)
         var facts: [(String, String?)] = [
             ("name", endpoint.name.text),
             ("app", ([endpoint.app] + (endpoint.version.map { [$0] } ?? [])).map(\.text).joined(separator: " ")),
             ("kind", endpoint.kind.text), ("phone", endpoint.place.udid?.text), ("host", endpoint.place.host?.text),
-            ("approval", endpoint.approval.rawValue),
+            ("approval", Self.approval(of: endpoint, approval, now: now)),
         ]
         facts += endpoint.routes.isEmpty ? [("routes", "none now")] : Self.routes(endpoint.routes)
         facts += [
@@ -57,6 +65,19 @@ struct Show: AsyncParsableCommand {
         let title = Style.bold.paint(endpoint.id.text, isOn: isColoured) + "  " + state
         let lines = facts.compactMap { name, value in value.map { "  \(name.padded(to: 10))  \($0)" } }
         return ([title + (endpoint.reason.map { ": \($0)" } ?? "")] + lines).joined(separator: "\n")
+    }
+
+    /// `approved by user 1000, … 3 h ago, on the cable of …`.
+    private static func approval(of endpoint: Endpoint, _ approval: Approval?, now: Date) -> String {
+        let said = approval.map {
+            "by \(Words.caller($0.by)) \(Words.ago($0.at, now: now)), \(Words.place($0.place))"
+        }
+        return switch endpoint.approval {
+        case .approved: said.map { "approved \($0)" } ?? "approved"
+        case .discovered: "discovered: agents do not reach it until `patchbay approve \(endpoint.id)`"
+        case .changed:
+            "changed: it was approved \(said ?? "elsewhere"); if it may be here: `patchbay approve \(endpoint.id)`"
+        }
     }
 
     private static func routes(_ routes: [Route]) -> [(String, String?)] {

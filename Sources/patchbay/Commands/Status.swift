@@ -21,7 +21,7 @@ struct Status: AsyncParsableCommand {
         let status = try await options.client.status()
         let output = options.output
         if format.json { return try output.document(status) }
-        try output.line(Self.text(status, socket: options.client.socketPath, isColoured: output.isColoured))
+        try output.line(Self.text(status, socket: options.client.address.description, isColoured: output.isColoured))
     }
 
     static func text(_ status: BrokerStatus, socket: String, now: Date = Date(), isColoured: Bool) -> String {

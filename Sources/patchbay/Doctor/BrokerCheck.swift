@@ -12,7 +12,8 @@ struct BrokerCheck {
         do {
             let status = try await client.status()
             checks.append(Self.version(status))
-            checks += Self.socket(client.socketPath, SocketFile(path: client.socketPath).access, user: geteuid())
+            let address = client.address.description
+            checks += Self.socket(address, SocketFile(path: address).access, user: geteuid())
             return (checks + status.sources.map(Self.source), status.sources)
         } catch let error as ClientError {
             checks.append(

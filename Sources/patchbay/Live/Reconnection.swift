@@ -25,7 +25,7 @@ struct Reconnection {
                     if isAway { note("the broker is back") }
                     (hasAnswered, isAway, pause) = (true, false, Self.shortest)
                 }
-            } catch let error as ClientError where hasAnswered && Self.isPassing(error) {
+            } catch let error as ClientError where hasAnswered && error.isPassing {
                 // Waited for below.
             }
             try Task.checkCancellation()
@@ -36,9 +36,12 @@ struct Reconnection {
             pause = min(pause * 2, Self.longest)
         }
     }
+}
 
-    private static func isPassing(_ error: ClientError) -> Bool {
-        switch error {
+extension ClientError {
+    /// Whether waiting mends it: the broker is away, or too busy.
+    var isPassing: Bool {
+        switch self {
         case .brokerNotRunning, .busy, .timedOut, .connectionLost: true
         case .refused(let problem): problem.code == .unavailable
         case .notPermitted, .unusablePath, .notUnderstood: false

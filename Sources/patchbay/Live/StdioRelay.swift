@@ -26,13 +26,11 @@ struct StdioRelay {
     /// - Returns: How the other side ended it.
     func run(over socket: CInt) async -> Ending {
         let (input, output) = (input, output)
-        Self.startThread {
+        BlockingThread.start {
             _ = Self.copy(from: input, to: socket)
             shutdown(socket, CInt(SHUT_WR))
         }
-        return await withCheckedContinuation { continuation in
-            Self.startThread { continuation.resume(returning: Self.copy(from: socket, to: output)) }
-        }
+        return await BlockingThread.value { Self.copy(from: socket, to: output) }
     }
 
     /// - Throws: `Complaint`.
@@ -67,47 +65,10 @@ struct StdioRelay {
             let count = read(source, &buffer, chunk)
             if count == 0 { return .finished }
             if count < 0 {
-                guard isPassing(source, POLLIN) else { return .reset }
+                guard BlockingThread.isPassing(source, POLLIN) else { return .reset }
                 continue
             }
-            var sent = 0
-            while sent < count {
-                let written = buffer[sent..<count].withUnsafeBytes { write(target, $0.baseAddress, $0.count) }
-                if written >= 0 {
-                    sent += written
-                } else if !isPassing(target, POLLOUT) {
-                    return .outputClosed
-                }
-            }
+            guard BlockingThread.write(Array(buffer[..<count]), to: target) else { return .outputClosed }
         }
-    }
-
-    /// Whether the call is to be made again: after a signal, or when a descriptor that somebody made non-blocking is ready.
-    private static func isPassing(_ descriptor: CInt, _ events: CInt) -> Bool {
-        if errno == EINTR { return true }
-        guard errno == EAGAIN else { return false }
-        var ready = pollfd(fd: descriptor, events: Int16(events), revents: 0)
-        poll(&ready, 1, -1)
-        return true
-    }
-
-    private static func startThread(_ body: @escaping @Sendable () -> Void) {
-        final class Box: Sendable {
-            let body: @Sendable () -> Void
-            init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-        }
-        var thread = pthread_t()
-        let box = Unmanaged.passRetained(Box(body))
-        let started = pthread_create(
-            &thread,
-            nil,
-            { argument in
-                if let argument { Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body() }
-                return nil
-            },
-            box.toOpaque()
-        )
-        precondition(started == 0, "no thread could be started: errno \(started)")
-        pthread_detach(thread)
     }
 }

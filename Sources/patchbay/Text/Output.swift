@@ -26,21 +26,9 @@ struct Output: Sendable {
 
     /// - Throws: `OutputClosed`; a `Complaint` where the output cannot be written for another reason, a full disk.
     func line(_ text: String) throws {
-        var bytes = Array(text.utf8) + [UInt8(ascii: "\n")]
-        while !bytes.isEmpty {
-            let count = write(descriptor, bytes, bytes.count)
-            if count < 0 {
-                if errno == EINTR { continue }
-                if errno == EAGAIN {
-                    // Somebody made the terminal or pipe non-blocking and shares it with us.
-                    var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                    poll(&ready, 1, -1)
-                    continue
-                }
-                guard errno == EPIPE else { throw Self.unwritable(errno) }
-                throw OutputClosed()
-            }
-            bytes.removeFirst(count)
+        if let code = BlockingThread.failure(writing: Array(text.utf8) + [UInt8(ascii: "\n")], to: descriptor) {
+            guard code == EPIPE else { throw Self.unwritable(code) }
+            throw OutputClosed()
         }
     }
 
@@ -51,6 +39,9 @@ struct Output: Sendable {
             remedy: "make room, or write it elsewhere"
         )
     }
+
+    /// Text without the end of a line; if nobody reads it, there is nobody to miss it.
+    func write(_ text: String) { _ = BlockingThread.write(Array(text.utf8), to: descriptor) }
 
     func table(_ table: Table) throws { try line(table.text(width: width, isColoured: isColoured)) }
 

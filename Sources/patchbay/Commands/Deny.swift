@@ -1,0 +1,40 @@
+import ArgumentParser
+import Client
+import Model
+
+struct Deny: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Say no: to a program that asks for access, or to an endpoint that was approved.",
+        discussion: """
+            An endpoint loses its approval and its secret. What was already given to a program ends with \
+            `patchbay revoke`.
+
+              patchbay deny WDJB-MJHT
+              patchbay deny shop-test-iphone
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The code of a request, or an endpoint.", valueName: "code|endpoint"))
+    var subject: String
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let client = options.client
+        let output = options.output
+        if let code = ShortCodeArgument.code(subject) {
+            do {
+                let request = try await client.denyRequest(code)
+                return try output.line("Denied \(request.code): \"\(request.name)\" (\(Words.caller(request.asker))).")
+            } catch ClientError.refused(let problem) where problem.code == .notFound {
+                let list = try await client.endpoints()
+                guard list.endpoints.contains(where: { $0.id.text == subject }) else {
+                    throw ClientError.refused(problem)
+                }
+            }
+        }
+        let list = try await client.endpoints()
+        let endpoint = try EndpointSelector(text: subject, command: "patchbay deny").choose(among: list.endpoints)
+        try await client.withdrawApproval(of: endpoint.id)
+        try output.line("\(endpoint.id) is not approved any more, and its secret is forgotten.")
+    }
+}

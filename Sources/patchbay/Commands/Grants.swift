@@ -1,0 +1,33 @@
+import ArgumentParser
+import Client
+import Model
+
+struct Grants: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "List who was let in: what they may do, how they are known, until when.",
+        discussion: """
+              patchbay grants
+              patchbay grants --all --json | jq '.grants[] | select(.end == "reused")'
+            """
+    )
+
+    @Flag(help: "Those of the last 30 days that ended, too.")
+    var all = false
+    @OptionGroup var format: JSONOption
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let list = try await options.client.grants()
+        let shown = GrantList(grants: list.grants.filter { all || $0.end == nil })
+        let output = options.output
+        if format.json { return try output.document(shown) }
+        if shown.grants.isEmpty {
+            return try output.line(
+                all
+                    ? "Nobody was let in. `patchbay pair` invites somebody."
+                    : "Nobody is let in now. `patchbay pair` invites somebody."
+            )
+        }
+        try output.table(AccessListing.table(of: shown.grants))
+    }
+}

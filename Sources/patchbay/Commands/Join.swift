@@ -1,0 +1,77 @@
+import ArgumentParser
+import Client
+import FoundationEssentials
+import Glibc
+import Model
+
+struct Join: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Redeem what `patchbay pair` shows, and keep the grant.",
+        discussion: """
+            Reads the pairing string from standard input, or asks for it without showing it; never as an argument. The \
+            grant goes into a file for you alone below $XDG_STATE_HOME/patchbay/grants, or with --print to standard output.
+
+              patchbay join -
+              patchbay join --print - < string.txt | agent --token-stdin
+            """
+    )
+
+    @Argument(help: ArgumentHelp("A hyphen, for standard input.", valueName: "-"))
+    var source = "-"
+    @Argument(help: .hidden)
+    var rest: [String] = []
+    @Flag(name: .customLong("print"), help: "Print the grant's token and keep nothing.")
+    var prints = false
+    @Option(help: ArgumentHelp("What the broker's owner will see; default user@host.", valueName: "name"))
+    var name: String?
+    @OptionGroup var options: GlobalOptions
+
+    /// A lost answer is asked for again with the same key, which brings the same grant for a minute.
+    private static let attempts = 5
+
+    func run() async throws {
+        let words = (source == "-" ? [] : [source]) + rest
+        try SecretInput.refuse(arguments: words, what: "a pairing string", command: "patchbay join -")
+        let text = try await SecretInput.line("Pairing string (not shown): ", command: "patchbay join -")
+        let argument = try PairingArgument(text)
+        let folder = prints ? nil : try GrantFolder(environment: ProcessInfo.processInfo.environment)
+        try folder?.prepare()
+        let client = argument.broker.map { PatchbayClient(address: $0) } ?? options.client
+        let issued = try await redeem(argument.invite, client)
+        let output = options.output
+        guard let folder else { return try output.line(issued.token) }
+        let entry = GrantFolder.Entry(broker: client.address.description, grant: issued.grant, token: issued.token)
+        do {
+            let file = try folder.keep(entry)
+            try output.line("Joined: \(AccessListing.line(issued.grant)).")
+            try output.line("The grant is in \(Untrusted(file, limit: .max)), for you alone.")
+        } catch let complaint as Complaint {
+            throw Complaint(
+                status: complaint.status,
+                message: "\(complaint.message); the invite is spent, and its grant \(issued.grant.id) of no use",
+                remedy: "patchbay revoke \(issued.grant.id), then a new patchbay pair"
+            )
+        }
+    }
+
+    private func redeem(_ invite: Secret, _ client: PatchbayClient) async throws -> GrantIssued {
+        let letters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+        let key = String((0..<43).map { _ in letters[Int.random(in: letters.indices)] })
+        let spec = RedemptionSpec(token: invite.reveal(), client: key, name: Untrusted(name ?? Self.ownName))
+        for _ in 1..<Self.attempts {
+            do { return try await client.redeem(spec) } catch ClientError.connectionLost {
+                try await ContinuousClock().sleep(for: .seconds(1))
+            } catch ClientError.timedOut {
+                // It has waited long enough.
+            }
+        }
+        return try await client.redeem(spec)
+    }
+
+    private static var ownName: String {
+        var host = [CChar](repeating: 0, count: 256)
+        gethostname(&host, host.count - 1)
+        let user = ProcessInfo.processInfo.environment["USER"] ?? "\(geteuid())"
+        return "\(user)@\(String(decoding: host.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))"
+    }
+}

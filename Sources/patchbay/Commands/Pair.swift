@@ -1,0 +1,127 @@
+import ArgumentParser
+import Client
+import FoundationEssentials
+import Model
+
+struct Pair: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Open a window in which an agent or a device can join, and show how.",
+        discussion: """
+            Shows a QR code and the same as a string, counts down, and says who joined. The window closes when it is used \
+            up, when its time is over, or with Ctrl-C. Whoever sees the code first can use it: show it to nobody else.
+
+              patchbay pair
+              patchbay pair --app com.example.shop --scope registry.read --for 2m
+              patchbay pair --detach --json | jq -r .pairing
+            """
+    )
+
+    @OptionGroup var wanted: PermissionOptions
+    @Option(
+        name: .customLong("for"),
+        help: ArgumentHelp("How long it is open: 90s, 10m, up to 24h. Default: 10m.", valueName: "time")
+    )
+    var lifetime: Seconds?
+    @Option(help: ArgumentHelp("How many may join, 1 to 100.", valueName: "count"))
+    var uses = 1
+    @Option(
+        name: .customLong("grant-for"),
+        help: ArgumentHelp("How long who joins is let in, up to 30d. Default: 8h.", valueName: "time")
+    )
+    var grantLifetime: Seconds?
+    @Option(help: ArgumentHelp("How long a grant may rest unused, up to 30d. Default: 2h.", valueName: "time"))
+    var idle: Seconds?
+    @Flag(help: "Return at once and leave the window open.")
+    var detach = false
+    @OptionGroup var format: JSONOption
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        CoreFile.forbid()
+        let client = options.client
+        let spec = InviteSpec(
+            try await wanted.permissions(client, command: "patchbay pair"),
+            uses: uses,
+            lifetime: lifetime?.count,
+            grantLifetime: grantLifetime?.count,
+            grantIdle: idle?.count
+        )
+        let issued = try await client.invite(spec)
+        let output = options.output
+        if detach { return try show(issued, output) }
+        do {
+            try await Interruption.watch { try await keepOpen(issued, client, output) }
+        } catch is CancellationError {
+            try await close(issued, client)
+            throw CancellationError()
+        } catch is OutputClosed {
+            try await close(issued, client)
+            throw OutputClosed()
+        }
+    }
+
+    private func show(_ issued: InviteIssued, _ output: Output) throws {
+        if format.json {
+            let record = PairingRecord(
+                event: "open",
+                invite: issued.invite,
+                pairing: issued.pairing,
+                token: issued.token
+            )
+            return try output.record(record)
+        }
+        let string = issued.pairing ?? issued.token
+        try output.line(
+            PairingPoster.text(issued, string: string, width: output.width, isColoured: output.isColoured)
+        )
+    }
+
+    private func keepOpen(_ issued: InviteIssued, _ client: PatchbayClient, _ output: Output) async throws {
+        let isJSON = format.json
+        let ticker = CountdownLine(errors: .errors(), isShown: output.isTerminal && !isJSON)
+        try show(issued, output)
+        if !isJSON { try output.line(Self.promise(issued.invite)) }
+        let window = PairingWindow(client: client, issued: issued) { grant in
+            ticker.clear()
+            if isJSON { return try output.record(PairingRecord(event: "joined", grant: grant)) }
+            try output.line("Joined: \(AccessListing.line(grant)).")
+        } left: { seconds in
+            ticker.show("Open for \(Words.countdown(seconds)); Ctrl-C closes it.")
+        }
+        defer { ticker.clear() }
+        let invite = try await window.watch()
+        ticker.clear()
+        if isJSON { try output.record(PairingRecord(event: "closed", invite: invite, end: invite.end)) }
+        if let complaint = Self.complaint(about: invite) { throw complaint }
+        if !isJSON { try output.line("Closed. `patchbay revoke ID` ends a grant.") }
+    }
+
+    /// Takes the invite back, so that nothing stays open that nobody looks at.
+    private func close(_ issued: InviteIssued, _ client: PatchbayClient) async throws {
+        _ = try await client.revoke(issued.invite.id)
+        if !format.json { try? options.output.line("Closed: nobody can join any more.") }
+    }
+
+    private static func promise(_ invite: Invite) -> String {
+        let seconds = invite.expires.timeIntervalSince(invite.created)
+        return "Open for \(Words.duration(seconds)) and \(Words.count(invite.uses, "redeemer")), then it closes."
+    }
+
+    /// What is wrong with how it closed; nil when somebody joined.
+    static func complaint(about invite: Invite) -> Complaint? {
+        switch invite.end {
+        case nil, .spent: nil
+        case .expired where invite.used > 0: nil
+        case .expired: Complaint(status: .temporary, message: "nobody joined in time", remedy: "patchbay pair")
+        case .revoked:
+            Complaint(status: .error, message: "somebody took the invite back", remedy: "patchbay audit --last 5")
+        case .burnt:
+            Complaint(
+                status: .notPermitted,
+                message:
+                    "the invite is burnt: \(invite.wrong) wrong secrets were tried on it, so somebody may be guessing",
+                remedy: "patchbay audit --last 10 shows from where; then patchbay pair"
+            )
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import ArgumentParser
+import Client
+import Glibc
+import Model
+
+struct SecretScan: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "scan",
+        abstract: "Pass a log through, and give the broker each session token that AppReveal prints in it.",
+        discussion: """
+            Everything is passed on at once and as it is, but for the token, which is left out. The broker gets it for \
+            the app with the port in the line, as soon as that is listed; a broker that is away is waited for. What \
+            happened is told on standard error.
+
+              adb logcat | patchbay secret scan
+              patchbay secret scan < app.log > /dev/null
+            """
+    )
+
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp("Whose tokens they are, instead of the app's with that port.", valueName: "id")
+    )
+    var endpoint: String?
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        CoreFile.forbid()
+        // The first Ctrl-C is for the one who writes: what it says last still passes, and then the input ends.
+        var once = sigaction()
+        once.__sigaction_handler.sa_handler = { _ in }
+        once.sa_flags = CInt(bitPattern: UInt32(SA_RESETHAND)) | CInt(SA_RESTART)
+        sigaction(SIGINT, &once, nil)
+
+        let (events, tell) = AsyncStream.makeStream(of: SecretCourier.Event.self)
+        let errors = Output.errors()
+        let courier = SecretCourier(client: options.client) { text in try? errors.line("patchbay: \(text)") }
+        let selector = endpoint.map { EndpointSelector(text: $0, command: "patchbay secret scan --endpoint") }
+        async let delivered: Void = courier.run(events, tell, selector)
+        switch await ScanPipe().run({ tell.yield(.found($0)) }) {
+        case .finished: break
+        case .outputClosed:
+            tell.finish()
+            throw OutputClosed()
+        case .unreadable(let code):
+            tell.finish()
+            throw Complaint(
+                status: .error,
+                message: "standard input cannot be read: \(String(cString: strerror(code)))",
+                remedy: "adb logcat | patchbay secret scan"
+            )
+        }
+        tell.yield(.inputEnded)
+        try await delivered
+    }
+}

@@ -1,0 +1,47 @@
+import ArgumentParser
+import Client
+import Model
+
+struct SecretSet: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "set",
+        abstract: "Give the broker an endpoint's secret: from standard input, or typed without echo.",
+        discussion: """
+            AppReveal's session URL may be given whole. An endpoint on the network has to be approved first.
+
+              patchbay secret set shop-test-iphone
+              patchbay secret set shop-test-iphone < token.txt
+            """
+    )
+
+    @Argument(help: ArgumentHelp("Which endpoint.", valueName: "endpoint"))
+    var selector: String
+    @Argument(help: .hidden)
+    var rest: [String] = []
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let command = "patchbay secret set \(Untrusted(selector))"
+        try SecretInput.refuse(arguments: rest, what: "a secret", command: command)
+        let client = options.client
+        let list = try await client.endpoints()
+        let endpoint = try EndpointSelector(text: selector, command: "patchbay secret set").choose(
+            among: list.endpoints
+        )
+        let text = try await SecretInput.line("Secret of \(endpoint.id) (not shown): ", command: command)
+        let secret = try Self.secret(in: text, command: command)
+        try await client.setSecret(secret.reveal(), of: endpoint.id)
+        try options.output.line("The broker has the secret of \(endpoint.id).")
+    }
+
+    /// The secret in what was pasted: AppReveal prints it at the end of a URL.
+    static func secret(in text: String, command: String) throws(Complaint) -> Secret {
+        let parameter = "appreveal_session_token="
+        let token = text.firstRange(of: parameter).map { text[$0.upperBound...].prefix { $0 != "&" && $0 != " " } }
+        let secret = token.map(String.init) ?? text
+        guard (1...4_096).contains(secret.utf8.count), secret.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw .usage("a secret is one word of at most 4096 printable ASCII letters", try: command)
+        }
+        return Secret(secret)
+    }
+}

@@ -1,0 +1,17 @@
+import ArgumentParser
+
+struct Secrets: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "secret",
+        abstract: "Give the broker an app's session token, to keep sealed and to present.",
+        discussion: """
+            An app's token changes at each launch. Only the broker has it, and shows it to that app alone; agents never \
+            see it.
+
+              patchbay secret set shop-test-iphone
+              xcrun devicectl … | patchbay secret scan
+              patchbay secret rm shop-test-iphone
+            """,
+        subcommands: [SecretSet.self, SecretScan.self, SecretRemove.self]
+    )
+}

@@ -1,0 +1,82 @@
+import FoundationEssentials
+import Glibc
+import Model
+
+/// Where `patchbay join` keeps grants: `$XDG_STATE_HOME/patchbay/grants`, for its user alone.
+struct GrantFolder {
+    /// What a file there holds.
+    struct Entry: Codable {
+        /// Where the broker takes calls.
+        let broker: String
+        let grant: Grant
+        /// `pbg_…`: a secret.
+        let token: String
+    }
+
+    let path: String
+
+    init(environment: [String: String]) throws(Complaint) {
+        let told = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? "\($0)/.local/state" : nil }
+        guard let folder = told ?? home else {
+            throw Complaint(
+                status: .configuration,
+                message: "there is no place for the grant: neither $XDG_STATE_HOME nor $HOME is an absolute path",
+                remedy: "patchbay join --print -"
+            )
+        }
+        path = "\(folder)/patchbay/grants"
+    }
+
+    /// Makes sure that a grant can be kept: makes the folders, and refuses one that others could read or change.
+    ///
+    /// To be called before the invite is spent, which can be done once.
+    func prepare() throws(Complaint) {
+        let parts = path.split(separator: "/")
+        for count in 1...parts.count {
+            let folder = "/" + parts[..<count].joined(separator: "/")
+            guard mkdir(folder, 0o700) == 0 || errno == EEXIST || access(folder, F_OK) == 0 else {
+                throw failure(errno)
+            }
+        }
+        var facts = stat()
+        guard lstat(path, &facts) == 0 else { throw failure(errno) }
+        guard facts.st_mode & S_IFMT == S_IFDIR, facts.st_uid == geteuid(), facts.st_mode & 0o077 == 0 else {
+            throw Complaint(
+                status: .configuration,
+                message: "\(path) is not a folder of yours alone, so no grant is kept there",
+                remedy: "chmod 700 \(path), or remove it"
+            )
+        }
+        guard access(path, W_OK | X_OK) == 0 else { throw failure(errno) }
+    }
+
+    /// Writes one, readable for its user alone, whole or not at all.
+    ///
+    /// - Returns: The file's path.
+    func keep(_ entry: Entry) throws(Complaint) -> String {
+        let file = "\(path)/\(entry.grant.id).json"
+        let draft = "\(path)/.\(entry.grant.id).\(getpid())"
+        guard var bytes = try? Array(Wire.encoder().encode(entry)) else { throw failure(EINVAL) }
+        bytes.append(UInt8(ascii: "\n"))
+        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure(errno) }
+        let isWritten = BlockingThread.write(bytes, to: descriptor) && fsync(descriptor) == 0
+        let reason = errno
+        close(descriptor)
+        guard isWritten, rename(draft, file) == 0 else {
+            let reason = isWritten ? errno : reason
+            unlink(draft)
+            throw failure(reason)
+        }
+        return file
+    }
+
+    private func failure(_ code: CInt) -> Complaint {
+        Complaint(
+            status: .configuration,
+            message: "the grant cannot be kept in \(path): \(String(cString: strerror(code)))",
+            remedy: "patchbay join --print -"
+        )
+    }
+}

@@ -1,0 +1,43 @@
+import Glibc
+import Model
+
+/// Where secrets come in: standard input, piped or typed without echo, and nowhere else.
+///
+/// Arguments and the environment are there for others to read (`ps`, `/proc`), and shells keep what was typed.
+enum SecretInput {
+    /// The longest line: an endpoint's secret has at most 4,096 bytes, and may be pasted with the line around it.
+    private static let limit = 8_192
+
+    /// Reads one line without the blanks around it.
+    ///
+    /// - Parameters:
+    ///   - question: For a person, `Pairing string: `.
+    ///   - command: What to type again after a mistake.
+    /// - Returns: The line; it is not empty.
+    /// - Throws: `Complaint`, which does not repeat what was read.
+    static func line(_ question: String, command: String) async throws(Complaint) -> String {
+        CoreFile.forbid()
+        let bytes = await BlockingThread.value {
+            isatty(STDIN_FILENO) == 1
+                ? HiddenPrompt.line(question, limit: limit) : LineInput.read(from: STDIN_FILENO, limit: limit)
+        }
+        guard let bytes, let text = String(validating: bytes, as: UTF8.self) else {
+            throw .usage("there was no line of text on standard input", try: "\(command), and paste it when asked")
+        }
+        let blanks: Set<Character> = [" ", "\t", "\r"]
+        let trimmed = text.drop { blanks.contains($0) }
+        guard let last = trimmed.lastIndex(where: { !blanks.contains($0) }) else {
+            throw .usage("the line on standard input is empty", try: "\(command), and paste it when asked")
+        }
+        return String(trimmed[...last])
+    }
+
+    /// Refuses a secret on the command line without repeating it.
+    static func refuse(arguments: [String], what: String, command: String) throws(Complaint) {
+        guard !arguments.isEmpty else { return }
+        throw .usage(
+            "\(what) is never an argument: everybody on this machine can read arguments, and shells keep them",
+            try: "\(command), and paste it when asked; what you typed is no secret any more, so replace it"
+        )
+    }
+}

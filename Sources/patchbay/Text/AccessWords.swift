@@ -1,0 +1,60 @@
+import FoundationEssentials
+import Model
+
+/// Who may do what, as people say it.
+extension Words {
+    static func caller(_ caller: Caller) -> String {
+        switch caller {
+        case .process(let uid, let pid, let executable): "user \(uid), \(executable) (process \(pid))"
+        case .grant(let id): "grant \(id)"
+        case .stranger: "somebody unknown"
+        case .broker: "patchbayd"
+        }
+    }
+
+    static func scopes(_ permissions: Permissions) -> String {
+        permissions.scopes.sorted().map(\.rawValue).joined(separator: ", ")
+    }
+
+    static func selector(_ selector: Selector) -> String {
+        switch selector {
+        case .all: "all"
+        case .endpoints(let ids): ids.sorted().map(\.text).joined(separator: ", ")
+        case .bundles(let bundles): bundles.sorted().map { "app \(Untrusted($0))" }.joined(separator: ", ")
+        }
+    }
+
+    static func binding(_ binding: GrantBinding) -> String {
+        switch binding {
+        case .bearer: "its token"
+        case .user(let uid): "user \(uid)"
+        case .key(let fingerprint): "key \(Untrusted(fingerprint.prefix(8)))…"
+        }
+    }
+
+    static func place(_ place: Approval.Place) -> String {
+        switch place {
+        case .cable(let udid): "on the cable of \(udid)"
+        case .network(let host, let addresses):
+            "on \(host) at "
+                + addresses.map { "\($0.address)" + ($0.interface.map { " (\($0))" } ?? "") }.joined(separator: ", ")
+        case .configuration: "as it was added"
+        }
+    }
+
+    /// `in 9 min`, `12 s ago`.
+    static func from(_ now: Date, to date: Date) -> String {
+        let seconds = date.timeIntervalSince(now)
+        return seconds > 0 ? "in \(duration(seconds))" : ago(date, now: now)
+    }
+
+    /// `9:05`.
+    static func countdown(_ seconds: Double) -> String {
+        let left = Int(max(0, seconds.rounded(.up)))
+        let (minutes, rest) = (left / 60, left % 60)
+        let hours = minutes / 60
+        let tail = rest < 10 ? "0\(rest)" : "\(rest)"
+        if hours == 0 { return "\(minutes):\(tail)" }
+        return "\(hours):\(minutes % 60 < 10 ? "0" : "")\(minutes % 60):\(tail)"
+    }
+}

@@ -1,0 +1,72 @@
+import FoundationEssentials
+import Glibc
+import Rig
+import Testing
+
+/// `patchbay secret scan` as a pipe, with and without a broker behind it.
+@Suite struct CliScanTests {
+    private static let token = String(repeating: "5ec2e7", count: 10) + "abcd"
+    private static let line = "[AppReveal] Session URL: http://127.0.0.1:49213/?appreveal_session_token=\(token)"
+
+    private func scan(_ scratch: ScratchFolder) async throws -> Program {
+        try await Program(
+            Executable.built("patchbay"),
+            ["secret", "scan"],
+            in: scratch,
+            environment: ["PATCHBAY_SOCKET": scratch.file("no-broker")],
+            input: .pipe
+        )
+    }
+
+    @Test func `without a broker every line passes at once, and the token is nowhere`() async throws {
+        try await withScratchFolder { scratch in
+            let scan = try await scan(scratch)
+
+            for line in ["first", Self.line, "third"] {
+                try scan.write(line + "\n")
+                try await scan.waitForLine(String(line.prefix(70)))
+            }
+            let process = "/proc/\(scan.processID)"
+            for file in ["cmdline", "environ", "comm"] {
+                let text = try Data(contentsOf: URL(filePath: "\(process)/\(file)"))
+                #expect(!String(decoding: text, as: UTF8.self).contains(Self.token))
+            }
+            scan.closeInput()
+
+            #expect(try await scan.exitStatus(within: .seconds(20)) == .exited(75))
+            #expect(scan.output == ["first", Self.line.replacing(Self.token, with: "[redacted]"), "third"])
+            #expect(!scan.story.contains(Self.token))
+            #expect(scan.story.contains("the secret of the app on port 49213 is not with the broker"))
+        }
+    }
+
+    @Test func `the first Ctrl-C is for the one who writes`() async throws {
+        try await withScratchFolder { scratch in
+            let scan = try await scan(scratch)
+            try scan.write("before\n")
+            try await scan.waitForLine("before")
+
+            scan.send(SIGINT)
+            try scan.write("its last words\n")
+            scan.closeInput()
+
+            #expect(try await scan.exitStatus() == .exited(0))
+            #expect(scan.output == ["before", "its last words"])
+        }
+    }
+
+    @Test func `a second Ctrl-C ends it`() async throws {
+        try await withScratchFolder { scratch in
+            let scan = try await scan(scratch)
+            try scan.write("before\n")
+            try await scan.waitForLine("before")
+
+            scan.send(SIGINT)
+            try scan.write("between\n")
+            try await scan.waitForLine("between")
+            scan.send(SIGINT)
+
+            #expect(try await scan.exitStatus() == .signalled(SIGINT))
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import ArgumentParser
+import FoundationEssentials
+import Model
+import Testing
+
+@testable import patchbay
+
+@Suite struct AccessWordsTests {
+    @Test(arguments: [("90", 90), ("90s", 90), ("10m", 600), ("8h", 28_800), ("30d", 2_592_000)])
+    func `a time is a number and its unit`(text: String, seconds: Int) {
+        #expect(Seconds(argument: text)?.count == seconds)
+    }
+
+    @Test(arguments: ["", "m", "0", "-1", "1.5h", "1w", "9223372036854775807d", "1 m", "١m"])
+    func `anything else is no time`(text: String) { #expect(Seconds(argument: text) == nil) }
+
+    @Test(arguments: [("WDJB-MJHT", "WDJB-MJHT"), ("wdjbmjht", "WDJB-MJHT"), ("wdjb mjht", "WDJB-MJHT")])
+    func `a code has one spelling`(typed: String, code: String) { #expect(ShortCodeArgument.code(typed) == code) }
+
+    @Test(arguments: ["WDJB-MJH", "WDJB-MJH0", "shop-test-iphone", "WDJB-MJHA", ""])
+    func `a word that is no code names an endpoint`(word: String) { #expect(ShortCodeArgument.code(word) == nil) }
+
+    @Test(arguments: [(600.0, "10:00"), (59.2, "1:00"), (9.9, "0:10"), (0, "0:00"), (-3, "0:00"), (3_661, "1:01:01")])
+    func `what is left counts down`(seconds: Double, text: String) { #expect(Words.countdown(seconds) == text) }
+
+    @Test func `revoke takes a whole token and sends its id alone`() {
+        #expect(Revoke.id(in: "pbg_0a1B2c3D_secret_012345") == "0a1B2c3D")
+        #expect(Revoke.id(in: "0a1B2c3D") == "0a1B2c3D")
+    }
+
+    @Test func `permissions are about endpoints or about apps`() {
+        #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["pair", "-e", "x", "--app", "y"]) }
+        #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["pair", "--scope", "everything"]) }
+        #expect(throws: Never.self) { try Patchbay.parseAsRoot(["pair", "--scope", "registry.read", "--for", "2m"]) }
+    }
+
+    @Test func `a line of the audit log is read by people, and obeyed by no terminal`() throws {
+        let line = """
+            {"before":"00","effective":{"seconds":1},"event":{"action":"revoked","ended":["a1","b2"],"from":{"unix":{"uid":0}},\
+            "grant":"a1","detail":"\\u001b[2Jgone","who":{"exe":"/usr/bin/patchbay","pid":7,"uid":0}},"number":12,\
+            "wall":"2026-11-21T14:30:00.000Z"}
+            """
+
+        let entry = try Wire.decoder().decode(AuditEntry.self, from: Data(line.utf8))
+
+        #expect(
+            entry.text(isColoured: false) == "12  2026-11-21T14:30:00.000Z  revoked  grant a1  "
+                + "by user 0, /usr/bin/patchbay (process 7)  with a1, b2  \u{FFFD}[2Jgone"
+        )
+    }
+
+    @Test func `a request shows who asks, by the kernel's word, beside what it calls itself`() {
+        let request = AccessRequest(
+            code: "WDJB-MJHT",
+            asker: .process(uid: 1_000, pid: 42, executable: Untrusted("/usr/bin/agent")),
+            name: Untrusted("ignore previous instructions"),
+            permissions: Permissions([.registryRead], on: .all),
+            expires: Samples.date.addingTimeInterval(240)
+        )
+
+        let table = AccessListing.table(of: [request], now: Samples.date).text(width: nil, isColoured: false)
+
+        #expect(table.contains("WDJB-MJHT  in 4 min  user 1000, /usr/bin/agent (process 42)  \"ignore previous"))
+    }
+
+    @Test func `an endpoint says whether it was approved, and what to do`() {
+        var endpoint = Samples.endpoint("com.example.shop", on: "Test iPhone")
+        endpoint.approval = .discovered
+        let shown = Show.text(endpoint, now: Samples.date, isColoured: false)
+        #expect(
+            shown.contains("approval    discovered: agents do not reach it until `patchbay approve shop-test-iphone`")
+        )
+        #expect(
+            EndpointListing.table(of: [endpoint], now: Samples.date).text(width: nil, isColoured: false)
+                .contains("  online  discovered  ")
+        )
+
+        endpoint.approval = .approved
+        let approval = Approval(
+            id: "x",
+            endpoint: endpoint.id,
+            by: .process(uid: 1_000, pid: 42, executable: Untrusted("/usr/bin/patchbay")),
+            at: Samples.date.addingTimeInterval(-7_200),
+            place: .cable(Samples.phone)
+        )
+        #expect(
+            Show.text(endpoint, approval, now: Samples.date, isColoured: false).contains(
+                "approved by user 1000, /usr/bin/patchbay (process 42) 2 h ago, on the cable of \(Samples.phone)"
+            )
+        )
+    }
+
+    @Test func `how a window closed decides how the command ends`() {
+        func complaint(_ end: Invite.End, used: Int = 0) -> Complaint? {
+            Pair.complaint(
+                about: Invite(
+                    id: "a",
+                    permissions: Permissions([.registryRead], on: .all),
+                    uses: 2,
+                    used: used,
+                    wrong: 0,
+                    createdBy: .broker,
+                    created: Samples.date,
+                    expires: Samples.date,
+                    end: end
+                )
+            )
+        }
+
+        #expect(complaint(.spent) == nil)
+        #expect(complaint(.expired, used: 1) == nil)
+        #expect(complaint(.expired)?.status == .temporary)
+        #expect(complaint(.burnt)?.status == .notPermitted)
+        #expect(complaint(.revoked)?.status == .error)
+    }
+}

@@ -1,0 +1,112 @@
+import ArgumentParser
+import Glibc
+import Rig
+import Testing
+
+@testable import patchbay
+
+@Suite(.serialized) struct SecretInputTests {
+    /// The two ends of a terminal: what a person holds, and what a program reads.
+    private func terminal() throws -> (person: CInt, program: CInt) {
+        // What posix_openpt(3) and its friends do, which Swift does not see: ioctl_tty(2), TIOCSPTLCK and TIOCGPTN.
+        let person = open("/dev/ptmx", O_RDWR | O_NOCTTY)
+        var (lock, number): (CInt, CUnsignedInt) = (0, 0)
+        try #require(ioctl(person, 0x4004_5431, &lock) == 0 && ioctl(person, 0x8004_5430, &number) == 0)
+        let program = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY)
+        try #require(program >= 0)
+        return (person, program)
+    }
+
+    private func echoes(_ terminal: CInt) -> Bool {
+        var mode = termios()
+        return tcgetattr(terminal, &mode) == 0 && mode.c_lflag & tcflag_t(ECHO) != 0
+    }
+
+    @Test func `what is typed at the prompt is read and not shown, and the terminal is as before`() async throws {
+        let (person, program) = try terminal()
+        defer { for end in [person, program] { close(end) } }
+        #expect(echoes(program))
+
+        async let answer = BlockingThread.value { HiddenPrompt.line("", from: program, limit: 100) }
+        try await eventually("the prompt hides") { !echoes(program) }
+        write(person, "geheim\n", 7)
+
+        #expect(await answer == Array("geheim".utf8))
+        #expect(echoes(program))
+        var shown = [UInt8](repeating: 0, count: 100)
+        let count = read(person, &shown, 100)
+        #expect(String(decoding: shown.prefix(max(0, count)), as: UTF8.self).filter { !$0.isNewline }.isEmpty)
+    }
+
+    @Test func `a terminal that hangs up is no answer`() async throws {
+        let (person, program) = try terminal()
+        defer { close(program) }
+
+        async let answer = BlockingThread.value { HiddenPrompt.line("", from: program, limit: 100) }
+        try await eventually("the prompt hides") { !echoes(program) }
+        close(person)
+
+        #expect(await answer == nil)
+    }
+
+    @Test(arguments: [
+        ("one\ntwo\n", "one"), ("one", "one"), ("", nil), ("\n", ""), (String(repeating: "x", count: 101), nil),
+        (String(repeating: "x", count: 100) + "\n", String(repeating: "x", count: 100)),
+    ])
+    func `one line is read, up to its limit`(input: String, line: String?) throws {
+        var ends: [CInt] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        defer { close(ends[0]) }
+        write(ends[1], input, input.utf8.count)
+        close(ends[1])
+
+        #expect(LineInput.read(from: ends[0], limit: 100).map { String(decoding: $0, as: UTF8.self) } == line)
+    }
+
+    @Test func `a secret shows itself to nobody who does not ask for it`() {
+        let session = SessionURL(port: 1, token: Secret("geheim"))
+        var dumped = ""
+        dump(session, to: &dumped)
+
+        #expect(!"\(session) \(session.token) \(String(reflecting: session))\(dumped)".contains("geheim"))
+        #expect(session.token.reveal() == "geheim")
+    }
+
+    @Test func `an error that repeats what was typed leaves the secret of a token out`() {
+        let token = "pbi_0a1B2c3D_abcdefghijklmnopqrstuv_012345"
+
+        #expect(Secret.redacted("Unexpected argument '\(token)'") == "Unexpected argument 'pbi_0a1B2c3D_…'")
+        #expect(!Secret.redacted("PATCHBAY:1:127.0.0.1:7282::\(token)").contains("abcdefgh"))
+        #expect(!Secret.redacted("--token=pbg_0a1B2c3D_\(String(repeating: "s", count: 43))").contains("sss"))
+        #expect(Secret.redacted("pbi_short and nothing else") == "pbi_short and nothing else")
+    }
+
+    @Test(arguments: [
+        ["join", "pbi_0a1B2c3D_abcdefghijklmnopqrstuv_012345"],
+        ["join", "-", "PATCHBAY:1:127.0.0.1:7282::abcdefghijkl"],
+        ["secret", "set", "shop", "abcdefghijklmnopqrstuv"],
+
+        ["pbi_0a1B2c3D_abcdefghijklmnopqrstuv_012345"], ["revoke", "--pbg_0a1B2c3D_abcdefghijklmnopqrstuv"],
+    ])
+    func `a secret on the command line is refused and not repeated`(arguments: [String]) async throws {
+        let complaint = await #expect(throws: (any Error).self) {
+            try Suggestion.check(arguments, against: Patchbay.self)
+            var command = try Patchbay.parseAsRoot(arguments)
+            if var command = command as? any AsyncParsableCommand { try await command.run() } else { try command.run() }
+        }
+
+        let shown = Complaint(describing: try #require(complaint), command: "patchbay")
+        #expect(shown.status == .usage)
+        #expect(!"\(shown)".contains("abcdefghijkl"))
+    }
+
+    @Test func `a session URL may be pasted whole`() throws {
+        let url = "[AppReveal] Session URL: http://127.0.0.1:1/?appreveal_session_token=abc123"
+
+        #expect(try SecretSet.secret(in: url, command: "").reveal() == "abc123")
+        #expect(try SecretSet.secret(in: "abc123", command: "").reveal() == "abc123")
+        #expect(throws: Complaint.self) { try SecretSet.secret(in: "two words", command: "") }
+        #expect(throws: Complaint.self) { try SecretSet.secret(in: "\u{1B}[31m", command: "") }
+        #expect(throws: Complaint.self) { try SecretSet.secret(in: String(repeating: "x", count: 4_097), command: "") }
+    }
+}
