@@ -58,14 +58,13 @@ extension PatchbayClient {
     /// - Parameters:
     ///   - number: Only lines after this one; nil for the last ones.
     ///   - limit: How many at most.
-    /// - Returns: NDJSON.
+    /// - Returns: The lines, the oldest first.
     /// - Throws: `ClientError`.
-    package func audit(after number: Int? = nil, limit: Int? = nil) async throws -> [UInt8] {
+    package func audit(after number: Int? = nil, limit: Int? = nil) async throws -> AuditPage {
         var call = HTTPCall(method: .GET, path: ["audit"])
-        call.accept = "application/x-ndjson"
         if let number { call.query.append(("after", "\(number)")) }
         if let limit { call.query.append(("limit", "\(limit)")) }
-        return try await bytes(of: call)
+        return try await answer(to: call)
     }
 
     /// Checks the whole audit log. A long one takes long.

@@ -34,12 +34,11 @@ struct Audit: AsyncParsableCommand {
         let client = options.client
         let output = options.output
         if verify { return try check(await client.verifyAudit(), output) }
-        let lines = try await client.audit(after: after, limit: last).split(separator: UInt8(ascii: "\n"))
+        let lines = try await client.audit(after: after, limit: last).lines
         for line in lines {
             // A line that this version cannot read is shown as it is rather than left out.
-            let entry = format.json ? nil : try? Wire.decoder().decode(AuditEntry.self, from: Data(line))
-            let raw = String(decoding: line, as: UTF8.self)
-            try output.line(entry?.text(isColoured: output.isColoured) ?? Output.escaped(raw))
+            let entry = format.json ? nil : try? Wire.decoder().decode(AuditEntry.self, from: Data(line.utf8))
+            try output.line(entry?.text(isColoured: output.isColoured) ?? Output.escaped(line))
         }
         if lines.isEmpty, !format.json { try output.line("The audit log has no such line.") }
     }
