@@ -4,18 +4,26 @@ import Model
 /// The endpoints as `patchbay list` shows them.
 enum EndpointListing {
     static func table(of endpoints: [Endpoint], now: Date = Date()) -> Table {
-        var table = Table(columns: [
+        // Where everything is approved, as on the cable, the column would say nothing.
+        let saysApproval = endpoints.contains { $0.approval != .approved }
+        var columns: [Table.Column] = [
             .init(title: "ID"), .init(title: "KIND"), .init(title: "APP", isFlexible: true), .init(title: "STATE"),
-            .init(title: "APPROVAL"), .init(title: "ROUTE", isFlexible: true), .init(title: "SEEN"),
-        ])
+        ]
+        if saysApproval { columns.append(.init(title: "APPROVAL")) }
+        columns += [.init(title: "ROUTE", isFlexible: true), .init(title: "SEEN")]
+        var table = Table(columns: columns)
         table.rows = endpoints.sorted { $0.id < $1.id }.map { endpoint in
-            [
+            var row: [Table.Cell] = [
                 .init(endpoint.id.text), .init(endpoint.kind.text),
                 .init((endpoint.app.isEmpty ? endpoint.name : endpoint.app).text),
                 .init(endpoint.state.rawValue, endpoint.state.style),
-                .init(endpoint.approval.rawValue, endpoint.approval.style), .init(route(of: endpoint)),
+            ]
+            if saysApproval { row.append(.init(endpoint.approval.rawValue, endpoint.approval.style)) }
+            row += [
+                .init(route(of: endpoint)),
                 .init(endpoint.lastSeen.map { Words.ago($0, now: now) } ?? "never", .dim),
             ]
+            return row
         }
         return table
     }

@@ -90,6 +90,19 @@ import Testing
         )
     }
 
+    @Test func `the list speaks of approval where somebody has to say yes, and else not`() {
+        var endpoints = [Samples.endpoint("com.example.shop", on: "x"), Samples.endpoint("com.example.till", on: "x")]
+        func header() -> String {
+            let table = EndpointListing.table(of: endpoints, now: Samples.date).text(width: nil, isColoured: false)
+            return String(table.prefix { $0 != "\n" })
+        }
+
+        for index in endpoints.indices { endpoints[index].approval = .approved }
+        #expect(!header().contains("APPROVAL"))
+        endpoints[1].approval = .changed
+        #expect(header().contains("APPROVAL"))
+    }
+
     @Test func `how a window closed decides how the command ends`() {
         func complaint(_ end: Invite.End, used: Int = 0) -> Complaint? {
             Pair.complaint(
