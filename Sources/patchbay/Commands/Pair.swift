@@ -53,7 +53,8 @@ struct Pair: AsyncParsableCommand {
             try await Interruption.watch { try await keepOpen(issued, client, output) }
         } catch is CancellationError {
             try await close(issued, client)
-            throw CancellationError()
+            // What happened is said already.
+            throw ExitCode(ExitStatus.interrupted.rawValue)
         } catch is OutputClosed {
             try await close(issued, client)
             throw OutputClosed()
