@@ -1,4 +1,5 @@
 import HTTPTypes
+import Model
 import Pairing
 
 /// Finds tokens where they do not belong: an address is kept in histories and logs, a cookie is sent by any page.

@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import Model
 
 /// The keys that follow from the one sealing key, each for one purpose.
 struct Keyring: Sendable {

@@ -1,3 +1,5 @@
+import Model
+
 /// Everything that another device needs to join, in one string: where the broker is, how to know it, and an invite.
 ///
 /// Written `PATCHBAY:1:<host>:<port>:<pin>:<invite>`. The pin is the SHA-256 of the broker's own key (its

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Model
 import Rig
 import Testing
 

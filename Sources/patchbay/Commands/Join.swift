@@ -55,8 +55,8 @@ struct Join: AsyncParsableCommand {
     }
 
     private func redeem(_ invite: Secret, _ client: PatchbayClient) async throws -> GrantIssued {
-        let letters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-        let key = String((0..<43).map { _ in letters[Int.random(in: letters.indices)] })
+        var source = SystemRandomNumberGenerator()
+        let key = Base62.random(count: 43, from: &source)
         let spec = RedemptionSpec(token: invite.reveal(), client: key, name: Untrusted(name ?? Self.ownName))
         for _ in 1..<Self.attempts {
             do { return try await client.redeem(spec) } catch ClientError.connectionLost {

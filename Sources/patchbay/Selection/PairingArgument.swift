@@ -49,7 +49,7 @@ struct PairingArgument {
 
     /// A mistyped one is told here: at the broker it would count as a guess.
     private static func invite(_ text: String) throws(Complaint) -> Secret {
-        guard TokenChecksum.isWhole(text), text.hasPrefix("pbi_") else {
+        guard TokenFormat.parts(of: text)?.kind == .invite else {
             throw refusal("its invite is mistyped or cut off; copy it whole")
         }
         return Secret(text)
