@@ -29,7 +29,7 @@ import Testing
             let full = """
                 mount -t tmpfs -o size=1m,mode=700 none \(state)
                 # Once with room: what says who may come in must be there, or nobody could.
-                "$@" >/dev/null 2>&1 & sleep 0.7; kill $!; wait $! || :
+                "$@" 2>\(state)/log & until grep -q 'the door is open' \(state)/log; do sleep 0.05; done; kill $!; wait $! || :
                 rm -f \(state)/endpoints*
                 dd if=/dev/zero of=\(filler) bs=1k 2>/dev/null || :
                 exec "$@"
