@@ -9,7 +9,7 @@ extension Configuration {
 
     /// The first thing that is wrong, as a sentence; nil when all of it can be meant.
     var problem: String? {
-        brokerProblem ?? discoveryProblem ?? devicesProblem
+        brokerProblem ?? apiProblem ?? discoveryProblem ?? devicesProblem
             ?? Self.outside(1...Self.mostConnections, tunnels.maxConnections, "tunnels.max_connections")
             ?? endpointsProblem
     }
@@ -35,6 +35,15 @@ extension Configuration {
             return "broker.log_level is \"\(broker.logLevel)\"; it must be one of \(levels)"
         }
         return nil
+    }
+
+    private var apiProblem: String? {
+        // As browsers write it (RFC 6454, section 6.1). "null" is no page's name: every page can make itself that.
+        let wrong = api.allowedOrigins.first { $0.wholeMatch(of: #/[a-z][a-z0-9+.-]*://[a-z0-9.:\[\]-]+/#) == nil }
+        return wrong.map {
+            "api.allowed_origins has \"\($0)\"; it must have what browsers send, such as \"http://localhost:5173\", "
+                + "without a path and in small letters"
+        }
     }
 
     private var discoveryProblem: String? {

@@ -81,7 +81,10 @@ import Testing
         ("[discovery]\ntypes = [\"_mcp._tcp\", \"x\"]", "discovery.types, item 2 cannot be used: \"x\" is not"),
         ("[devices]\nprobe_ports = [80, 70000]", "devices.probe_ports, item 2 cannot be used: 70000 is no port"),
         ("[tunnels]\nmax_connections = \"1\"", "tunnels.max_connections must be a whole number"),
-        ("tunnels = 3", "tunnels must be a table: [tunnels]"),
+        ("tunnels = 3", "tunnels must be a table: [tunnels]"), ("api = 3", "api must be a table: [api]"),
+        ("[api]\ntcp = 1", "api.tcp must be true or false"),
+        ("[api]\nport = 70000", "api.port cannot be used: 70000 is no port"),
+        ("[api]\nallowed_origins = \"x\"", "api.allowed_origins must be a list such as [\"http://localhost:5173\"]"),
         ("[endpoint]\nname = \"x\"", "endpoint must be written [[endpoint]]"),
         ("[[endpoint]]\nname = \"x\"\naddress = \"::1\"", "[[endpoint]] number 1: port is missing"),
         ("[[endpoint]]\nname = 3\naddress = \"::1\"\nport = 1", "[[endpoint]] number 1: name must be a text in quotes"),
@@ -105,6 +108,8 @@ import Testing
             "tunnels.max_connections is 99999999; it must be a whole number from 1"
         ),
         ("[discovery]\ninterfaces = []", "discovery.interfaces is empty"),
+        ("[api]\nallowed_origins = [\"http://a:1/\"]", "api.allowed_origins has \"http://a:1/\"; it must have what"),
+        ("[api]\nallowed_origins = [\"http://a:1\", \"null\"]", "api.allowed_origins has \"null\"; it must have what"),
     ])
     func `what start would refuse, or take and not mean, is refused when the file is read`(
         text: String,
