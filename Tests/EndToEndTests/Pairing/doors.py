@@ -6,6 +6,8 @@
   silence SOCKET PORT STREAMS   revokes a grant under busy tunnels and an event stream, and looks what still comes
   expiry SOCKET PORT            lets a grant expire under an event stream, and says how late that was cut
   race SOCKET PORT INVITES RACERS   redeems each invite from many sides at once, over both doors
+  show PORT                     shows each token that is written to it, and says what the answer is
+  beg SOCKET                    asks for access, says its code, and after a line of input what became of it
   keep SOCKET PORT / kept SOCKET PORT   before and after a restart: what was given counts, what was spent is spent
 """
 
@@ -263,6 +265,21 @@ def kept(path, port):
     print(ask(tcp(port), "GET", "/v1/endpoints", token=token)[0], ask(tcp(port), "GET", "/v1/endpoints", token=revoked)[0],
           redeem(tcp(port), spent, CLIENT + "x")[0], redeem(tcp(port), open)[0],
           ask(unix(path), "GET", "/v1/audit/verify")[1].get("brokenLine"))
+
+
+def show(port):
+    for token in sys.stdin:
+        print(ask(tcp(port), "GET", "/v1/endpoints", token=token.strip())[0], flush=True)
+
+
+def beg(path):
+    asked = {"name": "agent", "permissions": {"scopes": ["registry.read"], "selector": "all"}}
+    issued = ask(unix(path), "POST", "/v1/requests", asked)[1]
+    print(issued["request"]["code"], flush=True)
+    sys.stdin.readline()
+    answer = ask(unix(path), "POST", "/v1/requests/poll", {"handle": issued["handle"], "client": CLIENT, "name": "agent"})[1]
+    token = answer.get("granted", {}).get("token")
+    print(answer["state"], ask(unix(path), "GET", "/v1/grants/self", token=token)[0] if token else "and nothing")
 
 
 def nobody(path):

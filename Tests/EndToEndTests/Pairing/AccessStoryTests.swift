@@ -1,0 +1,152 @@
+import FoundationEssentials
+import Glibc
+import Rig
+import Testing
+
+/// Letting somebody in and putting him out again, by the commands that people type.
+@Suite(.needs(.python)) struct AccessStoryTests {
+    private static let script = String(#filePath.dropLast("AccessStoryTests.swift".count)) + "doors.py"
+
+    /// What `patchbay join` keeps.
+    private struct Kept: Decodable {
+        struct Grant: Decodable { let id: String }
+
+        let grant: Grant
+        let token: String
+    }
+
+    private func withBroker(_ body: (RunningBroker, ScratchFolder, String) async throws -> Void) async throws {
+        try await withScratchFolder { scratch in
+            let port = try FreePorts.take()[0]
+            let broker = try await RunningBroker(in: scratch, configuration: "[api]\nport = \(port)\n")
+            try await body(broker, scratch, "\(port)")
+        }
+    }
+
+    private func start(_ arguments: String..., in scratch: ScratchFolder) async throws -> Program {
+        try await Program("python3", [Self.script] + arguments, in: scratch, input: .pipe)
+    }
+
+    @Test func `what pair shows is joined with once, counts until it is revoked, and is in the log`() async throws {
+        try await withBroker { broker, scratch, port in
+            let pair = try await broker.start("pair", "--scope", "registry.read")
+            let string = try await pair.waitForLine("PATCHBAY:1:127.0.0.1:\(port)::pbi_")
+
+            let join = try await broker.start("join", "-", "--name", "agent", input: .pipe)
+            try join.write(string + "\n")
+            #expect(try await join.exitStatus() == .exited(0), "\(join.story)")
+            #expect(try await pair.exitStatus() == .exited(0), "\(pair.story)")
+
+            let kept = try self.kept(by: join)
+            #expect(join.output.first?.hasPrefix("Joined: \"agent\" may registry.read on all, ends in ") == true)
+            #expect(pair.story.contains("Joined: \"agent\"") && pair.story.contains("Closed."), "\(pair.story)")
+            #expect(!join.story.contains(kept.token) && !join.story.contains("pbi_"))
+            let grants = try await broker.ask("grants")
+            #expect(grants.count == 2 && grants[1].hasPrefix("\(kept.grant.id)  agent  valid"), "\(grants)")
+
+            let holder = try await start("show", port, in: scratch)
+            try holder.write(kept.token + "\n")
+            try await holder.waitForLine("200")
+            #expect(try await broker.ask("revoke", kept.grant.id) == ["Ended \(kept.grant.id)."])
+            try holder.write(kept.token + "\n")
+            try await holder.waitForLine("401")
+            #expect(try await broker.ask("grants").first?.hasPrefix("Nobody is let in now.") == true)
+
+            let second = try await broker.start("join", "-", input: .pipe)
+            try second.write(string + "\n")
+            #expect(try await second.exitStatus() == .exited(77), "\(second.story)")
+            let log = try await broker.ask("audit").map { $0.split(separator: "  ").dropFirst(2).first }
+            #expect(log == ["invited", "redeemed", "revoked", "refused", "refused"])
+            #expect(!broker.daemon.story.contains("pbi_") && !broker.daemon.story.contains("pbg_"))
+        }
+    }
+
+    @Test func `a program on this machine asks, and what a person says to its code is what it gets`() async throws {
+        try await withBroker { broker, scratch, _ in
+            let (first, code) = try await beg(broker, scratch)
+            let listed = try await broker.ask("requests")
+            #expect(listed.count == 3 && listed[1].hasPrefix(code) && listed[1].contains("\"agent\""), "\(listed)")
+
+            #expect(try await broker.ask("approve", code).joined().contains("\"agent\""))
+            try first.write("\n")
+            try await first.waitForLine("granted 200")
+            #expect(try await broker.ask("grants").last?.contains("  user \(geteuid())  ") == true)
+
+            let (second, otherCode) = try await beg(broker, scratch)
+            let denied = try await broker.ask("deny", otherCode.lowercased()).first
+            #expect(denied?.hasPrefix("Denied \(otherCode)") == true)
+            try second.write("\n")
+            try await second.waitForLine("denied and nothing")
+            #expect(try await broker.ask("requests") == ["Nobody is asking for access."])
+        }
+    }
+
+    @Test func `a secret comes in through standard input, and is nowhere in what is kept`() async throws {
+        try await withBroker { broker, scratch, _ in
+            let secret = String(repeating: "5ec2e7", count: 10)
+            _ = try await broker.ask("add", "Lab", "127.0.0.1:9")
+
+            let set = try await broker.start("secret", "set", "lab", input: .pipe)
+            try set.write("http://127.0.0.1:9/?appreveal_session_token=\(secret)\n")
+
+            #expect(try await set.exitStatus() == .exited(0), "\(set.story)")
+            #expect(set.output == ["The broker has the secret of lab."])
+            let state = "\(scratch.path)/state"
+            for name in try FileManager.default.contentsOfDirectory(atPath: state) {
+                let bytes = try Data(contentsOf: URL(filePath: "\(state)/\(name)"))
+                #expect(bytes.firstRange(of: Data(secret.utf8)) == nil, "it is in \(name)")
+            }
+            #expect(try await broker.ask("audit", "--last", "1").first?.contains("  secret-set  lab  ") == true)
+            #expect(!broker.daemon.story.contains(secret))
+        }
+    }
+
+    @Test func `the log is whole until somebody changes a letter of it`() async throws {
+        try await withBroker { broker, scratch, _ in
+            _ = try await broker.ask("pair", "--detach")
+            _ = try await broker.ask("revoke", "--all")
+            #expect(try await broker.ask("audit", "--verify") == ["The audit log is whole: 2 lines."])
+
+            let file = URL(filePath: "\(scratch.path)/state/audit.jsonl")
+            let text = try String(contentsOf: file, encoding: .utf8)
+            try Data(text.replacing("\"invited\"", with: "\"refused\"").utf8).write(to: file)
+
+            let check = try await broker.start("audit", "--verify")
+            #expect(try await check.exitStatus() == .exited(1))
+            #expect(check.story.contains("line 2 of the audit log is not what was written"), "\(check.story)")
+        }
+    }
+
+    @Test func `Ctrl-C closes the window, and nobody can join any more`() async throws {
+        try await withBroker { broker, _, _ in
+            let pair = try await broker.start("pair")
+            let string = try await pair.waitForLine("PATCHBAY:1:")
+            try await pair.waitForLine("Open for ")
+
+            pair.send(SIGINT)
+
+            #expect(try await pair.exitStatus() == .exited(130))
+            #expect(pair.output.last == "Closed: nobody can join any more.")
+            #expect(!pair.story.contains("error"), "\(pair.story)")
+            #expect(try await broker.ask("invites").first?.hasPrefix("No invite is open.") == true)
+            let late = try await broker.start("join", "-", input: .pipe)
+            try late.write(string + "\n")
+            #expect(try await late.exitStatus() == .exited(77), "\(late.story)")
+        }
+    }
+
+    /// The file that `join` names, which is its user's alone.
+    private func kept(by join: Program) throws -> Kept {
+        let line = try #require(join.output.last)
+        let path = try #require(line.split(separator: " ").dropFirst(4).first).dropLast()
+        var facts = stat()
+        let isThere = stat(String(path), &facts) == 0
+        #expect(isThere && facts.st_mode & 0o777 == 0o600)
+        return try JSONDecoder().decode(Kept.self, from: Data(contentsOf: URL(filePath: String(path))))
+    }
+
+    private func beg(_ broker: RunningBroker, _ scratch: ScratchFolder) async throws -> (Program, code: String) {
+        let program = try await start("beg", broker.socket, in: scratch)
+        return (program, try await program.waitForLine("-"))
+    }
+}
