@@ -118,7 +118,8 @@ import Testing
                     detail: "usbmuxd is not there",
                     remedy: "apt install usbmuxd"
                 ),
-            ]
+            ],
+            findings: ["the clock went back by 9 s"]
         )
 
         let text = Status.text(
@@ -132,6 +133,7 @@ import Testing
             text == """
                 problem: usb: usbmuxd is not there
                 try: apt install usbmuxd
+                problem: access: the clock went back by 9 s
 
                 broker     patchbayd 0.1.0, process 42, up 1 min, at /run/x.sock
                 endpoints  2 online (revision 7)
