@@ -16,6 +16,9 @@ struct RelayLooks {
     /// When the next one is due; nil when nobody waits.
     var next: ContinuousClock.Instant? { first < looks.count ? looks[first].due : nil }
 
+    /// Places that are taken, by those who were looked at too.
+    var room: Int { looks.count }
+
     /// - Parameter look: Not due before any that waits already.
     mutating func append(_ look: Look) {
         looks.append(look)
