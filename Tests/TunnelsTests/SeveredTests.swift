@@ -34,8 +34,8 @@ struct SeveredTests {
     private let relay = RelayLoop(idle: .seconds(2))
     private let probe = RelayProbe()
 
-    private func connect(_ witness: Witness) async throws -> (client: Stream, target: Stream) {
-        let (client, accepted) = try await Stream.tcpPair()
+    private func connect(_ witness: Witness, isUnix: Bool = false) async throws -> (client: Stream, target: Stream) {
+        let (client, accepted) = isUnix ? Stream.pair() : try await Stream.tcpPair()
         let (carrier, target) = Stream.pair()
         relay.adopt(
             client: accepted.handOver(),
@@ -126,6 +126,33 @@ struct SeveredTests {
 
         await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
         #expect(ContinuousClock.now - start < .seconds(2))
+        #expect(try await probe.outcome()?.reason == .severed)
+        await relay.stop()
+    }
+
+    @Test func `a client at a unix socket, which cannot be reset, sees an end after everything that came`() async throws
+    {
+        let (client, target) = try await connect(Witness(false), isUnix: true)
+
+        try await target.send(pattern(100_000))
+        target.finish()
+
+        #expect(try await client.receive(100_000) == pattern(100_000))
+        #expect(try await client.receiveSome().isEmpty)
+        #expect(try await probe.outcome()?.reason == .severed)
+        await relay.stop()
+    }
+
+    @Test func `a client at a unix socket that is still sending sees a reset`() async throws {
+        let (client, target) = try await connect(Witness(false), isUnix: true)
+        let sender = client.duplicate()
+
+        async let isBroken = (try? await sender.send(pattern(8 << 20))) == nil
+        try await probe.standstill()
+        target.finish()
+
+        #expect(await isBroken)
+        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
         #expect(try await probe.outcome()?.reason == .severed)
         await relay.stop()
     }
