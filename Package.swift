@@ -145,7 +145,9 @@ let package = Package(
             dependencies: [
                 "API", "CLinux", "Devices", "Discovery", "Model", "Rig", "Sockets", "patchbay", "patchbayd", logging,
             ],
-            exclude: ["Load/burst.py", "Pairing/doors.py", "Service/answers.py", "Service/callers.py"],
+            exclude: [
+                "Load/burst.py", "Move/calls.py", "Pairing/doors.py", "Service/answers.py", "Service/callers.py",
+            ],
             swiftSettings: house
         ),
     ]

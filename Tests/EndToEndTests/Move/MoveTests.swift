@@ -1,0 +1,103 @@
+import Model
+import Rig
+import Testing
+
+/// An app that is reached over the network and over the cable, while the cable comes and goes.
+@Suite(.needs(.root, .namespaces, .avahi, .usbmuxd, .python), .timeLimit(.minutes(2))) struct MoveTests {
+    /// What goes on while a call is under way.
+    private enum Stage {
+        case onNetwork
+        case plugging
+        case onCable
+        case unplugging
+
+        /// How a call may end.
+        var outcomes: Set<String> {
+            switch self {
+            case .onNetwork: ["network"]
+            case .plugging: ["network", "cable"]
+            case .onCable: ["cable"]
+            // What was on the cable when it was pulled is lost, and the client is told so.
+            case .unplugging: ["network", "cable", "reset"]
+            }
+        }
+    }
+
+    private static let phone = "00008030-001A2B3C4D5E6F70"
+    /// The most that a call may take, in milliseconds.
+    private static let patience = 2_000
+
+    @Test func `a tunnel to an app moves to the cable and back for new connections, and the old ones stay`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let network = try await MDNSNetwork(["here", "there"], in: scratch)
+            let (here, there) = (network.hosts[0], network.hosts[1])
+            // The same app twice: each tells by its version where it is.
+            let onCable = try await SampleApp(version: "cable", address: PhoneOptions.loopback, in: scratch)
+            let onNetwork = try await SampleApp(version: "network", port: onCable.port, on: there, in: scratch)
+            _ = try await onNetwork.advertise(through: there)
+            let rig = try await PhoneRig(in: scratch)
+            let broker = try await RunningBroker(in: scratch, phones: rig, host: here, isInside: true)
+            let list = try await LiveList(of: broker)
+            let id = try await list.first("the app is there") { $0.state == .online && !$0.hasCable }.endpoint.id
+            let calls = try await Calls(on: here, port: broker.forward("tcp:0", "--endpoint", id.text))
+            var stages = [Stage.onNetwork]
+            func begin(_ stage: Stage) async throws {
+                try await calls.nextStage()
+                stages.append(stage)
+            }
+
+            try await calls.count(20)
+            try await calls.open("old")
+            // usbmuxd runs, or udev starts it with the first phone and lets it end with the last.
+            for isAlwaysThere in [true, false] {
+                if !isAlwaysThere { try await rig.stop() }
+                let before = list.now
+                try await begin(.plugging)
+                try await rig.attach(Self.phone, .ofItsOwn)
+                if !isAlwaysThere { try await rig.start() }
+                let both = try await list.first("it is on both", from: before) { $0.id == id && $0.hasCable }
+                #expect(both.endpoint.routes.count > 1)
+                #expect(try await broker.endpoints().map(\.id) == [id])
+
+                try await begin(.onCable)
+                try await calls.more("old")
+                try await calls.open("new")
+                // By then it is on the cable: dials have their turn in the order in which they come.
+                try await calls.count(20)
+
+                try await begin(.unplugging)
+                if isAlwaysThere { try await rig.detach(Self.phone) } else { try await rig.stop() }
+                // From now on nobody is sent to the cable any more, whether or not the list knows already.
+                try await begin(.onNetwork)
+                #expect(try await calls.hear("new") == "reset")
+                try await calls.count(20)
+                try await calls.more("old")
+                _ = try await list.first("it is on the network", from: both.next) { $0.id == id && !$0.hasCable }
+            }
+            #expect(try await calls.end("old") == "network")
+            try await calls.stop()
+
+            let all = calls.all
+            for call in all {
+                let allowed = stages[call.began...call.ended].reduce(into: Set()) { $0.formUnion($1.outcomes) }
+                #expect(allowed.contains(call.outcome), "\(call), \(stages[call.began...call.ended])")
+                #expect(call.milliseconds < Self.patience, "\(call)")
+            }
+            print(
+                "move: \(all.count) calls, \(all.count { $0.outcome == "cable" }) over the cable, "
+                    + "\(all.count { $0.outcome == "reset" }) reset, the longest \(all.map(\.milliseconds).max() ?? 0) ms"
+            )
+        }
+    }
+}
+
+extension Endpoint {
+    fileprivate var hasCable: Bool {
+        routes.contains { route in
+            if case .usb = route { return true }
+            return false
+        }
+    }
+}
