@@ -103,20 +103,21 @@ final class TunnelDoor: Sendable {
     }
 
     private func accept(from listener: Listener, _ report: @escaping @Sendable (Report) async -> Void) async {
-        await withTaskGroup(of: Void.self) { group in
-            var started = 0
+        let places = DialPlaces(limits.dials)
+        // A group that keeps nothing of those who are done: a finished task that nobody asks for takes 5 kB.
+        await withDiscardingTaskGroup { group in
             var isStarved = false
             while true {
+                await places.take()
                 do {
-                    if started == limits.dials {
-                        await group.next()
-                        started -= 1
-                    }
                     let client = try await listener.accept().release()
                     isStarved = false
-                    started += 1
-                    group.addTask { await self.connect(Descriptor(owning: client), listener.address, report) }
+                    group.addTask {
+                        await self.connect(Descriptor(owning: client), listener.address, report)
+                        places.giveBack()
+                    }
                 } catch let error as SocketError where error.isExhaustion {
+                    places.giveBack()
                     if !isStarved {
                         logger.warning("clients wait", metadata: ["tunnel": "\(id)", "reason": "\(error)"])
                     }
