@@ -22,31 +22,15 @@ package final class Poller: Sendable {
     /// The one for the whole process: waiting costs no CPU, so there is no reason for two.
     package static let shared = Poller()
 
-    /// A wait from its first moment to its last; the kernel has an entry for it exactly while it is `armed`.
-    private enum Wait {
-        case starting
-        case armed(descriptor: CInt, CheckedContinuation<Void, any Error>)
-        /// Until a time, without an entry of the kernel's.
-        case asleep(CheckedContinuation<Void, any Error>)
-        /// Cancelled before it was armed.
-        case cancelled
-    }
-
-    private struct State {
-        var nextToken: UInt64 = 1
-        var waits: [UInt64: Wait] = [:]
-        var sleepers = Sleepers()
-    }
-
     /// How many times the jobs that jobs bring about have their turn before the descriptors are looked at again.
     private static let patience = 32
-    /// The place of `wake` in epoll; waits begin at 1.
+    /// The place of `wake` in epoll, where no wait can be.
     private static let wakeToken: UInt64 = 0
 
+    let jobs = JobQueue()
     private let epoll: CInt
     private let wake: CInt
-    private let state = Mutex(State())
-    private let jobs = Mutex<[UnownedJob]>([])
+    private let waits = Mutex(PollerWaits())
     private let thread = Mutex<pthread_t?>(nil)
 
     private init() {
@@ -69,52 +53,48 @@ package final class Poller: Sendable {
         try await wait { token, continuation in arm(token, descriptor, continuation, readiness) }
     }
 
-    /// Entries among the sleepers, woken ones that have not been cleared away included.
-    var sleeperCount: Int { state.withLock { $0.sleepers.count } }
-
     /// Returns when the time has come, to the millisecond.
     ///
     /// - Throws: `CancellationError`.
     func sleep(until deadline: ContinuousClock.Instant) async throws {
         try await wait { token, continuation in
-            let (isAsleep, isFirst) = state.withLock { state in
-                guard case .starting = state.waits[token] else { return (false, false) }
-                state.waits[token] = .asleep(continuation)
-                let isFirst = state.sleepers.earliest.map { deadline < $0 } ?? true
-                state.sleepers.add(token, until: deadline)
-                if state.sleepers.count > 2 * state.waits.count + 64 {
-                    state.sleepers.prune { [waits = state.waits] in waits[$0] != nil }
-                }
-                return (true, isFirst)
+            let isFirst = waits.withLock { waits -> Bool? in
+                waits.isStarting(token) ? waits.putToSleep(token, until: deadline, continuation) : nil
             }
-            if !isAsleep { continuation.resume(throwing: CancellationError()) }
-            if isFirst, !isOurThread { eventfd_write(wake, 1) }
+            guard let isFirst else { return continuation.resume(throwing: CancellationError()) }
+            if isFirst, !isOurThread { wakeUp() }
         }
     }
 
-    private func wait(_ begin: (UInt64, CheckedContinuation<Void, any Error>) -> Void) async throws {
-        let token = state.withLock { state in
-            defer { state.nextToken += 1 }
-            state.waits[state.nextToken] = .starting
-            return state.nextToken
-        }
+    /// Entries among the sleepers, woken ones that have not been cleared away included.
+    var sleeperCount: Int { waits.withLock { $0.sleeperCount } }
+
+    var isOurThread: Bool {
+        thread.withLock { $0.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
+    }
+
+    /// Makes the thread look around.
+    func wakeUp() { eventfd_write(wake, 1) }
+
+    private func wait(_ begin: (UInt64, PollerWaits.Continuation) -> Void) async throws {
+        let token = waits.withLock { $0.begin() }
         // A wait that never came to be armed, or was cancelled after its end, leaves nothing behind.
-        defer { state.withLock { $0.waits[token] = nil } }
+        defer { waits.withLock { $0.forget(token) } }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { begin(token, $0) }
         } onCancel: {
-            cancel(token)
+            waits.withLock { disarm($0.cancel(token)) }?.resume(throwing: CancellationError())
         }
     }
 
     private func arm(
         _ token: UInt64,
         _ descriptor: CInt,
-        _ continuation: CheckedContinuation<Void, any Error>,
+        _ continuation: PollerWaits.Continuation,
         _ readiness: Readiness
     ) {
-        let refusal = state.withLock { state -> (any Error)? in
-            guard case .starting = state.waits[token] else { return CancellationError() }
+        let refusal = waits.withLock { waits -> (any Error)? in
+            guard waits.isStarting(token) else { return CancellationError() }
             var event = epoll_event()
             event.events = EPOLLONESHOT.rawValue
             switch readiness {
@@ -130,34 +110,19 @@ package final class Poller: Sendable {
                 precondition(code != EEXIST && code != EBADF, "epoll_ctl failed: errno \(code)")
                 return SocketError.failed(call: "epoll_ctl", on: "descriptor \(descriptor)", code: code)
             }
-            state.waits[token] = .armed(descriptor: descriptor, continuation)
+            waits.arm(token, on: descriptor, continuation)
             return nil
         }
         if let refusal { continuation.resume(throwing: refusal) }
     }
 
-    private func cancel(_ token: UInt64) {
-        let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
-            if case .starting = state.waits[token] { state.waits[token] = .cancelled }
-            return disarm(token, &state)
-        }
-        continuation?.resume(throwing: CancellationError())
-    }
-
-    /// Takes an armed wait out of the table and out of the kernel. Under the lock, while the wait's owner still waits: the
+    /// Takes the kernel's entry of a wait away that ends. Under the lock, while the wait's owner still waits: the
     /// descriptor's number cannot have become another one's.
-    private func disarm(_ token: UInt64, _ state: inout State) -> CheckedContinuation<Void, any Error>? {
-        switch state.waits[token] {
-        case .armed(let descriptor, let continuation):
-            state.waits[token] = nil
-            epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
-            return continuation
-        case .asleep(let continuation):
-            state.waits[token] = nil
-            return continuation
-        case .starting, .cancelled, nil:
-            return nil
-        }
+    private func disarm(
+        _ ended: (descriptor: CInt?, continuation: PollerWaits.Continuation)?
+    ) -> PollerWaits.Continuation? {
+        if let descriptor = ended?.descriptor { epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil) }
+        return ended?.continuation
     }
 
     private func run() -> Never {
@@ -170,8 +135,8 @@ package final class Poller: Sendable {
                     var count: eventfd_t = 0
                     eventfd_read(wake, &count)
                 } else {
-                    // An event of a wait that was cancelled meanwhile finds no entry: tokens are never used twice.
-                    state.withLock { disarm(event.data.u64, &$0) }?.resume()
+                    // An event of a wait that was cancelled meanwhile finds no entry.
+                    waits.withLock { disarm($0.end(event.data.u64)) }?.resume()
                 }
             }
             wakeSleepers()
@@ -181,8 +146,8 @@ package final class Poller: Sendable {
 
     /// What epoll_wait(2) may wait, in milliseconds.
     private var timeLeft: CInt {
-        guard jobs.withLock({ $0.isEmpty }) else { return 0 }
-        guard let deadline = state.withLock({ $0.sleepers.earliest }) else { return -1 }
+        guard jobs.isEmpty else { return 0 }
+        guard let deadline = waits.withLock({ $0.earliest }) else { return -1 }
         let (seconds, attoseconds) = (deadline - .now).components
         // Rounded up: woken too early, it would only look again.
         return CInt(clamping: max(0, seconds * 1_000 + attoseconds / 1_000_000_000_000_000 + 1))
@@ -190,40 +155,12 @@ package final class Poller: Sendable {
 
     private func wakeSleepers() {
         while true {
-            let (isOver, continuation) = state.withLock { state in
-                guard state.sleepers.count > 0, let token = state.sleepers.next(at: .now) else {
-                    return (true, CheckedContinuation<Void, any Error>?.none)
-                }
-                return (false, disarm(token, &state))
+            let (isOver, continuation) = waits.withLock { waits -> (Bool, PollerWaits.Continuation?) in
+                guard waits.earliest != nil, let token = waits.nextSleeper(at: .now) else { return (true, nil) }
+                return (false, disarm(waits.end(token)))
             }
             if isOver { return }
             continuation?.resume()
         }
-    }
-
-    private var isOurThread: Bool {
-        thread.withLock { $0.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
-    }
-
-    /// - Returns: False when there were none.
-    private func runJobs() -> Bool {
-        let batch = jobs.withLock { jobs in
-            defer { jobs = [] }
-            return jobs
-        }
-        for job in batch { job.runSynchronously(on: asUnownedTaskExecutor()) }
-        return !batch.isEmpty
-    }
-}
-
-extension Poller: TaskExecutor {
-    package func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        let isFirst = jobs.withLock { jobs in
-            jobs.append(job)
-            return jobs.count == 1
-        }
-        // Its own thread looks at the jobs before it waits again.
-        if isFirst, !isOurThread { eventfd_write(wake, 1) }
     }
 }

@@ -1,6 +1,5 @@
 import CLinux
 import Glibc
-import Synchronization
 
 /// A thread that an actor is pinned to when its work blocks in the kernel, so that Swift's pool never does.
 ///
@@ -9,7 +8,7 @@ package final class SerialThread: SerialExecutor {
     /// The one for files: fsync(2) takes as long as the disk likes.
     package static let files = SerialThread(named: "patchbay-files")
 
-    private let jobs = Mutex<[UnownedJob]>([])
+    private let jobs = JobQueue()
     private let wake: Descriptor
 
     /// - Parameter name: What `ps -L` shows, at most 15 bytes.
@@ -22,23 +21,14 @@ package final class SerialThread: SerialExecutor {
     }
 
     package func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        let isFirst = jobs.withLock { jobs in
-            jobs.append(job)
-            return jobs.count == 1
-        }
-        if isFirst { eventfd_write(wake.number, 1) }
+        if jobs.add(job) { eventfd_write(wake.number, 1) }
     }
 
     private func run() -> Never {
         while true {
             var count: eventfd_t = 0
             eventfd_read(wake.number, &count)
-            let batch = jobs.withLock { jobs in
-                defer { jobs = [] }
-                return jobs
-            }
-            for job in batch { job.runSynchronously(on: asUnownedSerialExecutor()) }
+            for job in jobs.takeAll() { job.runSynchronously(on: asUnownedSerialExecutor()) }
         }
     }
 }
