@@ -11,6 +11,9 @@ package import Tunnels
 /// else (the machine's identifier, pairing records) on to usbmuxd, one request at a time. It stays up, with an empty list,
 /// while usbmuxd is away, and its listeners stay connected when usbmuxd restarts. Streams go through the same dialer as
 /// every tunnel, with its limits and repairs, and through the same relay.
+///
+/// A stream whose phone or usbmuxd goes ends for its client as usbmuxd lets it end: nobody can reset a unix socket, so that
+/// only a client that is still sending sees an error. `status()` counts such streams.
 package final class Facade: Service {
     /// About as many as usbmuxd itself can have; what goes beyond is hung up on. Streams are not counted here.
     static let clientLimit = 1_024
@@ -70,7 +73,7 @@ package final class Facade: Service {
             name: "facade",
             state: .ok,
             detail: "usbmuxd's clients are served at \(listener.address): \(counts.clients) connected, "
-                + "\(counts.streams) streams, \(counts.last) so far"
+                + "\(counts.streams) streams, \(counts.last) so far, \(counts.cut) cut"
         )
     }
 

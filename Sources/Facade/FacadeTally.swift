@@ -7,6 +7,8 @@ final class FacadeTally: RelayObserver {
         /// Those who have not got a stream yet, or want none.
         var clients = 0
         var streams = 0
+        /// Streams that ended because the way to their phone did.
+        var cut: UInt64 = 0
         /// The number of the newest client.
         var last: UInt32 = 0
     }
@@ -36,5 +38,10 @@ final class FacadeTally: RelayObserver {
     /// Nobody asks how much the facade carried.
     func relayed(up: Int, down: Int) {}
 
-    func ended(_ outcome: RelayOutcome) { state.withLock { $0.streams -= 1 } }
+    func ended(_ outcome: RelayOutcome) {
+        state.withLock { counts in
+            counts.streams -= 1
+            if outcome.reason == .severed { counts.cut += 1 }
+        }
+    }
 }

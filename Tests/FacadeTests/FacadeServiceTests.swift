@@ -23,69 +23,24 @@ import Tunnels
         }
     }
 
-    /// Gives the body the address of a facade that runs meanwhile; usbmuxd is away.
-    private static func withFacade(
-        dialer: any Dialer = SilentDialer(),
-        clientLimit: Int = 10,
-        phones: [Device] = [],
-        _ body: (SocketAddress) async throws -> Void
-    ) async throws {
-        try await withScratchFolder { scratch in
-            let address = SocketAddress.unix(path: scratch.file("mux"))
-            let (stream, teller) = AsyncStream.makeStream(of: [Device].self)
-            teller.yield(phones)
-            let relay = RelayLoop()
-            let facade = Facade(
-                on: try Listener(on: address),
-                phones: stream,
-                dialer: dialer,
-                usbmuxd: NativeUsbmuxClient(address: .unix(path: scratch.file("usbmuxd"))),
-                relay: relay,
-                clientLimit: clientLimit,
-                logger: Logger(label: "test")
-            )
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await facade.run() }
-                try await body(address)
-                group.cancelAll()
-            }
-            await relay.stop()
-        }
-    }
-
-    private static func connect(to address: SocketAddress) async throws -> Descriptor {
-        try await address.connect(within: .seconds(5), clock: ContinuousClock())
-    }
-
-    private static func send(_ bytes: [UInt8], over socket: CInt) -> Bool {
-        Glibc.send(socket, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count
-    }
-
-    /// What comes next; nothing at the end.
-    private static func receive(over socket: CInt) async throws -> [UInt8] {
-        try await Poller.shared.wait(for: .readable, of: socket)
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        return Array(buffer[..<max(0, recv(socket, &buffer, buffer.count, 0))])
-    }
-
     private static func isServed(_ socket: CInt) async throws -> Bool {
-        guard send(Samples.request("ListDevices"), over: socket) else { return false }
-        return try await !receive(over: socket).isEmpty
+        guard FacadeBench.send(Samples.request("ListDevices"), over: socket) else { return false }
+        return try await !FacadeBench.receive(over: socket).isEmpty
     }
 
     @Test func `one client too many is hung up on, the others are served, and a place is good again`() async throws {
-        try await Self.withFacade(clientLimit: 2) { address in
-            let one = try await Self.connect(to: address)
+        try await FacadeBench.running(dialer: SilentDialer(), clientLimit: 2) { _, address in
+            let one = try await FacadeBench.connect(to: address)
             #expect(try await Self.isServed(one.number))
             do {
-                let two = try await Self.connect(to: address)
+                let two = try await FacadeBench.connect(to: address)
                 #expect(try await Self.isServed(two.number))
-                let three = try await Self.connect(to: address)
+                let three = try await FacadeBench.connect(to: address)
                 #expect(try await !Self.isServed(three.number))
                 #expect(try await Self.isServed(two.number))
             }
             try await eventually("a place is free") {
-                let next = try await Self.connect(to: address)
+                let next = try await FacadeBench.connect(to: address)
                 return try await Self.isServed(next.number)
             }
             #expect(try await Self.isServed(one.number))
@@ -94,15 +49,18 @@ import Tunnels
 
     @Test func `a client that goes away ends its dial`() async throws {
         let dialer = SilentDialer()
-        try await Self.withFacade(dialer: dialer, phones: [try Samples.device(Samples.one)]) { address in
+        try await FacadeBench.running(dialer: dialer, phones: [try Samples.device(Samples.one)]) { _, address in
             do {
-                let client = try await Self.connect(to: address)
+                let client = try await FacadeBench.connect(to: address)
                 // Until the phone is there.
                 try await eventually("the dial begins") {
-                    _ = Self.send(Samples.connect("<integer>1</integer>", "<integer>22</integer>"), over: client.number)
+                    _ = FacadeBench.send(
+                        Samples.connect("<integer>1</integer>", "<integer>22</integer>"),
+                        over: client.number
+                    )
                     let answer = try await withDeadline(.milliseconds(50), clock: ContinuousClock()) {
                         [number = client.number] in
-                        try await Self.receive(over: number)
+                        try await FacadeBench.receive(over: number)
                     }
                     return answer == nil
                 }
@@ -114,14 +72,14 @@ import Tunnels
     }
 
     @Test func `a listener that says a word is hung up on`() async throws {
-        try await Self.withFacade { address in
-            let client = try await Self.connect(to: address)
-            #expect(Self.send(Samples.request("Listen"), over: client.number))
-            #expect(try await !Self.receive(over: client.number).isEmpty)
+        try await FacadeBench.running(dialer: SilentDialer()) { _, address in
+            let client = try await FacadeBench.connect(to: address)
+            #expect(FacadeBench.send(Samples.request("Listen"), over: client.number))
+            #expect(try await !FacadeBench.receive(over: client.number).isEmpty)
 
-            #expect(Self.send(Samples.request("ListDevices"), over: client.number))
+            #expect(FacadeBench.send(Samples.request("ListDevices"), over: client.number))
 
-            #expect(try await Self.receive(over: client.number).isEmpty)
+            #expect(try await FacadeBench.receive(over: client.number).isEmpty)
         }
     }
 }
