@@ -101,6 +101,42 @@ import Testing
         }
     }
 
+    @Test func `a stream that lost its phone or usbmuxd is counted as cut, one that ended is not`() async throws {
+        try await withScratchFolder { scratch in
+            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let app = try PatternServer(sending: 1_000, in: scratch)
+            let echo = try EchoServer(in: scratch)
+            let facade = try await RunningFacade(in: scratch, phones: rig)
+            try await facade.lists([Phones.one])
+            func stream(to port: UInt16) throws -> MuxPeer {
+                let peer = try MuxPeer(to: facade.path)
+                let id = try #require(try peer.devices()[Phones.one])
+                #expect(try peer.dial(id, port) == 0)
+                return peer
+            }
+            func isCounted(_ words: String) async throws -> Bool {
+                try await facade.broker.ask("status").joined().contains(words)
+            }
+
+            #expect(try stream(to: app.port).receive(2_000).count == 1_000)
+            try await eventually("it is over") { try await isCounted(" 0 streams") }
+            #expect(try await isCounted(", 0 cut"))
+            let unplugged = try stream(to: echo.port)
+            try unplugged.send([1])
+            #expect(try unplugged.receive(1) == [1])
+            try await rig.detach(Phones.one)
+            #expect(try unplugged.receive(1).isEmpty)
+            try await eventually("it is counted") { try await isCounted(", 1 cut") }
+
+            try await rig.attach(Phones.one)
+            try await facade.lists([Phones.one])
+            let last = try stream(to: echo.port)
+            try await rig.kill()
+            #expect(try last.receive(1).isEmpty)
+            try await eventually("it is counted") { try await isCounted(", 2 cut") }
+        }
+    }
+
     @Test func `only its own user may enter, and it goes with the broker`() async throws {
         try await withScratchFolder { scratch in
             let facade = try await RunningFacade(in: scratch, phones: nil)
