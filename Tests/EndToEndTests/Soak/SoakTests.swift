@@ -28,10 +28,10 @@ import Testing
             var weather = Weather(on: rig, seed: Self.seed)
 
             try await Self.run(paths, tally, &weather, for: Self.warming)
-            try await Self.rest(broker)
+            try await Self.rest(broker, in: scratch)
             let before = Footprint.now(of: broker.daemon.processID)
             try await Self.run(paths, tally, &weather, for: Self.length)
-            try await Self.rest(broker)
+            try await Self.rest(broker, in: scratch)
             let after = Footprint.now(of: broker.daemon.processID)
             let (counts, failures) = (tally.counts, try await Self.failures(of: broker))
 
@@ -115,9 +115,17 @@ import Testing
     }
 
     /// Waits until nothing is open any more.
-    private static func rest(_ broker: RunningBroker) async throws {
-        try await eventually(within: .seconds(20), "no connection is open") {
-            try await tunnels(of: broker).allSatisfy { $0.statistics.open == 0 }
+    private static func rest(_ broker: RunningBroker, in scratch: ScratchFolder) async throws {
+        do {
+            try await eventually(within: .seconds(20), "no connection is open") {
+                try await tunnels(of: broker).allSatisfy { $0.statistics.open == 0 }
+            }
+        } catch {
+            // Which they are, and at which end something waits, is known only now.
+            let open = try await tunnels(of: broker).filter { $0.statistics.open > 0 }
+            let sockets = try await Program.run("ss", ["-tnxapo"], in: scratch)
+                .filter { $0.contains("pid=\(broker.daemon.processID),") }
+            throw RigError("\(error)\n\(open.map(\.statistics))\n\(sockets.joined(separator: "\n"))")
         }
     }
 
