@@ -4,6 +4,7 @@ import Hummingbird
 import Logging
 import Model
 import NIOCore
+import NIOHTTP1
 import Pairing
 import Registry
 import Tunnels
@@ -32,6 +33,8 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         case let error as HTTPError where error.status == .notFound: notFound(request)
         case let error as HTTPError where error.status.code < 500:
             Problem(.badRequest, error.body ?? error.status.reasonPhrase)
+        // A body that ends nowhere, or is cut wrong.
+        case let error as HTTPParserError: Problem(.badRequest, "the body cannot be read: \(error)")
         default: Problem(.internalError, "Patchbay failed: \(error)", next: "journalctl -u patchbayd")
         }
     }
