@@ -45,6 +45,29 @@ import Testing
         }
     }
 
+    @Test(arguments: ["names", "pages"])
+    func `whatever a page can make a browser send is refused at every door, with a token and without`(
+        table: String
+    ) async throws {
+        try await withDoors { broker, scratch, port in
+            let lines = try await run(table, broker.socket, port, in: scratch)
+
+            #expect(lines.count == 1 && lines[0].hasSuffix(" 0 wrong, the token 200"), "\(lines)")
+        }
+    }
+
+    @Test func `a token where others read along is refused, ends, and is not in the log`() async throws {
+        try await withDoors { broker, scratch, port in
+            let lines = try await run("exposed", broker.socket, port, in: scratch)
+
+            #expect(lines.last == "8 cases, 0 wrong", "\(lines)")
+            for token in lines[0].split(separator: " ") {
+                let secret = String(token.split(separator: "_")[2])
+                #expect(!broker.daemon.story.contains(secret))
+            }
+        }
+    }
+
     @Test func `two hundred callers who never finish a head are closed after five seconds, and in nobody's way`()
         async throws
     {

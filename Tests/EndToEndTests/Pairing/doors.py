@@ -2,6 +2,9 @@
 
   refusals SOCKET PORT          asks with every token that does not count, and compares the answers byte by byte
   border SOCKET PORT            sends what no client sends, as bytes
+  names SOCKET PORT             asks under every kind of name, with and without a token
+  pages SOCKET PORT             asks as web pages would, with and without a token
+  exposed SOCKET PORT           puts tokens where others read along
   slow PORT                     says half a head on many connections, and how long each of them stood
   silence SOCKET PORT STREAMS   revokes a grant under busy tunnels and an event stream, and looks what still comes
   expiry SOCKET PORT            lets a grant expire under an event stream, and says how late that was cut
@@ -144,15 +147,101 @@ def border(path, port):
             if not isRight or heads > 1 or b"access-control" in answer.lower():
                 wrong += 1
                 print("WRONG", data[:90], status, "instead of", expected, heads)
-    token = pair(path, port)[1]
-    caller = tcp(port)
-    caller.sendall(head("GET", f"/v1/endpoints?token={token}", more="Connection: close\r\n"))
-    shown = rest(caller)
-    after = ask(tcp(port), "GET", "/v1/endpoints", token=token)[0]
-    if not shown.startswith(b"HTTP/1.1 400") or after != 401 or token.encode() in shown:
-        wrong += 1
-        print("WRONG: a token in an address", shown[:40], after)
-    print(len(cases) * 2 + 1, "cases,", wrong, "wrong")
+    print(len(cases) * 2, "cases,", wrong, "wrong")
+
+
+def table(path, port, cases):
+    """Asks each (method, target, host, fields, status by TCP, status by the unix socket), with a token and without."""
+    token, count, wrong = pair(path, port)[1], 0, 0
+    for method, target, host, fields, *expected in cases:
+        for door, status in zip((lambda: tcp(port), lambda: tcp(port, "::1"), lambda: unix(path)),
+                                (expected[0], expected[0], expected[-1])):
+            for shown in ("", f"Authorization: Bearer {token}\r\n"):
+                body = b"{}" if method == "POST" else b""
+                kind = "" if not body or "Content-Type" in fields else "Content-Type: application/json\r\n"
+                length = f"Content-Length: {len(body)}\r\n" if body else ""
+                caller = door()
+                caller.sendall(f"{method} {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{fields}{shown}{kind}"
+                               f"{length}\r\n".encode() + body)
+                # An event stream has no end: what it is answered with is enough.
+                answer = caller.recv(65536) if status == 200 else rest(caller)
+                caller.close()
+                count += 1
+                # A place that is not for strangers is refused them, whatever they are called.
+                right = {status, 401} if status == 200 and not shown and target != "/health" else {status}
+                if int(answer.split()[1]) not in right or b"access-control" in answer.lower():
+                    wrong += 1
+                    print("WRONG", method, target, host, fields, bool(shown), answer.split(b"\r\n")[0], status)
+    alive = ask(tcp(port), "GET", "/v1/endpoints", token=token)[0]
+    print(count, "cases,", wrong, "wrong, the token", alive)
+
+
+def names(path, port):
+    ours = ["localhost", "LOCALHOST", "127.0.0.1", "[::1]"]
+    other = int(port) - 1
+    cases = [("GET", target, name, "", 200) for name in ours for target in ("/health", "/v1/endpoints")]
+    cases += [("GET", "/health", f"{name}:{port}", "", 200) for name in ours]
+    # The unix socket has no port, so that there any is right.
+    cases += [("GET", "/health", f"{name}:{other}", "", 421, 200) for name in ours]
+    strange = ["evil.test", f"evil.test:{port}", "localhost.evil.test", "localhost6", "ip6-localhost", "patchbay.local",
+               "localhost.", "127.0.0.2", "127.1", "0.0.0.0", "2130706433", "0x7f000001", "0177.0.0.1", "::1", "[::]",
+               "[::ffff:127.0.0.1]", "[0:0:0:0:0:0:0:1]", "user@localhost", "localhost:", "localhost:0", f"localhost:0{port}",
+               f"localhost:+{port}", "localhost:99999", f"localhost:{port}:{port}", "localhost/", "127.0.0.1.nip.io",
+               "localhost, evil.test"]
+    targets = [("GET", "/health"), ("GET", "/v1/endpoints"), ("POST", "/v1/invites/redeem")]
+    cases += [(*target, name, "", 421) for name in strange for target in targets]
+    # The absolute form names a host too, and the two must be one.
+    cases += [("GET", "http://localhost/health", "evil.test", "", 400), ("GET", "http://evil.test/health", "localhost", "", 400),
+              ("GET", "http://evil.test/health", "evil.test", "", 421), ("GET", "http://localhost/health", "localhost", "", 200)]
+    table(path, port, cases)
+
+
+def pages(path, port):
+    origins = ["https://evil.test", "null", "", "http://localhost.evil.test", f"http://localhost:{port}", "http://localhost",
+               f"http://127.0.0.1:{int(port) - 1}", f"http://127.0.0.1:{port}", f"http://[::1]:{port}", "file://",
+               "chrome-extension://abc", "https://evil.test, http://localhost"]
+    upgrade = "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+    targets = [("GET", "/health"), ("GET", "/v1/endpoints"), ("GET", "/v1/events"), ("POST", "/v1/invites/redeem"),
+               ("DELETE", "/v1/grants"), ("GET", "/nowhere")]
+    cases = [(*target, "localhost", f"Origin: {origin}\r\n", 403) for origin in origins for target in targets]
+    cases += [("GET", "/v1/events", "localhost", f"{upgrade}Origin: https://evil.test\r\n", 403)]
+    cases += [(*target, "localhost", f"Sec-Fetch-Site: {site}\r\n", 403)
+              for site in ("cross-site", "same-site", "same-origin") for target in targets]
+    cases += [("GET", "/v1/endpoints", "localhost", "Sec-Fetch-Site: none\r\n", 200)]
+    # As after DNS rebinding: the name decides before the page does.
+    cases += [("POST", "/v1/invites/redeem", "evil.test", "Origin: http://evil.test\r\n", 421)]
+    cases += [("OPTIONS", target, "localhost", "Origin: https://evil.test\r\nAccess-Control-Request-Method: POST\r\n"
+               "Access-Control-Request-Private-Network: true\r\n", 405) for _, target in targets]
+    cases += [("POST", "/v1/invites/redeem", "localhost", f"Content-Type: {kind}\r\n", 415)
+              for kind in ("text/plain", "text/plain;application/json", "application/x-www-form-urlencoded",
+                           "multipart/form-data; boundary=x")]
+    table(path, port, cases)
+
+
+def exposed(path, port):
+    wrong, tokens = 0, []
+    for door in (lambda: unix(path), lambda: tcp(port)):
+        for place in ("query", "path", "escaped", "cookie"):
+            token = pair(path, port)[1]
+            target, more = "/v1/endpoints", ""
+            if place == "query":
+                target += f"?token={token}"
+            elif place == "path":
+                target = f"/v1/grants/{token}"
+            elif place == "escaped":
+                target += "?t=" + "".join(f"%{ord(letter):02x}" for letter in token)
+            else:
+                more = f"Cookie: a=b; session={token}\r\n"
+            caller = door()
+            caller.sendall(head("GET", target, more=more + "Connection: close\r\n"))
+            shown = rest(caller)
+            after = ask(tcp(port), "GET", "/v1/endpoints", token=token)[0]
+            tokens.append(token)
+            if not shown.startswith(b"HTTP/1.1 400") or after != 401 or token.encode() in shown:
+                wrong += 1
+                print("WRONG", place, shown[:60], after)
+    print(*tokens)
+    print(len(tokens), "cases,", wrong, "wrong")
 
 
 def slow(port, count=200):
