@@ -20,7 +20,7 @@ package actor GrantedTunnels {
     func adopt(_ ids: some Collection<String> & Sendable, under grant: String) async throws {
         do {
             for id in ids {
-                let use = try await pairing.open(under: grant) { [self] in await cut(id) }
+                let use = try await pairing.open(under: grant) { [self] in await cut(id, of: grant) }
                 uses[id] = use
             }
         } catch {
@@ -42,9 +42,13 @@ package actor GrantedTunnels {
     /// Of those that were removed in whatever way, and not through here.
     func forgetAll(but living: Set<String>) async { await forget(uses.keys.filter { !living.contains($0) }) }
 
-    private func cut(_ id: String) async {
-        // When this returns, not one more byte passes. Nobody may have removed it before us.
-        try? await table.remove(id)
-        uses[id] = nil
+    /// When this returns, not one more byte passes.
+    ///
+    /// A grant ends with a cut for each of its tunnels. The first that comes here takes all of them, so that the relay does it
+    /// in one turn; the others wait behind it in the table, and find nothing.
+    private func cut(_ id: String, of grant: String) async {
+        let ids = ids(of: grant).union([id])
+        await table.release(ids)
+        for id in ids { uses[id] = nil }
     }
 }

@@ -31,8 +31,8 @@ enum TunnelRoutes {
             await call.broker.grantedTunnels.forgetAll(but: Set(await call.broker.tunnels.list().map(\.id)))
             return try call.answer(Removal(removed: removed))
         }
-        let ids = await call.tunnels().map(\.id)
-        for id in ids { try? await call.broker.tunnels.remove(id) }
+        let ids = Set(await call.tunnels().map(\.id))
+        await call.broker.tunnels.release(ids)
         await call.broker.grantedTunnels.forget(ids)
         return try call.answer(Removal(removed: ids.count))
     }

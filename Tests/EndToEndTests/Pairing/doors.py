@@ -6,7 +6,6 @@
   pages SOCKET PORT             asks as web pages would, with and without a token
   exposed SOCKET PORT           puts tokens where others read along
   slow PORT                     says half a head on many connections, and how long each of them stood
-  silence SOCKET PORT STREAMS   revokes a grant under busy tunnels and an event stream, and looks what still comes
   expiry SOCKET PORT            lets a grant expire under an event stream, and says how late that was cut
   race SOCKET PORT INVITES RACERS   redeems each invite from many sides at once, over both doors
   show PORT                     shows each token that is written to it, and says what the answer is
@@ -258,63 +257,6 @@ def slow(port, count=200):
     print("closed" if 4.5 < min(ends) and max(ends) < 7 and served < 2 else f"WRONG {min(ends)} {max(ends)} {served}")
 
 
-def flood(listener):
-    """Sends for ever to whoever connects."""
-    def serve(peer):
-        try:
-            while True:
-                peer.sendall(b"x" * 16384)
-        except OSError:
-            pass
-    while True:
-        threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
-
-
-def silence(path, port, count):
-    listener = socket.create_server(("127.0.0.1", 0))
-    threading.Thread(target=flood, args=(listener,), daemon=True).start()
-    static = {"name": "flood", "kind": "debug", "address": "127.0.0.1", "port": listener.getsockname()[1]}
-    status, endpoint, _ = ask(unix(path), "POST", "/v1/endpoints", static)
-    assert status == 201, endpoint
-    grant, token = pair(path, port, ("registry.read", "tunnel.open"))
-    spec = {"local": "tcp:127.0.0.1:0", "target": {"endpoint": endpoint["id"]}, "noRebind": True, "isKept": True}
-    ports = []
-    for _ in range(int(count)):
-        status, tunnel, _ = ask(tcp(port), "POST", "/v1/tunnels", spec, token)
-        assert status == 201, tunnel
-        ports.append(int(tunnel["bound"][0].rsplit(":", 1)[1]))
-    last = [0.0] * (len(ports) + 1)
-    ended = [0.0] * (len(ports) + 1)
-
-    def read(index, caller):
-        try:
-            while caller.recv(65536):
-                last[index] = time.monotonic()
-        except OSError:
-            pass
-        ended[index] = time.monotonic()
-
-    events = tcp(port)
-    events.sendall(head("GET", "/v1/events", more=f"Authorization: Bearer {token}\r\n"))
-    readers = [threading.Thread(target=read, args=(i, tcp(p))) for i, p in enumerate(ports)]
-    readers.append(threading.Thread(target=read, args=(len(ports), events)))
-    for reader in readers:
-        reader.start()
-    time.sleep(0.5)
-    assert all(last), last
-    begin = time.monotonic()
-    status, result, _ = ask(unix(path), "DELETE", f"/v1/grants/{grant}")
-    answered = time.monotonic()
-    for reader in readers:
-        reader.join(5)
-    left = ask(unix(path), "GET", "/v1/tunnels")[1]["tunnels"]
-    isCut = all(ended) and max(ended) < answered + 0.5
-    print("cut" if status == 200 and result["ended"] == [grant] and isCut and not left else f"WRONG {status} {left} {ended}")
-    print(f"figures: answered after {(answered - begin) * 1e3:.1f} ms, the last byte was read "
-          f"{(max(last) - answered) * 1e3:+.1f} ms from then")
-    ask(unix(path), "DELETE", f"/v1/endpoints/{endpoint['id']}")
-
-
 def expiry(path, port):
     _, token = pair(path, port, grantLifetime=2)
     due = time.monotonic() + 2
@@ -386,4 +328,5 @@ def nobody(path):
         ask(unix(path), "POST", "/v1/requests", asked)[0])
 
 
-globals()[sys.argv[1]](*sys.argv[2:])
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
