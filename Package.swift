@@ -146,8 +146,8 @@ let package = Package(
                 "API", "CLinux", "Devices", "Discovery", "Model", "Rig", "Sockets", "patchbay", "patchbayd", logging,
             ],
             exclude: [
-                "Load/burst.py", "Move/calls.py", "Pairing/doors.py", "Pairing/silence.py", "Service/answers.py",
-                "Service/callers.py",
+                "Load/burst.py", "Move/calls.py", "Pairing/doors.py", "Pairing/race.py", "Pairing/silence.py",
+                "Service/answers.py", "Service/callers.py",
             ],
             swiftSettings: house
         ),

@@ -86,14 +86,6 @@ import Testing
         }
     }
 
-    @Test func `each invite is won once, however many race for it over both doors`() async throws {
-        try await withDoors { broker, scratch, port in
-            let lines = try await run("race", broker.socket, port, "40", "12", in: scratch)
-
-            #expect(lines == ["40 won, 440 lost, 0 other, 40 grants"])
-        }
-    }
-
     @Test func `a restart keeps what was given, what was spent and what was revoked`() async throws {
         try await withDoors { broker, scratch, port in
             let tokens = try await run("keep", broker.socket, port, in: scratch)

@@ -7,7 +7,6 @@
   exposed SOCKET PORT           puts tokens where others read along
   slow PORT                     says half a head on many connections, and how long each of them stood
   expiry SOCKET PORT            lets a grant expire under an event stream, and says how late that was cut
-  race SOCKET PORT INVITES RACERS   redeems each invite from many sides at once, over both doors
   show PORT                     shows each token that is written to it, and says what the answer is
   beg SOCKET                    asks for access, says its code, and after a line of input what became of it
   keep SOCKET PORT / kept SOCKET PORT   before and after a restart: what was given counts, what was spent is spent
@@ -265,26 +264,6 @@ def expiry(path, port):
     rest(events)
     late = time.monotonic() - due
     print("in time" if -0.2 < late < 1 else f"WRONG {late}")
-
-
-def race(path, port, invites, racers):
-    invites, racers = int(invites), int(racers)
-    tokens = [invite(path) for _ in range(invites)]
-    won, lost, other = [], [], []
-
-    def run(number):
-        for token in tokens:
-            door = unix(path) if number % 3 == 0 else tcp(port, ("127.0.0.1", "::1")[number % 2])
-            status, answer, _ = redeem(door, token, CLIENT + f"{number:04}")
-            {201: won, 401: lost, 429: lost}.get(status, other).append(status)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(racers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    grants = ask(unix(path), "GET", "/v1/grants")[1]["grants"]
-    print(len(won), "won,", len(lost), "lost,", len(other), "other,", len({g["invite"] for g in grants}), "grants")
 
 
 def keep(path, port):
