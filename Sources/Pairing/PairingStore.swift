@@ -152,13 +152,15 @@ package actor PairingStore {
         if !change.grants.isEmpty || !change.invites.isEmpty { wake() }
     }
 
-    /// Ends something: true at once, whatever the disk says, then lasting, then cut.
+    /// Ends something: true at once, whatever the disk says; then lasting, and cut meanwhile.
     func close(by change: Change) async throws {
         ledger.apply(change)
         let cuts = uses.take(change.endedGrants)
+        // Not behind the disk, which may be slow or full.
+        async let isCut: Void = GrantUses.end(cuts)
         let result = Result { try commit(change) }
         if case .failure = result { unsaved = unsaved + change }
-        await GrantUses.end(cuts)
+        await isCut
         try result.get()
     }
 
