@@ -34,6 +34,11 @@ package struct USBRoute: Hashable, Sendable, Codable {
 }
 
 extension Route {
+    /// Whether it goes through the network, where anybody can say that he is somebody.
+    package var isNetwork: Bool {
+        if case .lan = self { true } else { false }
+    }
+
     package var port: UInt16 {
         switch self {
         case .lan(let route): route.port

@@ -10,7 +10,7 @@ final class RelayInbox: Sendable {
         case adopt(Adoption)
         /// What the witness of a connection's carrier says.
         case hear(connection: UInt64, isWayThere: Bool)
-        case cut(ObjectIdentifier, CheckedContinuation<Void, Never>)
+        case cut(Set<ObjectIdentifier>, CheckedContinuation<Void, Never>)
         case stop(CheckedContinuation<Void, Never>)
     }
 

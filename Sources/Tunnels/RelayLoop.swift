@@ -28,12 +28,13 @@ package final class RelayLoop: Sendable {
         if !inbox.put(.adopt(adoption)) { adoption.refuse() }
     }
 
-    /// Ends every connection of an observer that was adopted before this call.
+    /// Ends every connection of these observers that was adopted before this call.
     ///
     /// Returns when they are closed: not a byte of theirs moves afterwards.
-    package func cut(_ observer: any RelayObserver) async {
+    package func cut(_ observers: any RelayObserver...) async {
+        let groups = Set(observers.map { ObjectIdentifier($0) })
         await withCheckedContinuation { continuation in
-            if !inbox.put(.cut(ObjectIdentifier(observer), continuation)) { continuation.resume() }
+            if !inbox.put(.cut(groups, continuation)) { continuation.resume() }
         }
     }
 

@@ -93,8 +93,8 @@ final class RelayThread {
             guard let connection = connections[index], connection.generation == UInt32(token >> 32) else { return }
             connection.hear(isWayThere)
             serve(index, now)
-        case .cut(let group, let continuation):
-            for index in connections.indices where belongs(index, to: group) { end(index, .cut) }
+        case .cut(let groups, let continuation):
+            for index in connections.indices where belongs(index, to: groups) { end(index, .cut) }
             continuation.resume()
         case .stop(let continuation):
             stopped.append(continuation)
@@ -180,8 +180,8 @@ final class RelayThread {
         return nil
     }
 
-    private func belongs(_ index: Int, to group: ObjectIdentifier) -> Bool {
-        connections[index].map { ObjectIdentifier($0.observer) == group } ?? false
+    private func belongs(_ index: Int, to groups: Set<ObjectIdentifier>) -> Bool {
+        connections[index].map { groups.contains(ObjectIdentifier($0.observer)) } ?? false
     }
 
     private func end(_ index: Int, _ reason: RelayOutcome.Reason) {

@@ -6,10 +6,15 @@ struct TargetDialer: Sendable {
     let resolver: any RouteResolver
     let dialer: any Dialer
 
+    /// - Parameters:
+    ///   - target: Where to.
+    ///   - chosen: Told each route before it is dialled.
+    /// - Returns: The stream.
     /// - Throws: `DialFailure`, with the reason of the best route; `CancellationError`.
-    func dial(_ target: TunnelTarget) async throws -> Carrier {
+    func dial(_ target: TunnelTarget, chosen: @Sendable (Route) -> Void = { _ in }) async throws -> Carrier {
         var failures: [DialFailure] = []
         for route in try await resolver.routes(to: target) {
+            chosen(route)
             do {
                 return try await dialer.dial(route)
             } catch let failure as DialFailure {

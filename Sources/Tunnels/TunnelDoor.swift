@@ -36,6 +36,10 @@ final class TunnelDoor: Sendable {
     private let phase = Mutex(Phase.idle)
     private let closing = AsyncStream.makeStream(of: Void.self)
     private let isClosed = Latch()
+    private let network: NetworkShare
+    /// How often what goes through the network was cut. Held while a stream is handed to the relay, so that none gets there
+    /// behind a cut which was meant for it.
+    private let severances = Mutex(0)
 
     init(
         id: String,
@@ -53,6 +57,7 @@ final class TunnelDoor: Sendable {
         self.gate = gate
         self.listeners = listeners
         self.tally = tally
+        network = NetworkShare(of: tally)
         self.dialer = dialer
         self.relay = relay
         self.news = news
@@ -85,7 +90,15 @@ final class TunnelDoor: Sendable {
         closing.continuation.finish()
         if move(from: .idle, to: .closed) { shut() }
         await isClosed.wait()
-        await relay.cut(tally)
+        await relay.cut(tally, network)
+    }
+
+    /// Ends all connections that go through the network; when it returns, no byte of theirs moves any more.
+    ///
+    /// A client whose dial is under way is reset if that turns out to lead through the network.
+    func sever() async {
+        severances.withLock { $0 += 1 }
+        await relay.cut(network)
     }
 
     private func shut() {
@@ -173,14 +186,36 @@ final class TunnelDoor: Sendable {
         let slot = CarrierSlot()
         let started = ContinuousClock.now
         let count = news.count
+        let severed = severances.withLock { $0 }
+        let goesByNetwork = Atomic(false)
         let failure = await slot.fill(for: client.number) {
             [dialer, target = gate.spec.target] () async throws -> Carrier in
-            try await dialer.dial(target)
+            try await dialer.dial(target) { route in
+                goesByNetwork.store(route.isNetwork, ordering: .relaxed)
+            }
         }
         if let carrier = slot.take() {
-            tally.connected(after: .now - started)
-            relay.adopt(client: client, carrier: carrier, screen: screen, observer: tally)
-            await report(.connected)
+            let took = ContinuousClock.now - started
+            let isNetwork = goesByNetwork.load(ordering: .relaxed)
+            var waiting = Optional(client)
+            var stream = Optional(carrier)
+            let isAdopted = severances.withLock { count in
+                guard !isNetwork || count == severed, let client = waiting.take(), let carrier = stream.take() else {
+                    return false
+                }
+                tally.connected(after: took)
+                relay.adopt(
+                    client: client,
+                    carrier: carrier,
+                    screen: screen,
+                    observer: isNetwork ? network : tally
+                )
+                return true
+            }
+            guard !isAdopted else { return await report(.connected) }
+            if let client = waiting.take() { client.reset() }
+            tally.leave()
+            tally.fail(DialFailure(.forbidden, "its approval was taken back while it was being dialled"))
         } else {
             client.reset()
             tally.leave()

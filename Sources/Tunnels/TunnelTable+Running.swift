@@ -35,6 +35,7 @@ extension TunnelTable: Service {
         guard let record = records[id], record.door != nil else { return }
         let asked = news.count
         let state: Tunnel.State
+        var isForbidden = false
         do {
             let routes = try await dialer.resolver.routes(to: record.spec.target)
             state =
@@ -42,9 +43,13 @@ extension TunnelTable: Service {
                 ? .waiting(reason: TargetDialer.noRoute(to: record.spec.target).description) : .active
         } catch {
             state = .waiting(reason: error.description)
+            isForbidden = error.reason == .forbidden
         }
         // An older answer must not overwrite a newer one; whoever began the new round asks again.
-        if asked == news.count { set(id, state) }
+        guard asked == news.count else { return }
+        set(id, state)
+        // Whoever was reached may be another one now.
+        if isForbidden { await record.door?.sever() }
     }
 
     func set(_ id: String, _ state: Tunnel.State) {

@@ -140,6 +140,17 @@ package actor TunnelTable {
         }
     }
 
+    /// Ends the connections of these tunnels that go through the network; those by cable go on, and the tunnels stand.
+    ///
+    /// When it returns, not one more byte of them passes, and what is being dialled by routes that were asked for before will
+    /// not pass either.
+    package func sever(_ ids: Set<String>) async {
+        let doors = ids.compactMap { records[$0]?.door }
+        await withDiscardingTaskGroup { group in
+            for door in doors { group.addTask { await door.sever() } }
+        }
+    }
+
     /// Removes every tunnel, held ones too.
     ///
     /// - Returns: How many there were.
