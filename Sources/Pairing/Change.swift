@@ -18,6 +18,7 @@ struct Change: Sendable {
     /// The grants that end by it.
     var endedGrants: [String] { grants.filter { $0.end != nil }.map(\.id) }
 
+    /// What `other` gives is given, also where `one` took it away.
     static func + (one: Change, other: Change) -> Change {
         var sum = one
         sum.spent = one.spent ?? other.spent
@@ -25,8 +26,9 @@ struct Change: Sendable {
         sum.grants += other.grants
         sum.approvals += other.approvals
         sum.secrets += other.secrets
-        sum.unapproved += other.unapproved
-        sum.unsealed += other.unsealed
+        let (approved, sealed) = (Set(other.approvals.map(\.endpoint)), Set(other.secrets.map(\.endpoint)))
+        sum.unapproved = one.unapproved.filter { !approved.contains($0) } + other.unapproved
+        sum.unsealed = one.unsealed.filter { !sealed.contains($0) } + other.unsealed
         sum.forgotten += other.forgotten
         sum.events += other.events
         return sum

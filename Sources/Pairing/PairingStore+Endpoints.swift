@@ -34,7 +34,9 @@ extension PairingStore {
     }
 
     /// Takes a yes back, and with it the endpoint's secret.
-    package func withdrawApproval(of endpoint: EndpointID, by caller: Caller, from origin: Origin) throws {
+    ///
+    /// - Throws: `PairingError.notSaved`, after which it is taken back until the broker stops.
+    package func withdrawApproval(of endpoint: EndpointID, by caller: Caller, from origin: Origin) async throws {
         guard ledger.approvals[endpoint] != nil else { return }
         var event = AuditEvent(.approvalWithdrawn, by: caller, from: origin)
         event.endpoint = endpoint
@@ -42,7 +44,7 @@ extension PairingStore {
         change.unapproved = [endpoint]
         change.unsealed = [endpoint]
         change.events = [event]
-        try commit(change)
+        try await close(by: change)
     }
 
     /// Keeps an endpoint's secret, sealed, for this launch of the app and this approval.

@@ -172,4 +172,19 @@ import Testing
             #expect(throws: (any Error).self) { try keys.open(wrong) }
         }
     }
+
+    @Test func `of a no that could not be saved and a yes after it, the yes stands, and the other way round`() throws {
+        let real = try Self.endpoint([.lan(Self.home)])
+        let place = try #require(ApprovalRule.place(of: real))
+        let approval = Approval(id: "yes", endpoint: real.id, by: Bench.owner, at: Date(), place: place)
+        var (yes, no) = (Change(), Change())
+        yes.approvals = [approval]
+        no.unapproved = [real.id]
+
+        for (changes, approved) in [([no, yes], true), ([yes, no], false)] {
+            var ledger = Ledger()
+            ledger.apply(changes[0] + changes[1])
+            #expect((ledger.approvals[real.id] == approval) == approved)
+        }
+    }
 }
