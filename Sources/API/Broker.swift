@@ -9,6 +9,7 @@ package struct Broker: Sendable {
     package let tunnels: TunnelTable
     package let pairing: PairingStore
     package let grantedTunnels: GrantedTunnels
+    let trust: Trust
     /// Where strings for pairing lead to on this machine; nil while there is no TCP door.
     package let port: UInt16?
     package let devices: any DeviceDesk
@@ -34,6 +35,7 @@ package struct Broker: Sendable {
         self.pairing = pairing
         self.port = port
         grantedTunnels = GrantedTunnels(table: tunnels, pairing: pairing)
+        trust = Trust(pairing: pairing, registry: registry, tunnels: tunnels)
         self.devices = devices
         self.advertisements = advertisements
         self.statics = statics

@@ -10,25 +10,11 @@ extension Call {
     func endpoint(_ id: EndpointID) async throws -> Endpoint {
         let endpoint = try await broker.registry.endpoint(id)
         guard visitor.sees(endpoint) else { throw RegistryError.noSuchEndpoint(id.text) }
-        return await judged(endpoint)
-    }
-
-    /// Those that the caller sees, each with how far it is trusted now.
-    func seen(_ endpoints: [Endpoint]) async -> [Endpoint] {
-        let approvals = await broker.pairing.approvals
-        let byEndpoint = Dictionary(approvals.map { ($0.endpoint, $0) }) { $1 }
-        return endpoints.filter(visitor.sees).map { Self.judged($0, byEndpoint[$0.id]) }
-    }
-
-    func judged(_ endpoint: Endpoint) async -> Endpoint {
-        Self.judged(endpoint, await broker.pairing.approval(of: endpoint.id))
-    }
-
-    private static func judged(_ endpoint: Endpoint, _ approval: Approval?) -> Endpoint {
-        var endpoint = endpoint
-        endpoint.approval = ApprovalRule.approval(of: endpoint, approval)
         return endpoint
     }
+
+    /// Those that the caller sees.
+    func seen(_ endpoints: [Endpoint]) -> [Endpoint] { endpoints.filter(visitor.sees) }
 
     /// Makes sure that the caller may have the endpoint dialled. An owner's own use is a yes; a token's holder needs one.
     ///
@@ -39,7 +25,7 @@ extension Call {
         let decisions = endpoint.routes.map { ApprovalRule.decide(user, $0, of: endpoint, approval) }
         // Also beside a cable, so that what an owner opened goes on over the network when the cable is pulled.
         if decisions.contains(.allowedAndApproves) {
-            try await broker.pairing.approve(endpoint, by: visitor.caller, from: visitor.origin)
+            try await broker.trust.approve(endpoint, by: visitor.caller, from: visitor.origin)
             return
         }
         if decisions.contains(.allowed) { return }

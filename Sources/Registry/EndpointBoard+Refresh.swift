@@ -33,6 +33,7 @@ extension EndpointBoard {
             describe(&endpoint, by: seen)
             judge(&endpoint, seen: seen, liveness: entry.liveness)
         }
+        endpoint.approval = ApprovalRule.approval(of: endpoint, approvals[id])
         return endpoint
     }
 
@@ -62,10 +63,6 @@ extension EndpointBoard {
         endpoint.place.host = seen.lazy.compactMap(\.host).first ?? endpoint.place.host
         endpoint.routes = RoutePreference.sorted(seen.flatMap(\.routes))
         endpoint.sources = Set(seen.map(\.id.source)).sorted { $0.rawValue < $1.rawValue }
-        // Plugging a phone in, and writing a line of configuration, is a person's yes; an advert on the network is not.
-        if endpoint.approval == .discovered, endpoint.sources.contains(where: { $0 != .bonjour }) {
-            endpoint.approval = .approved
-        }
     }
 
     private func judge(_ endpoint: inout Endpoint, seen: [Sighting], liveness: Liveness) {

@@ -33,16 +33,23 @@ package struct EndpointBoard: Sendable {
     /// Under which id an endpoint is listed now that was listed under another one before its app said its name.
     var successors: [EndpointID: EndpointID] = [:]
     var onHost: [String: Set<EndpointID>] = [:]
+    /// What persons said yes to; kept elsewhere.
+    var approvals: [EndpointID: Approval]
     /// How many sightings were not listed because of a limit.
     package private(set) var refused: UInt64 = 0
 
-    package init(records: [EndpointRecord] = []) {
+    package init(records: [EndpointRecord] = [], approvals: [Approval] = []) {
+        self.approvals = Dictionary(approvals.map { ($0.endpoint, $0) }) { $1 }
         for record in records {
             var record = record
             record.endpoint.state = .offline
             record.endpoint.reason = "not seen since the broker started"
             record.endpoint.routes = []
             record.endpoint.sources = []
+            record.endpoint.approval = ApprovalRule.approval(
+                of: record.endpoint,
+                self.approvals[record.endpoint.id]
+            )
             insert(Entry(record: record))
         }
     }
@@ -85,6 +92,19 @@ package struct EndpointBoard: Sendable {
         }
         entries[id] = entry
         return refresh([id])
+    }
+
+    /// Takes in a person's yes to an endpoint; nil is that there is none, or none any more.
+    package mutating func approve(_ approval: Approval?, of id: EndpointID) -> [Outcome] {
+        approvals[id] = approval
+        guard let before = entries[id]?.record.endpoint else { return [] }
+        var after = before
+        // It is nowhere: where it comes back says whether it needs a yes.
+        if approval == nil, before.routes.isEmpty { after.approval = .discovered }
+        after.approval = ApprovalRule.approval(of: after, approval)
+        guard after != before else { return [] }
+        entries[id]?.record.endpoint = after
+        return [.changed(after)]
     }
 
     /// Forgets an endpoint that no source sees.

@@ -20,14 +20,16 @@ package actor EndpointRegistry {
 
     /// - Parameters:
     ///   - records: What an earlier run kept; these endpoints are listed as offline until they are seen again.
+    ///   - approvals: Every yes that a person gave to an endpoint.
     ///   - revision: The last revision of that run.
     ///   - now: The wall clock, for what people read.
     package init(
         records: [EndpointRecord] = [],
+        approvals: [Approval] = [],
         startingAfter revision: UInt64 = 0,
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
-        board = EndpointBoard(records: records)
+        board = EndpointBoard(records: records, approvals: approvals)
         feed = ChangeFeed(startingAfter: revision)
         self.now = now
     }
@@ -59,6 +61,11 @@ package actor EndpointRegistry {
     /// Takes in what a probe of an endpoint found; nil is success.
     package func report(_ failure: DialFailure?, of id: EndpointID) {
         publish(board.report(failure, of: id, at: now()))
+    }
+
+    /// Takes in a person's yes to an endpoint, which is news; nil is that there is none, or none any more.
+    package func approve(_ approval: Approval?, of id: EndpointID) {
+        publish(board.approve(approval, of: id))
     }
 
     /// Forgets an endpoint that is gone; its id may be given to another one then.

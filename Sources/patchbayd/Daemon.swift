@@ -69,6 +69,7 @@ struct Daemon: Sendable {
         let now = UInt64(max(0, Date().timeIntervalSince1970 * 1_000))
         let registry = EndpointRegistry(
             records: kept?.records ?? [],
+            approvals: await pairing.approvals,
             startingAfter: max(now, (kept?.revision ?? 0) + 1_000)
         )
         statics = await StaticEndpoints(

@@ -56,6 +56,13 @@ struct EndpointJournal: Service {
             case .blocked: "endpoint blocked"
             }
         }
+        if before.approval != endpoint.approval {
+            return switch endpoint.approval {
+            case .approved: "endpoint approved"
+            case .discovered: "endpoint not approved any more"
+            case .changed: "endpoint is not where it was approved, and not reached"
+            }
+        }
         guard let old = before.routes.first, let new = endpoint.routes.first, old != new else { return nil }
         return "endpoint moved"
     }

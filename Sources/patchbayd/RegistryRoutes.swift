@@ -26,7 +26,8 @@ struct RegistryRoutes: RouteResolver {
             guard !endpoint.routes.isEmpty, endpoint.state != .offline else {
                 throw DialFailure(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
             }
-            let approval = await pairing.approval(of: id)
+            // Not of the id that was asked for: it may be a former one.
+            let approval = await pairing.approval(of: endpoint.id)
             let approved = ApprovalRule.approvedRoutes(of: endpoint, approval)
             guard approved.isEmpty else { return approved }
             for route in endpoint.routes {

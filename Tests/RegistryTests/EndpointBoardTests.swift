@@ -216,6 +216,72 @@ import Testing
         #expect(board.endpoints.map(\.approval) == [.discovered, .approved, .approved])
     }
 
+    private func approval(of endpoint: Endpoint) throws -> Approval {
+        Approval(
+            id: "yes",
+            endpoint: endpoint.id,
+            by: .broker,
+            at: now,
+            place: try #require(ApprovalRule.place(of: endpoint))
+        )
+    }
+
+    @Test func `a yes is for a place, and who takes the name on another host is changed`() throws {
+        var board = board(Seen.lan())
+        let endpoint = try #require(board.endpoints.first)
+        let yes = try approval(of: endpoint)
+
+        #expect(board.approve(yes, of: endpoint.id).count == 1)
+        #expect(board.approve(yes, of: endpoint.id).isEmpty, "the same again is no news")
+        #expect(board[endpoint.id]?.approval == .approved)
+
+        _ = board.apply(.lost(Seen.lan().id), at: now)
+        #expect(board[endpoint.id]?.approval == .approved)
+        _ = board.apply(.seen(Seen.lan(host: "iphone-2.local", address: "192.168.1.66")), at: now)
+        #expect(board.endpoints.map(\.approval) == [.changed])
+
+        let next = EndpointBoard(records: board.records, approvals: [yes])
+        #expect(next.endpoints.map(\.approval) == [.approved], "it is nowhere now, and the yes stands")
+        #expect(board.approve(nil, of: endpoint.id).count == 1)
+        #expect(board.endpoints.map(\.approval) == [.discovered])
+    }
+
+    @Test func `what a person takes back from an endpoint that is away is taken back`() throws {
+        var board = board(Seen.lan())
+        let endpoint = try #require(board.endpoints.first)
+        _ = board.approve(try approval(of: endpoint), of: endpoint.id)
+        _ = board.apply(.lost(Seen.lan().id), at: now)
+
+        #expect(board.approve(nil, of: endpoint.id).count == 1)
+
+        #expect(board.endpoints.map(\.approval) == [.discovered])
+    }
+
+    @Test func `the cable's own yes goes with the cable`() throws {
+        let cable = Seen.usb("com.example.shop", udid: try #require(phone))
+        var board = board(Seen.lan(), cable)
+        #expect(board.endpoints.map(\.approval) == [.approved])
+
+        _ = board.apply(.lost(cable.id), at: now)
+
+        #expect(board.endpoints.map(\.approval) == [.discovered])
+    }
+
+    @Test func `a flood pushes out no endpoint that somebody approved, not even while it is away`() throws {
+        var board = board(Seen.lan())
+        let endpoint = try #require(board.endpoints.first)
+        _ = board.approve(try approval(of: endpoint), of: endpoint.id)
+        _ = board.apply(.lost(Seen.lan().id), at: now)
+
+        for number in 1...(EndpointBoard.limit + 10) {
+            let sighting = Seen.lan("com.flood.n\(number)", host: "h\(number / 50).local", port: UInt16(number))
+            _ = board.apply(.seen(sighting), at: now.addingTimeInterval(Double(number)))
+        }
+
+        #expect(board.endpoints.count == EndpointBoard.limit)
+        #expect(board[endpoint.id] != nil)
+    }
+
     @Test func `a host that floods the network is held to its limit and others are not`() {
         var board = EndpointBoard()
         for number in 1...200 {

@@ -65,6 +65,24 @@ import Testing
         #expect(seen == Array(1...UInt64(ChangeFeed.capacity)))
     }
 
+    @Test func `a yes, and taking it back, are revisions that a follower is told`() async throws {
+        let registry = EndpointRegistry()
+        await registry.apply(.seen(Seen.lan()))
+        let endpoint = try #require(await registry.endpoints.first)
+        let place = try #require(ApprovalRule.place(of: endpoint))
+        let yes = Approval(id: "yes", endpoint: endpoint.id, by: .broker, at: Date(), place: place)
+        let (_, changes) = await registry.changes()
+
+        await registry.approve(yes, of: endpoint.id)
+        await registry.approve(yes, of: endpoint.id)
+        await registry.approve(nil, of: endpoint.id)
+        await registry.finish()
+
+        let seen = await changes.reduce(into: []) { $0.append($1) }
+        #expect(seen.map(\.revision) == [2, 3])
+        #expect(seen.map(\.endpoint.approval) == [.approved, .discovered])
+    }
+
     @Test func `asking for an endpoint that is not there says so by name`() async {
         let registry = EndpointRegistry()
         let id = EndpointID(app: Untrusted("ghost"), place: "")

@@ -17,7 +17,7 @@ enum EndpointRoutes {
         }
         let (endpoints, revision) = await call.broker.registry.list
         let filter = try Filter(call)
-        let seen = await call.seen(endpoints)
+        let seen = call.seen(endpoints)
         return try call.answer(EndpointList(revision: revision, endpoints: seen.filter(filter.admits)))
     }
 
@@ -28,13 +28,15 @@ enum EndpointRoutes {
     @Sendable static func add(_ call: Call) async throws -> Response {
         let endpoint = try await call.body(StaticEndpoint.self)
         if let problem = endpoint.problem { throw Problem(.badRequest, problem) }
-        return try call.answer(await call.judged(try await call.broker.statics.add(endpoint)), status: .created)
+        return try call.answer(try await call.broker.statics.add(endpoint), status: .created)
     }
 
     @Sendable static func forget(_ call: Call) async throws -> Response {
         let id = try call.endpointID()
         _ = try await call.broker.statics.remove(id)
         try await call.broker.registry.forget(id)
+        // Its id may be given to another one now, to which nobody said yes.
+        try await call.broker.trust.withdraw(from: id, by: call.visitor.caller, from: call.visitor.origin)
         return call.nothing
     }
 

@@ -27,24 +27,19 @@ enum EventRoutes {
     }
 
     private static func followEndpoints(_ call: Call, after last: UInt64?, _ events: EventStream) async throws {
-        func send(_ change: EndpointChange) async throws {
-            guard let endpoint = await call.seen([change.endpoint]).first else { return }
-            let change = EndpointChange(revision: change.revision, kind: change.kind, endpoint: endpoint)
-            try events.send("endpoint", change, id: change.revision)
+        func send(_ change: EndpointChange) throws {
+            if call.visitor.sees(change.endpoint) { try events.send("endpoint", change, id: change.revision) }
         }
         let (start, changes) = await call.broker.registry.changes(after: last)
         switch start {
         case .replay(let missed):
-            for change in missed { try await send(change) }
+            for change in missed { try send(change) }
         case .snapshot(let endpoints, let revision):
             // One who asked for a replay is told that it has none, so that it throws its own list away.
             if last != nil { try events.send("reset", [String: String]()) }
-            try events.send(
-                "snapshot",
-                EndpointList(revision: revision, endpoints: await call.seen(endpoints)),
-                id: revision
-            )
+            let list = EndpointList(revision: revision, endpoints: call.seen(endpoints))
+            try events.send("snapshot", list, id: revision)
         }
-        for await change in changes { try await send(change) }
+        for await change in changes { try send(change) }
     }
 }

@@ -13,13 +13,13 @@ enum TrustRoutes {
     @Sendable static func approve(_ call: Call) async throws -> Response {
         let endpoint = try await call.endpoint()
         return try call.answer(
-            try await call.broker.pairing.approve(endpoint, by: call.visitor.caller, from: call.visitor.origin)
+            try await call.broker.trust.approve(endpoint, by: call.visitor.caller, from: call.visitor.origin)
         )
     }
 
     @Sendable static func withdraw(_ call: Call) async throws -> Response {
-        try await call.broker.pairing.withdrawApproval(
-            of: try call.endpointID(),
+        try await call.broker.trust.withdraw(
+            from: try call.endpointID(),
             by: call.visitor.caller,
             from: call.visitor.origin
         )
@@ -82,7 +82,7 @@ enum TrustRoutes {
     }
 
     private static func keep(_ spec: SecretSpec, of endpoint: Endpoint, by caller: Caller, _ call: Call) async throws {
-        try await call.broker.pairing.setSecret(
+        try await call.broker.trust.keep(
             try EndpointSecret(spec.secret),
             of: endpoint,
             by: caller,

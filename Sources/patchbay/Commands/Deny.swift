@@ -6,8 +6,8 @@ struct Deny: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Say no: to a program that asks for access, or to an endpoint that was approved.",
         discussion: """
-            An endpoint loses its approval and its secret. What was already given to a program ends with \
-            `patchbay revoke`.
+            An endpoint loses its approval and its secret, and what runs to it through the network is cut. What was \
+            already given to a program ends with `patchbay revoke`.
 
               patchbay deny WDJB-MJHT
               patchbay deny shop-test-iphone
@@ -35,6 +35,12 @@ struct Deny: AsyncParsableCommand {
         let list = try await client.endpoints()
         let endpoint = try EndpointSelector(text: subject, command: "patchbay deny").choose(among: list.endpoints)
         try await client.withdrawApproval(of: endpoint.id)
-        try output.line("\(endpoint.id) is not approved any more, and its secret is forgotten.")
+        // Its cable, or that it is written down, may be a yes still.
+        let stands = (try? await client.endpoint(endpoint.id))?.approval == .approved
+        try output.line(
+            stands
+                ? "Nobody's yes to \(endpoint.id) stands, and its secret is forgotten; it needs none where it is now."
+                : "\(endpoint.id) is not approved any more, and its secret is forgotten."
+        )
     }
 }

@@ -1,5 +1,3 @@
-package import Model
-
 /// What may be dialled, and for whom: the rules of trust, without I/O.
 ///
 /// mDNS proves nothing, so that what it brings is listed and not dialled until a person says yes, and the yes is for that
