@@ -1,3 +1,4 @@
+import Model
 import NIOCore
 import NIOHTTP1
 
@@ -35,7 +36,9 @@ final class HeadWatch: ChannelInboundHandler, RemovableChannelHandler {
         received += unwrapInboundIn(data).readableBytes
         context.fireChannelRead(data)
         // Still no end of the head. The decoder has limits for fields, and none for the first line.
-        if state == .head, received > headLimit { refuse(context) }
+        if state == .head, received > headLimit {
+            refuse(Problem(.headTooLarge, "the head has more than \(headLimit) bytes"), context)
+        }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { deadline?.cancel() }
@@ -60,13 +63,16 @@ final class HeadWatch: ChannelInboundHandler, RemovableChannelHandler {
         received = 0
         deadline?.cancel()
         let loop = context.eventLoop.assumeIsolated()
-        deadline = loop.scheduleTask(in: patience) { context.close(promise: nil) }
+        deadline = loop.scheduleTask(in: patience) { [self] in
+            // Who has said nothing at all asks for no answer; and behind a whole head there may be one already.
+            guard state == .head, received > 0 else { return context.close(promise: nil) }
+            refuse(Problem(.timeout, "the head did not come within \(patience.nanoseconds / 1_000_000_000) s"), context)
+        }
     }
 
-    private func refuse(_ context: ChannelHandlerContext) {
+    private func refuse(_ problem: Problem, _ context: ChannelHandlerContext) {
         deadline?.cancel()
-        let words = "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: words)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: problem.lastWords)), promise: nil)
         context.close(promise: nil)
     }
 }

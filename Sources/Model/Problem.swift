@@ -15,6 +15,10 @@ package struct Problem: Error, Hashable, Sendable, Codable {
         case unsupportedMedia = "unsupported-media"
         case slowDown = "slow-down"
         case tooLarge = "too-large"
+        /// The head alone is; the connection ends with this answer.
+        case headTooLarge = "head-too-large"
+        /// The head did not come in time; the connection ends with this answer.
+        case timeout
         case unavailable
         case limit
         case internalError = "internal-error"
@@ -49,11 +53,13 @@ extension Problem.Code {
         case .forbidden: 403
         case .notFound: 404
         case .methodNotAllowed: 405
+        case .timeout: 408
         case .ambiguous, .conflict: 409
         case .tooLarge: 413
         case .unsupportedMedia: 415
         case .misdirected: 421
         case .limit, .slowDown: 429
+        case .headTooLarge: 431
         case .internalError: 500
         case .unavailable: 503
         }
@@ -72,6 +78,8 @@ extension Problem.Code {
         case .ambiguous: "More than one thing fits"
         case .conflict: "Something is in the way"
         case .tooLarge: "The request is too large"
+        case .headTooLarge: "The head of the request is too large"
+        case .timeout: "The request did not come in time"
         case .limit: "A limit is reached"
         case .internalError: "Patchbay failed"
         case .unavailable: "Not there right now"

@@ -36,10 +36,12 @@ enum ExitStatus: CInt, CaseIterable {
         case .notUnderstood: self = .error
         case .refused(let problem):
             switch problem.code {
-            case .badRequest, .ambiguous, .methodNotAllowed, .tooLarge, .unsupportedMedia, .misdirected: self = .usage
+            case .badRequest, .ambiguous, .methodNotAllowed, .tooLarge, .headTooLarge, .unsupportedMedia,
+                .misdirected:
+                self = .usage
             case .notFound: self = .notFound
             case .unauthorized, .forbidden: self = .notPermitted
-            case .unavailable, .limit, .slowDown: self = .temporary
+            case .unavailable, .limit, .slowDown, .timeout: self = .temporary
             case .conflict, .internalError: self = .error
             }
         }

@@ -74,7 +74,7 @@ import Testing
         try await withDoors { _, scratch, port in
             let lines = try await run("slow", port, in: scratch)
 
-            #expect(lines == ["closed"])
+            #expect(lines == ["408 and closed"])
         }
     }
 

@@ -119,6 +119,7 @@ def border(path, port):
         (b"POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: xchunked\r\n\r\n{}", 400),
         (b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * (1 << 20) + b"\r\n\r\n", {400, 431, None}),
         (b"GET /" + b"a" * (1 << 20), {400, 431, None}),
+        (b"GET /" + b"a" * 20000, 431),
         (b"GET /health HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\n\r\n", 403),
         (b"OPTIONS /health HTTP/1.1\r\nHost: localhost\r\nAccess-Control-Request-Private-Network: true\r\n\r\n", 405),
         (b"POST /v1/invites/redeem HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}", 415),
@@ -244,16 +245,20 @@ def exposed(path, port):
 
 def slow(port, count=200):
     start = time.monotonic()
+    silent = tcp(port)
     crowd = [tcp(port) for _ in range(count)]
     for caller in crowd:
         caller.sendall(b"GET /health HTTP/1.1\r\nHo")
     assert ask(tcp(port), "GET", "/health")[0] == 200
     served = time.monotonic() - start
-    ends = []
+    ends, words = [], set()
     for caller in crowd:
-        rest(caller)
+        first, _, document = rest(caller).partition(b"\r\n\r\n")
+        words.add((first.split()[1], json.loads(document)["code"]))
         ends.append(time.monotonic() - start)
-    print("closed" if 4.5 < min(ends) and max(ends) < 7 and served < 2 else f"WRONG {min(ends)} {max(ends)} {served}")
+    assert rest(silent) == b"", "who says nothing gets no answer"
+    assert words == {(b"408", "timeout")}, words
+    print("408 and closed" if 4.5 < min(ends) and max(ends) < 7 and served < 2 else f"WRONG {min(ends)} {max(ends)} {served}")
 
 
 def expiry(path, port):
