@@ -143,7 +143,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "API", "CLinux", "Devices", "Discovery", "Model", "Rig", "Sockets", "patchbay", "patchbayd", logging,
+                "API", "CLinux", "Devices", "Discovery", "Model", "Pairing", "Rig", "Sockets", "patchbay", "patchbayd",
+                logging,
             ],
             exclude: [
                 "Load/burst.py", "Move/calls.py", "Pairing/doors.py", "Pairing/race.py", "Pairing/silence.py",

@@ -9,6 +9,9 @@
   expiry SOCKET PORT            lets a grant expire under an event stream, and says how late that was cut
   show PORT                     shows each token that is written to it, and says what the answer is
   beg SOCKET                    asks for access, says its code, and after a line of input what became of it
+  serve WORD                    a server that answers with a word, and says when it gets bytes
+  hold PORT                     asks there, stays connected, and says how that ended
+  tunnel SOCKET PORT ENDPOINT   opens a tunnel under a grant and says on which port, or what the answer is instead
   keep SOCKET PORT / kept SOCKET PORT   before and after a restart: what was given counts, what was spent is spent
 """
 
@@ -310,6 +313,36 @@ def nobody(path):
         ("GET", "/v1/endpoints"), ("GET", "/v1/grants"), ("DELETE", "/v1/grants"), ("GET", "/v1/audit"),
         ("POST", "/v1/requests/reopen"), ("DELETE", "/v1/tunnels"), ("GET", "/health"))],
         ask(unix(path), "POST", "/v1/requests", asked)[0])
+
+
+def serve(word):
+    def answer(peer):
+        while peer.recv(65536):
+            print("bytes", flush=True)
+            peer.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(word)}\r\n\r\n{word}".encode())
+
+    listener = socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+    print("listening on", listener.getsockname()[1], flush=True)
+    while True:
+        threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+
+
+def hold(port):
+    caller = tcp(port)
+    caller.settimeout(60)
+    try:
+        caller.sendall(head("GET", "/"))
+        print("answered", caller.recv(65536).decode().split("\r\n")[-1], flush=True)
+        print("ended" if not caller.recv(1) else "more", flush=True)
+    except ConnectionResetError:
+        print("cut", flush=True)
+
+
+def tunnel(path, port, endpoint):
+    _, token = pair(path, port, ("registry.read", "tunnel.open"))
+    spec = {"local": "tcp:127.0.0.1:0", "target": {"endpoint": endpoint}, "noRebind": True, "isKept": True}
+    status, answer, _ = ask(tcp(port), "POST", "/v1/tunnels", spec, token)
+    print(int(answer["bound"][0].rsplit(":", 1)[1]) if status == 201 else status)
 
 
 if __name__ == "__main__":
