@@ -32,6 +32,8 @@ package final class Door: Service {
     private let kind: Kind
     private let broker: Broker
     private let reception: Reception
+    private let owners: Owners
+    private let sockets = SocketOwners()
     private let crowd: Crowd
     private let logger: Logger
     private let onOpen: @Sendable () async -> Void
@@ -68,11 +70,12 @@ package final class Door: Service {
         self.crowd = crowd
         self.logger = logger
         self.onOpen = onOpen
+        self.owners = owners
         reception = Reception(
             border: Border(port: kind.port, origins: origins),
             owners: owners,
             pairing: broker.pairing,
-            sockets: SocketOwners()
+            sockets: sockets
         )
     }
 
@@ -105,11 +108,15 @@ package final class Door: Service {
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .bind(listener) { [logger] channel in
+            .bind(listener) { [logger, crowd, owners, sockets] channel in
                 http.setup(channel: channel, logger: logger).flatMapThrowing { value in
                     let pipeline = channel.pipeline.syncOperations
                     let watch = HeadWatch(headLimit: Self.headLimit)
                     try pipeline.addHandler(watch, position: .first)
+                    try pipeline.addHandler(
+                        Usher(crowd: crowd, owners: owners, sockets: sockets),
+                        position: .first
+                    )
                     let codec = try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)
                     try pipeline.addHandler(HeadNotice(to: watch), position: .before(codec))
                     return value

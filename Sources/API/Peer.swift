@@ -6,7 +6,7 @@ import Sockets
 /// The process at the other end of a unix socket, by the kernel's word; it has no say in it.
 struct Peer: Sendable {
     /// struct ucred (unix(7)): process, user, group.
-    private typealias Credentials = (pid: Int32, user: UInt32, group: UInt32)
+    typealias Credentials = (pid: Int32, user: UInt32, group: UInt32)
 
     /// SO_PEERGROUPS and SO_PEERPIDFD (asm-generic/socket.h), which Glibc's module leaves out.
     private static let groupsOption = SocketOptionName(59)
@@ -18,16 +18,21 @@ struct Peer: Sendable {
 
     /// Nil where the kernel does not know, as on TCP, where it says -1.
     init?(of channel: any Channel) async {
-        guard let socket = channel as? any SocketOptionProvider else { return nil }
-        // NIO calls it unsafe because it trusts the type: `Credentials` is laid out as ucred is (unix(7)).
-        let answer: EventLoopFuture<Credentials> = socket.unsafeGetSocketOption(
-            level: SocketOptionLevel(SOL_SOCKET),
-            name: SocketOptionName(SO_PEERCRED)
-        )
-        guard let credentials = try? await answer.get(), credentials.user != .max else { return nil }
+        guard let credentials = try? await Self.credentials(of: channel)?.get(), credentials.user != .max else {
+            return nil
+        }
         user = credentials.user
         process = credentials.pid
         group = credentials.group
+    }
+
+    /// What the kernel says; the user is -1 where it does not know. Nil where it cannot be asked.
+    static func credentials(of channel: any Channel) -> EventLoopFuture<Credentials>? {
+        // NIO calls it unsafe because it trusts the type: `Credentials` is laid out as ucred is (unix(7)).
+        (channel as? any SocketOptionProvider)?.unsafeGetSocketOption(
+            level: SocketOptionLevel(SOL_SOCKET),
+            name: SocketOptionName(SO_PEERCRED)
+        )
     }
 
     /// For the audit log. The program's name is worth what /proc lets us see.

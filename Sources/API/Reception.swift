@@ -57,23 +57,12 @@ struct Reception: Sendable {
     }
 
     private func stranger(on channel: any Channel) -> Visitor {
-        let remote = Self.address(channel.remoteAddress)
-        let local = Self.address(channel.localAddress)
-        var user: UInt32?
-        if let remote, let local, case .user(let id)? = try? sockets.owner(of: remote, connectedTo: local) { user = id }
-        return Visitor(
+        Visitor(
             standing: .stranger,
             origin: .tcp(address: channel.remoteAddress?.ipAddress ?? "?"),
             caller: .stranger,
-            user: user
+            user: sockets.user(of: channel)
         )
-    }
-
-    private static func address(_ address: NIOCore.SocketAddress?) -> Sockets.SocketAddress? {
-        guard let address, let ip = address.ipAddress, let port = address.port.flatMap(UInt16.init(exactly:)) else {
-            return nil
-        }
-        return Sockets.SocketAddress(numeric: ip, port: port)
     }
 
     /// RFC 6750, section 2.1; the scheme's case does not matter.

@@ -115,4 +115,69 @@ import Testing
             #expect(log.contains("\"uid\":65534"))
         }
     }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can be somebody else"))
+    func `a grant of one user is nobody else's, on neither door`() async throws {
+        try await withDoors { broker, scratch, port in
+            let lines = try await run("bound", broker.socket, port, in: scratch)
+
+            #expect(lines == ["redeemed by 401 401", "used by 200 401 401 401"])
+        }
+    }
+
+    @Test(.needs(.root, .namespaces)) func `whoever is in the group owns the broker, as first group or as sixtieth`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            chmod(scratch.path, 0o711)
+            let groups = scratch.file("group")
+            try scratch.write("root:x:0:\npatchbay:x:4242:\n", to: "group")
+            let broker = try await RunningBroker(
+                in: scratch,
+                // The daemon's machine has such a group, and no other program does.
+                hardship: [
+                    "unshare", "--mount", "--propagation", "private", "sh", "-ec",
+                    "mount --bind \(groups) /etc/group; exec \"$@\"", "sh",
+                ],
+                configuration: "[api]\ntcp = false\nany_user = true\n"
+            )
+
+            let lines = try await run("member", broker.socket, "4242", in: scratch)
+
+            #expect(lines == ["403", "403", "200", "200", "200"])
+            let mode = try await Program.run("stat", ["--format=%a %g", broker.socket], in: scratch)
+            #expect(mode == ["666 4242"])
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can be somebody else"))
+    func `one user has 64 connections, all together leave eight to owners, and who waits is answered`() async throws {
+        try await withDoors { broker, scratch, port in
+            let lines = try await run("guests", broker.socket, port, in: scratch)
+
+            #expect(
+                lines == ["one more: 429 429 another: 200", "owners come in: 8 at once", "who waited: 200"]
+            )
+        }
+    }
+
+    @Test(.needs(.root, .namespaces))
+    func `a yes is not for the process that has taken the number of the one that asked`() async throws {
+        try await withScratchFolder { scratch in
+            let lines = try await Program.run(
+                "unshare",
+                [
+                    "--pid", "--fork", "--mount-proc", "--kill-child", "--", "python3", Self.script, "recycled",
+                    try Executable.built("patchbayd"), scratch.file("state"), scratch.file("p.sock"),
+                ],
+                in: scratch,
+                environment: [
+                    "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(scratch.file("no-bus"))",
+                    "USBMUXD_SOCKET_ADDRESS": scratch.file("no-usbmuxd"), "HOME": scratch.path,
+                ]
+            )
+
+            #expect(lines == ["alive: 200", "recycled: 409", "asking now: 0"])
+        }
+    }
 }
