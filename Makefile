@@ -76,7 +76,7 @@ install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
 	# Without what only a debugger reads, the broker has half the size.
 	install -s -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(BUILT)/patchbay $(BUILT)/patchbayd
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	for unit in patchbayd.service patchbayd.socket; do \
+	for unit in patchbayd.service patchbayd.socket patchbayd-tcp.socket; do \
 		sed 's,/usr/bin/,$(PREFIX)/bin/,; s,/usr/share/,$(PREFIX)/share/,' systemd/$$unit \
 			>$(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit || exit 1; \
 		chmod 644 $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit; \

@@ -16,6 +16,13 @@ struct LoopbackSockets: Sendable {
         var found = activation.tcp.compactMap { number in
             SocketAddress.local(of: number)?.port.map { (number: number, port: $0) }
         }
+        if !found.isEmpty, !configuration.tcp {
+            logger.warning(
+                "api.tcp is false, and systemd passes TCP sockets; callers there wait for nobody",
+                metadata: ["try": "systemctl disable --now patchbayd-tcp.socket"]
+            )
+            found = []
+        }
         if found.isEmpty, configuration.tcp {
             for host in ["127.0.0.1", "::1"] {
                 guard let address = SocketAddress(numeric: host, port: configuration.port) else { continue }

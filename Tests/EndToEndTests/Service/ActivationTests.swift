@@ -33,15 +33,37 @@ import Testing
         }
     }
 
-    @Test func `callers in a loop all get an answer, however often the daemon is restarted`() async throws {
-        let words = try await call("restart", "12")
+    @Test func `who calls over TCP first starts it too, and both loopback addresses are systemd's`() async throws {
+        try await withScratchFolder { scratch in
+            let port = try FreePorts.take()[0]
+            let variables = environment(in: scratch).flatMap { ["--setenv=\($0)=\($1)"] }
+            let daemon = try await Program(
+                "systemd-socket-activate",
+                ["--listen=127.0.0.1:\(port)", "--listen=[::1]:\(port)", "--listen=\(scratch.file("p.sock"))"]
+                    + variables + [try Executable.built("patchbayd"), "--state-dir", scratch.file("state")],
+                in: scratch
+            )
+            try await daemon.waitForLine("Listening on \(scratch.file("p.sock"))")
+
+            #expect(try await Callers.run("once", "\(port)", in: scratch) == ["ok ok"])
+
+            #expect(daemon.story.contains("the socket passed by systemd") && daemon.story.contains("tcp=\(port)"))
+            daemon.terminate()
+            #expect(try await daemon.exitStatus() == .exited(0))
+        }
+    }
+
+    @Test(arguments: ["restart", "restart-tcp"])
+    func `callers in a loop all get an answer, however often the daemon is restarted`(story: String) async throws {
+        let words = try await call(story, "12")
 
         #expect(words.hasSuffix(" answered, 0 lost"), "\(words)")
         #expect(words.split(separator: " ").first.flatMap { Int($0) } ?? 0 > 100, "\(words)")
     }
 
-    @Test func `400 callers wait for the next daemon, and none is turned away`() async throws {
-        #expect(try await call("queue", "400") == "400 answered")
+    @Test(arguments: ["queue", "queue-tcp"])
+    func `400 callers wait for the next daemon, and none is turned away`(story: String) async throws {
+        #expect(try await call(story, "400") == "400 answered")
     }
 
     private func call(_ story: String, _ count: String) async throws -> String {

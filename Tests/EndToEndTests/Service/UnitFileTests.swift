@@ -5,7 +5,7 @@ import Testing
 @Suite(.needs(.systemd)) struct UnitFileTests {
     @Test func `systemd-analyze finds nothing to say about the units`() async throws {
         try await withScratchFolder { scratch in
-            let paths = try ["patchbayd.service", "patchbayd.socket"].map { name in
+            let paths = try ["patchbayd.service", "patchbayd.socket", "patchbayd-tcp.socket"].map { name in
                 // The program named in ExecStart= must exist; on this machine another one stands for it.
                 try scratch.write(unit(name).replacing("/usr/bin/patchbayd", with: "/bin/true"), to: name)
             }
@@ -55,6 +55,15 @@ import Testing
         #expect(folders == ["RuntimeDirectory=patchbay/tunnels"])
     }
 
+    @Test func `the TCP door is systemd's too, on loopback alone, and never in the control socket's way`() throws {
+        let tcp = try unit("patchbayd-tcp.socket").split(separator: "\n").filter { $0.hasPrefix("Listen") }
+
+        #expect(tcp == ["ListenStream=127.0.0.1:7282", "ListenStream=[::1]:7282"])
+        #expect(try unit("patchbayd.socket").split(separator: "\n").filter { $0.hasPrefix("Listen") }.count == 1)
+        let service = try unit("patchbayd.service")
+        #expect(service.contains("Requires=patchbayd.socket\n") && service.contains("Wants=patchbayd-tcp.socket\n"))
+    }
+
     @Test func `an installation has everything at its place, and keeps a configuration that is there`() async throws {
         try await withScratchFolder { scratch in
             let root = try scratch.makeFolder("root")
@@ -70,6 +79,7 @@ import Testing
             #expect(
                 files.sorted() == [
                     "644 etc/patchbay/patchbay.toml",
+                    "644 opt/pb/lib/systemd/system/patchbayd-tcp.socket",
                     "644 opt/pb/lib/systemd/system/patchbayd.service",
                     "644 opt/pb/lib/systemd/system/patchbayd.socket",
                     "644 opt/pb/lib/sysusers.d/patchbay.conf",

@@ -1,12 +1,15 @@
 """Callers of the broker, and what systemd does for it, for the tests of the service. The first word says which.
 
-  restart PROGRAM STATE SOCKET NOTIFY ROUNDS   keeps the listening socket, as systemd does, through restarts under callers
+  restart PROGRAM STATE SOCKET NOTIFY ROUNDS   keeps the listening sockets, as systemd does, through restarts under callers
   queue PROGRAM STATE SOCKET NOTIFY CALLERS    lets as many callers wait while the daemon is restarted
+  restart-tcp, queue-tcp                       the same for callers at 127.0.0.1 and at ::1
+  once PORT                                    asks at both of them
   notify NOTIFY SOCKET                         prints what the daemon tells systemd, and whether its door answers at READY=1
   flood SOCKET PROCESS COUNT                   takes every descriptor that the daemon has
   vanish SOCKET ROUNDS                         asks for held things and goes before the answer
 """
 
+import fcntl
 import json
 import os
 import signal
@@ -18,10 +21,15 @@ import time
 GET = "GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
-def connected(path, patience=20):
+def connected(door, patience=20):
+    """At a socket's path, or at an address and port."""
+    if isinstance(door, tuple):
+        caller = socket.create_connection(door, timeout=patience or 20)
+        caller.settimeout(patience)
+        return caller
     caller = socket.socket(socket.AF_UNIX)
     caller.settimeout(patience)
-    caller.connect(path)
+    caller.connect(door)
     return caller
 
 
@@ -44,13 +52,18 @@ def ask(path, target="/health"):
 
 
 class Systemd:
-    """Holds the listening socket and hears what the daemon tells."""
+    """Holds the listening sockets and hears what the daemon tells."""
 
     def __init__(self, program, state, path, notify):
         self.command = [program, "--state-dir", state]
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(path)
-        self.listener.listen(4096)
+        control = socket.socket(socket.AF_UNIX)
+        control.bind(path)
+        loopback = socket.create_server(("127.0.0.1", 0))
+        port = loopback.getsockname()[1]
+        self.listeners = [control, loopback, socket.create_server(("::1", port), family=socket.AF_INET6)]
+        self.doors = [("127.0.0.1", port), ("::1", port)]
+        for listener in self.listeners:
+            listener.listen(4096)
         self.notify = notify
         self.heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.heard.bind(notify)
@@ -59,10 +72,12 @@ class Systemd:
     def start(self):
         self.process = os.fork()
         if self.process == 0:
-            # sd_listen_fds(3): the sockets begin at 3.
-            os.dup2(self.listener.fileno(), 3)
-            os.set_inheritable(3, True)
-            os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()), NOTIFY_SOCKET=self.notify)
+            # sd_listen_fds(3): the sockets begin at 3. None of them may be overwritten before it was copied.
+            copies = [fcntl.fcntl(listener, fcntl.F_DUPFD, 64) for listener in self.listeners]
+            for number, copy in enumerate(copies, 3):
+                os.dup2(copy, number, inheritable=True)
+                os.close(copy)
+            os.environ.update(LISTEN_FDS=str(len(copies)), LISTEN_PID=str(os.getpid()), NOTIFY_SOCKET=self.notify)
             os.execv(self.command[0], self.command)
         while not self.heard.recv(4096).startswith(b"READY=1"):
             pass
@@ -74,19 +89,20 @@ class Systemd:
             raise OSError(f"the daemon ended with {status}")
 
 
-def restart(program, state, path, notify, rounds):
+def restart(program, state, path, notify, rounds, overTCP=False):
     systemd = Systemd(program, state, path, notify)
     answered, lost, isOver = [], [], False
+    doors = systemd.doors if overTCP else [path]
 
-    def call():
+    def call(door):
         while not isOver:
             try:
-                answered.append(ask(path))
+                answered.append(ask(door))
             except (OSError, ValueError) as error:
                 lost.append(repr(error))
 
     systemd.start()
-    callers = [threading.Thread(target=call) for _ in range(8)]
+    callers = [threading.Thread(target=call, args=(doors[number % len(doors)],)) for number in range(8)]
     for caller in callers:
         caller.start()
     for _ in range(int(rounds)):
@@ -100,20 +116,25 @@ def restart(program, state, path, notify, rounds):
     print(f"{len(answered)} answered, {len(lost)} lost {lost[:3] or ''}".strip())
 
 
-def queue(program, state, path, notify, count):
+def queue(program, state, path, notify, count, overTCP=False):
     systemd = Systemd(program, state, path, notify)
     systemd.start()
     systemd.stop()
     waiting = []
-    for _ in range(int(count)):
+    doors = systemd.doors if overTCP else [path]
+    for number in range(int(count)):
         # Non-blocking, as the clients of an event loop are: a full queue refuses them with EAGAIN.
-        caller = connected(path, patience=0)
+        caller = connected(doors[number % len(doors)], patience=0)
         caller.sendall(GET.format("/health").encode())
         caller.settimeout(20)
         waiting.append(caller)
     systemd.start()
     print(sum(answer(caller).startswith(b"HTTP/1.1 200") for caller in waiting), "answered")
     systemd.stop()
+
+
+def once(port):
+    print(*[ask((host, int(port)))["status"] for host in ("127.0.0.1", "::1")])
 
 
 def notify(address, path):
@@ -172,4 +193,5 @@ def vanish(path, rounds):
         time.sleep(0.05)
 
 
-globals()[sys.argv[1]](*sys.argv[2:])
+story, _, door = sys.argv[1].partition("-")
+globals()[story](*sys.argv[2:], **({"overTCP": True} if door else {}))
