@@ -5,10 +5,13 @@ package struct InviteIssued: Sendable, Codable {
     package let token: String
     /// `PATCHBAY:1:…`, for a QR code or to paste: a secret too. Nil where the broker has no door that it could name.
     package let pairing: String?
+    /// The pairing string as a QR code, an SVG image: as secret as that. Where it was asked for.
+    package let qr: String?
 
-    package init(invite: Invite, token: String, pairing: String?) {
+    package init(invite: Invite, token: String, pairing: String?, qr: String? = nil) {
         self.invite = invite
         self.token = token
         self.pairing = pairing
+        self.qr = qr
     }
 }

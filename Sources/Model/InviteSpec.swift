@@ -11,6 +11,8 @@ package struct InviteSpec: Hashable, Sendable, Codable {
     package var grantIdle: Int?
     /// The only user whose processes may use its grants, on the unix socket. Nil: whoever has the token.
     package var user: UInt32?
+    /// Whether the answer is to have the pairing string as a QR code, too. Nil is no.
+    package var qr: Bool?
 
     package init(
         _ permissions: Permissions,
@@ -18,7 +20,8 @@ package struct InviteSpec: Hashable, Sendable, Codable {
         lifetime: Int? = nil,
         grantLifetime: Int? = nil,
         grantIdle: Int? = nil,
-        user: UInt32? = nil
+        user: UInt32? = nil,
+        qr: Bool? = nil
     ) {
         self.permissions = permissions
         self.uses = uses
@@ -26,5 +29,6 @@ package struct InviteSpec: Hashable, Sendable, Codable {
         self.grantLifetime = grantLifetime
         self.grantIdle = grantIdle
         self.user = user
+        self.qr = qr
     }
 }

@@ -17,7 +17,7 @@ import Testing
         "Pairing": ["CLinux", "Model", "Sockets", "Crypto", "GRDB", "Logging", "ServiceLifecycle"],
         "QR": ["CQRencode"],
         "API": [
-            "Model", "Pairing", "Registry", "Sockets", "Tunnels", "HTTPTypes", "Hummingbird",
+            "Model", "Pairing", "QR", "Registry", "Sockets", "Tunnels", "HTTPTypes", "Hummingbird",
             "HummingbirdCore", "Logging", "NIOCore", "NIOExtras", "NIOHTTP1", "NIOHTTPTypesHTTP1", "NIOPosix",
             "ServiceLifecycle",
         ],

@@ -24,7 +24,8 @@ extension OpenAPISchemas {
           "permissions":{"$ref":"#/components/schemas/Permissions"},"uses":{"type":"integer"},
           "lifetime":{"type":"integer","description":"seconds"},
           "grantLifetime":{"type":"integer","description":"seconds"},
-          "grantIdle":{"type":"integer","description":"seconds"},"user":{"type":"integer"}}},
+          "grantIdle":{"type":"integer","description":"seconds"},"user":{"type":"integer"},
+          "qr":{"type":"boolean","description":"whether the answer is to have the pairing string as a QR code, too"}}},
         "Invite":{"type":"object",
           "required":["id","permissions","uses","used","wrong","createdBy","created","expires"],"properties":{
             "id":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"},
@@ -33,7 +34,9 @@ extension OpenAPISchemas {
             "expires":{"$ref":"#/components/schemas/Date"},"end":{"enum":["spent","expired","revoked","burnt"]}}},
         "InviteIssued":{"type":"object","required":["invite","token"],"properties":{
           "invite":{"$ref":"#/components/schemas/Invite"},"token":{"$ref":"#/components/schemas/InviteToken"},
-          "pairing":{"type":"string","description":"PATCHBAY:1:HOST:PORT:PIN:TOKEN, a secret"}}},
+          "pairing":{"type":"string","description":"PATCHBAY:1:HOST:PORT:PIN:TOKEN, a secret"},
+          "qr":{"type":"string","contentMediaType":"image/svg+xml",
+            "description":"the pairing string as a QR code, as secret as that; told this once and kept nowhere"}}},
         "InviteList":{"type":"object","required":["schema","invites"],"properties":{
           "schema":{"const":1},"invites":{"type":"array","items":{"$ref":"#/components/schemas/Invite"}}}},
         "RedemptionSpec":{"type":"object","required":["token","client","name"],"properties":{

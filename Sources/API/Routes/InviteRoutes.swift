@@ -2,6 +2,7 @@ import FoundationEssentials
 import Hummingbird
 import Model
 import Pairing
+import QR
 
 /// `/v1/invites`.
 enum InviteRoutes {
@@ -21,7 +22,13 @@ enum InviteRoutes {
             try PairingString(host: "127.0.0.1", port: port, pin: nil, invite: token).reveal()
         }
         return try call.answer(
-            InviteIssued(invite: invite, token: token.reveal(), pairing: pairing),
+            InviteIssued(
+                invite: invite,
+                token: token.reveal(),
+                pairing: pairing,
+                // In this answer or nowhere: an address to fetch it from would have to hold the secret, or to keep it.
+                qr: spec.qr == true ? try pairing.map { try QRCode($0).svg() } : nil
+            ),
             status: .created
         )
     }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import Model
 import Rig
 import Testing
 
@@ -178,6 +179,35 @@ import Testing
             )
 
             #expect(lines == ["alive: 200", "recycled: 409", "asking now: 0"])
+        }
+    }
+
+    @Test(.needs(.zbar)) func `the answer with a new invite has its QR code where that was asked for`()
+        async throws
+    {
+        try await withDoors { broker, scratch, _ in
+            func invite(_ more: String) async throws -> InviteIssued {
+                let spec = #"{"permissions":{"scopes":["registry.read"],"selector":"all"}\#(more)}"#
+                let lines = try await Program.run(
+                    "curl",
+                    [
+                        "-sS", "--unix-socket", broker.socket, "-H", "Content-Type: application/json", "-d", spec,
+                        "http://localhost/v1/invites",
+                    ],
+                    in: scratch
+                )
+                return try Wire.decoder().decode(InviteIssued.self, from: Data(lines.joined().utf8))
+            }
+            let plain = try await invite("")
+            let drawn = try await invite(#","qr":true"#)
+
+            #expect(plain.qr == nil && plain.pairing != nil)
+            try scratch.write(try #require(drawn.qr), to: "code.svg")
+            let pixels = ["--zoom", "4", "--output", scratch.file("code.png"), scratch.file("code.svg")]
+            try await Program.run("rsvg-convert", pixels, in: scratch)
+            let read = try await Program.run("zbarimg", ["--quiet", "--raw", scratch.file("code.png")], in: scratch)
+            #expect(read == [try #require(drawn.pairing)])
+            #expect(!broker.daemon.story.contains("pbi_"))
         }
     }
 }
