@@ -61,9 +61,7 @@ extension Ledger {
         try terms.check()
         guard !terms.permissions.allow(.admin) else { throw .tooWide("\(Scope.admin.rawValue) is not given on") }
         let own = try inviter(parent, for: terms.permissions, at: now)
-        guard grants.count < Self.limit else {
-            throw .limit("\(Self.limit) grants are kept already; revoke some first")
-        }
+        let forgotten = try room(forGrantUnder: parent)
         let expires = terms.grantLifetime.map { now + $0 } ?? min(now + InviteTerms.defaultGrantLifetime, own.expires)
         guard expires <= own.expires else { throw .tooWide("what a grant gives cannot outlive the grant itself") }
         let grant = GrantRecord(
@@ -84,6 +82,7 @@ extension Ledger {
         event.grant = grant.id
         var change = Change()
         change.grants = [grant]
+        change.forgotten = forgotten
         change.events = [event]
         return change
     }

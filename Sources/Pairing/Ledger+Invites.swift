@@ -26,9 +26,6 @@ extension Ledger {
         at now: EffectiveTime
     ) throws(PairingError) -> Change {
         try terms.check()
-        guard invites.count < Self.limit else {
-            throw .limit("\(Self.limit) invites are kept already; patchbay revoke --all ends them")
-        }
         var expires = now + terms.lifetime
         var life = terms.grantLifetime ?? InviteTerms.defaultGrantLifetime
         var parent: String?
@@ -43,6 +40,7 @@ extension Ledger {
             parent = id
         }
         var change = Change()
+        change.forgotten = try room(forInviteUnder: parent)
         change.invites = [
             InviteRecord(
                 id: token.id,
@@ -128,9 +126,7 @@ extension Ledger {
                 )
             }
         }
-        guard grants.count < Self.limit else {
-            throw .limit("\(Self.limit) grants are kept already; revoke some first")
-        }
+        let forgotten = try room(forGrantUnder: record.parent)
         let grantToken = keys.grant(Token(random: .grant).id, from: token, to: client)
         let grant = GrantRecord(
             id: grantToken.id,
@@ -146,13 +142,18 @@ extension Ledger {
             lastUsed: now,
             idle: record.idle
         )
-        return .granted(spend(record, for: grant, from: origin), grant, grantToken)
+        return .granted(spend(record, for: grant, from: origin, forgetting: forgotten), grant, grantToken)
     }
 
     /// Stands for the digest of a token that nobody has.
     static let nobody = Data(repeating: 0, count: 32)
 
-    private func spend(_ record: InviteRecord, for grant: GrantRecord, from origin: Origin) -> Change {
+    private func spend(
+        _ record: InviteRecord,
+        for grant: GrantRecord,
+        from origin: Origin,
+        forgetting: [String]
+    ) -> Change {
         var spent = record
         spent.used += 1
         if spent.used == spent.uses { spent.end = .spent }
@@ -162,6 +163,7 @@ extension Ledger {
         event.used = spent.used
         var change = Change()
         change.spent = spent
+        change.forgotten = forgetting
         change.grants = [grant]
         change.events = [event]
         return change

@@ -8,9 +8,12 @@ import Model
 /// An operation only says what it would change. The store commits that and then has it applied, so that nothing is true
 /// here that is not on the disk; only what ends something is applied first.
 struct Ledger: Sendable {
-    /// Invites, and grants, kept at most, those that ended in the last 30 days included.
+    /// Invites, and grants, kept at most, those that ended included.
     static let limit = 65_536
-    private static let memory = 2_592_000
+    /// So many places of each are kept for what owners make: who was let in cannot shut them out.
+    static let reserve = 4_096
+    /// For how many seconds what has ended is remembered, for people; the audit log has it for good.
+    static let memory = 86_400
 
     private(set) var invites: [String: InviteRecord] = [:]
     private(set) var grants: [String: GrantRecord] = [:]
@@ -70,6 +73,27 @@ struct Ledger: Sendable {
         let ofGrants = grants.values.lazy.filter { $0.end == nil }.map(\.deadline).min()
         let ofInvites = invites.values.lazy.filter { $0.end == nil }.map(\.expires).min()
         return [ofGrants, ofInvites].compactMap { $0 }.min()
+    }
+
+    /// What is forgotten before its time to make room for one more invite: the one that ended first.
+    func room(forInviteUnder parent: String?) throws(PairingError) -> [String] {
+        if hasRoom(beside: invites.count, parent) { return [] }
+        let ended = invites.values.lazy.filter { $0.end != nil }.min { $0.expires < $1.expires }
+        guard let ended else { throw .limit("there are too many invites; patchbay revoke --all ends them") }
+        return [ended.id]
+    }
+
+    /// The same for one more grant.
+    func room(forGrantUnder parent: String?) throws(PairingError) -> [String] {
+        if hasRoom(beside: grants.count, parent) { return [] }
+        let ended = grants.values.lazy.compactMap { grant in grant.ended.map { (id: grant.id, at: $0) } }
+            .min { $0.at < $1.at }
+        guard let ended else { throw .limit("there are too many grants; revoke some first: patchbay grants") }
+        return [ended.id]
+    }
+
+    private func hasRoom(beside count: Int, _ parent: String?) -> Bool {
+        count < (parent == nil ? Self.limit : Self.limit - Self.reserve)
     }
 
     /// Ends what has had its time, for good: no clock that is set back revives it. Forgets what ended long ago.

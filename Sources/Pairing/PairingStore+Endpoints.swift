@@ -113,6 +113,9 @@ extension PairingStore {
         ledger.secrets[endpoint.id].map { $0.boot == Self.boot(of: endpoint) } ?? false
     }
 
+    /// The endpoints of which a secret is held.
+    package var secretHolders: [EndpointID] { ledger.secrets.keys.sorted() }
+
     package func forgetSecret(of endpoint: EndpointID, by caller: Caller, from origin: Origin) throws {
         guard ledger.secrets[endpoint] != nil else { return }
         var event = AuditEvent(.secretForgotten, by: caller, from: origin)

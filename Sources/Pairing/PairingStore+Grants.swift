@@ -3,7 +3,7 @@ import FoundationEssentials
 package import Model
 
 extension PairingStore {
-    /// Every grant of the last 30 days, the newest first.
+    /// Every grant, those that ended in the last day included, the newest first.
     package var grants: [Grant] {
         let now = now()
         return ledger.grants.values.sorted { $0.created > $1.created }.map { $0.grant(at: now) }

@@ -1,7 +1,7 @@
 package import Model
 
 extension PairingStore {
-    /// Every invite of the last 30 days, the newest first.
+    /// Every invite, those that ended in the last day included, the newest first.
     package var invites: [Invite] {
         ledger.invites.values.sorted { $0.created > $1.created }.map(\.invite)
     }

@@ -163,7 +163,8 @@ struct Daemon: Sendable {
 
         // In the order of the data's way; stopped in reverse.
         var services: [any Service] = [
-            Expiry(of: pairing), EndpointSaver(registry: registry, file: registryFile, logger: logger),
+            Expiry(of: pairing), SecretExpiry(registry: registry, pairing: pairing, logger: logger),
+            EndpointSaver(registry: registry, file: registryFile, logger: logger),
         ]
         if let bonjour = sources.bonjour {
             services += [
