@@ -67,6 +67,11 @@ extension PatchbayClient {
         return try await answer(to: call)
     }
 
+    /// Lets the broker go by the machine's clock again, after that was set right.
+    package func recoverClock() async throws {
+        try await perform(HTTPCall(method: .POST, path: ["clock", "recover"]))
+    }
+
     /// Checks the whole audit log. A long one takes long.
     package func verifyAudit() async throws -> AuditVerdict {
         try await answer(to: HTTPCall(method: .GET, path: ["audit", "verify"]), extraPatience: .seconds(120))

@@ -30,7 +30,7 @@ struct Patchbay: AsyncParsableCommand {
                     Deny.self, Secrets.self, Audit.self,
                 ]
             ),
-            CommandGroup(name: "Repairing", subcommands: [Doctor.self]),
+            CommandGroup(name: "Repairing", subcommands: [Doctor.self, Clocks.self]),
         ]
     )
 }

@@ -21,7 +21,7 @@ extension BrokerStatus {
         if behind > .seconds(1) {
             findings.append(
                 "the clock went back by \(behind.components.seconds) s, and nothing lives longer for that; "
-                    + "if it was wrong before and is right now, an owner says so with POST /v1/clock/recover"
+                    + "if it was wrong before and is right now: patchbay clock recover"
             )
         }
         self.init(

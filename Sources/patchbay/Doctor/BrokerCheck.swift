@@ -14,6 +14,7 @@ struct BrokerCheck {
             checks.append(Self.version(status))
             let address = client.address.description
             checks += Self.socket(address, SocketFile(path: address).access, user: geteuid())
+            checks += (status.findings ?? []).map(Self.finding)
             return (checks + status.sources.map(Self.source), status.sources)
         } catch let error as ClientError {
             checks.append(
@@ -60,6 +61,9 @@ struct BrokerCheck {
             )
         ]
     }
+
+    /// The finding itself says what to do.
+    static func finding(_ what: String) -> Check { Check(name: "access", verdict: .warn, detail: what) }
 
     static func source(_ source: SourceStatus) -> Check {
         switch source.state {
