@@ -28,6 +28,7 @@ package struct PairingString: Sendable {
         self.port = port
         self.pin = pin
         self.invite = invite
+        guard reveal().utf8.count <= Self.lengthLimit else { throw .notAPairingString("its host is too long") }
     }
 
     /// Reads one, exactly as it was printed.
@@ -37,8 +38,9 @@ package struct PairingString: Sendable {
         guard text.utf8.prefix(Self.lengthLimit + 1).count <= Self.lengthLimit else {
             throw .notAPairingString("it has more than \(Self.lengthLimit) bytes")
         }
-        guard text.utf8.starts(with: "PATCHBAY:".utf8) else {
-            throw .notAPairingString("it does not begin with PATCHBAY:")
+        // A sign that joins the one before it (U+0301) would hide in a Character.
+        guard text.utf8.starts(with: "PATCHBAY:".utf8), text.utf8.allSatisfy({ $0 < 0x80 }) else {
+            throw .notAPairingString("it does not begin with PATCHBAY:, or has other signs than were printed")
         }
         let (version, rest) = Self.cut(text.dropFirst("PATCHBAY:".count))
         guard version == "1", let rest else {

@@ -39,6 +39,22 @@ import Testing
         }
     }
 
+    @Test func `a sign that joins a colon is not overlooked`() {
+        #expect(throws: PairingError.self) {
+            try PairingString("PATCHBAY:\u{301}1:127.0.0.1:7282::\(Self.invite.reveal())")
+        }
+    }
+
+    @Test func `what would be too long to be read is not made`() throws {
+        func make(_ length: Int) throws {
+            let host = String(repeating: "a", count: length)
+            let string = try PairingString(host: host, port: 7_282, pin: String(Self.pin), invite: Self.invite)
+            _ = try PairingString(string.reveal())
+        }
+        try make(144)
+        #expect(throws: PairingError.self) { try make(145) }
+    }
+
     @Test func `no bytes whatever make the parser fall over`() {
         var random = SeededGenerator(seed: 2)
         let whole = Array("PATCHBAY:1:[::1]:7282::\(Self.invite.reveal())".utf8)
