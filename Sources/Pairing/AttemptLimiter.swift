@@ -20,7 +20,7 @@ struct AttemptLimiter: Sendable {
     ///
     /// - Returns: Nil while there are few; else after how many seconds to try again. Only few are worth a line in the log.
     mutating func failed(from origin: Origin, at now: EffectiveTime) -> Int? {
-        let name = origin.description
+        let name = Self.place(of: origin)
         var place = wrong[name] ?? Place(since: now, wrong: 0)
         if now >= place.since + Self.window { place = Place(since: now, wrong: 0) }
         place.wrong = min(place.wrong + 1, Self.limit + 1)
@@ -32,5 +32,10 @@ struct AttemptLimiter: Sendable {
         wrong[name] = place
         guard place.wrong > Self.limit else { return nil }
         return max(1, Int((place.since + Self.window - now).components.seconds))
+    }
+
+    /// A caller on the loopback chooses among the 16 million addresses of 127.0.0.0/8; all of them are one place.
+    private static func place(of origin: Origin) -> String {
+        if case .tcp = origin { "tcp" } else { origin.description }
     }
 }

@@ -198,6 +198,24 @@ import Testing
         }
     }
 
+    @Test func `another address of the loopback is the same place`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Bench.store(in: scratch)
+            var answers: [PairingError] = []
+            for number in 1...20 {
+                do {
+                    _ = try await store.authenticate(Token(random: .grant), from: .tcp(address: "127.0.0.\(number)"))
+                } catch {
+                    answers.append(error as? PairingError ?? .notAToken)
+                }
+            }
+
+            #expect(answers.prefix(10).allSatisfy { $0 == .refused })
+            #expect(answers.dropFirst(10).allSatisfy { $0 == .tooManyAttempts(retryAfter: 60) })
+            #expect(try Bench.audit(in: scratch).count == 10)
+        }
+    }
+
     @Test func `a clock set ten years forward and back ends things, and an owner puts it right`() async throws {
         try await withScratchFolder { scratch in
             let clock = TestClock()
