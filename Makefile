@@ -54,6 +54,9 @@ tsan: setup ## look for data races in the data path with ThreadSanitizer (a buil
 	TSAN_OPTIONS=exitcode=66 LD_PRELOAD=$(CURDIR)/.build-tsan/mutex.so swift test --sanitize=thread \
 		--scratch-path .build-tsan --skip-build --no-parallel --filter '^(Sockets|Tunnels|Devices)Tests'
 
+fuzz: setup ## try the parsers on made-up input with libFuzzer (a build of its own): ARGS="--seconds 60 --only token"
+	Tests/FuzzTests/run $(ARGS)
+
 demo: setup ## a phone, an app on it, one on the network, and what Patchbay makes of them
 	swift build
 	Tests/Rig/demo
@@ -88,6 +91,6 @@ install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
 	@test -n "$(DESTDIR)" || echo "Start it: systemd-sysusers && systemctl daemon-reload && systemctl enable --now patchbayd"
 
 clean: ## remove everything that was built
-	rm -rf .build .build-tsan
+	rm -rf .build .build-fuzz .build-tsan
 
-.PHONY: help setup build test soak tsan e2e-systemd demo bench run format lint install clean
+.PHONY: help setup build test soak tsan fuzz e2e-systemd demo bench run format lint install clean

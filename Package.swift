@@ -1,14 +1,19 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// `make fuzz` says where libFuzzer is; Tests/FuzzTests is then built around it, and not as tests.
+let libFuzzer = Context.environment["PATCHBAY_FUZZ"]
+let instruments: [SwiftSetting] = libFuzzer == nil ? [] : [.unsafeFlags(["-O", "-sanitize=fuzzer,address"])]
+
 /// Every target of ours is held to the same rules: Swift 6, warnings are errors, imports are internal unless said.
-let house: [SwiftSetting] = [
-    .swiftLanguageMode(.v6),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    .treatAllWarnings(as: .error),
-]
+let house: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .treatAllWarnings(as: .error),
+    ] + instruments
 
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
@@ -33,6 +38,9 @@ func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .executableTarget(name: name, dependencies: dependencies, swiftSettings: house)
 }
+
+/// The modules whose parsers are fuzzed.
+let fuzzed: [Target.Dependency] = ["Devices", "Discovery", "Model", "Pairing"]
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
@@ -154,3 +162,26 @@ let package = Package(
         ),
     ]
 )
+
+if let libFuzzer {
+    package.targets += [
+        .systemLibrary(name: "CLibFuzzer", path: "Tests/FuzzTests/LibFuzzer/CLibFuzzer"),
+        .executableTarget(
+            name: "fuzz",
+            dependencies: fuzzed + ["CLibFuzzer"],
+            path: "Tests/FuzzTests",
+            exclude: ["Corpus", "LibFuzzer/CLibFuzzer", "Seeded", "run"],
+            swiftSettings: house,
+            linkerSettings: [.unsafeFlags(["-sanitize=address", "-use-ld=lld", "-Xlinker", libFuzzer, "-lstdc++"])]
+        ),
+    ]
+} else {
+    package.targets.append(
+        .testTarget(
+            name: "FuzzTests",
+            dependencies: fuzzed + ["Rig"],
+            exclude: ["Corpus", "LibFuzzer", "run"],
+            swiftSettings: house
+        )
+    )
+}

@@ -1,0 +1,21 @@
+/// The parsers that read what strangers send, by the names of their folders in `Corpus`.
+enum FuzzTarget: String, Sendable, CaseIterable {
+    case name
+    case pairingString = "pairing-string"
+    case token
+    case txt
+    case usbmux
+
+    /// Tries one input.
+    ///
+    /// - Throws: `Violation`; a parser that falls over takes the process with it.
+    func check(_ input: [UInt8]) throws(Violation) {
+        switch self {
+        case .name: try NamePromises.check(input)
+        case .pairingString: try PairingStringPromises.check(input)
+        case .token: try TokenPromises.check(input)
+        case .txt: try TXTPromises.check(input)
+        case .usbmux: try UsbmuxPromises.check(input)
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import FoundationEssentials
+import Model
+
+@testable import Discovery
+
+/// What the bytes of a TXT record become: every rule of RFC 6763, section 6, and never more than the limits.
+enum TXTPromises {
+    private typealias Pair = (key: [UInt8], value: [UInt8]?)
+
+    static func check(_ input: [UInt8]) throws(Violation) {
+        try read(input)
+        try publish(input)
+    }
+
+    private static func read(_ input: [UInt8]) throws(Violation) {
+        let record = TXTRecord(recordData: input)
+        let (expected, isWhole) = pairs(of: input)
+        let isSame =
+            record.entries.count == expected.count
+            && zip(record.entries, expected).allSatisfy { Array($0.key.utf8) == $1.key && $0.value == $1.value }
+        try promise("a record is read by the RFC", isSame && record.isTruncated == !isWhole)
+        try promise("what was read could be published", record.problem == nil)
+        try promise("the limits hold", record.entries.count <= 32 && wire(record.items).count <= 1_300)
+        try promise(
+            "what was read and written is the same",
+            TXTRecord(recordData: wire(record.items)).entries == record.entries
+        )
+        try survivesJSON(record)
+
+        var choices = Choices(input.reversed())
+        let kind = choices.one(of: [EndpointKind.appreveal, .dartVM, .mcp])
+        let instance = String(decoding: choices.run(), as: UTF8.self)
+        for name in [instance, "AppReveal-\(instance)", "com.\(instance) #2"] {
+            let identity = AdvertisedIdentity(instance: name, kind: kind, txt: record)
+            let texts = [identity.app, identity.version, identity.boot, identity.role].compactMap { $0?.text }
+            try promise(
+                "what an advert says of itself is clean and short",
+                texts.allSatisfy { $0.utf8.count <= 155 && $0.unicodeScalars.allSatisfy(Untrusted.isSafe) }
+            )
+        }
+    }
+
+    /// What may be published is read by others as it was meant.
+    private static func publish(_ input: [UInt8]) throws(Violation) {
+        var choices = Choices(input)
+        var record = TXTRecord()
+        for _ in 0..<choices.number(below: 40) where !choices.isEmpty {
+            let key = String(decoding: choices.bytes(choices.number(below: 12)), as: UTF8.self)
+            record.set(key, to: choices.number(below: 4) == 0 ? nil : choices.run())
+        }
+        guard record.problem == nil else { return }
+        let received = TXTRecord(recordData: wire(record.items))
+        try promise("what may be published arrives whole", received.entries == record.entries && !received.isTruncated)
+        try survivesJSON(record)
+    }
+
+    private static func survivesJSON(_ record: TXTRecord) throws(Violation) {
+        let copy = (try? Wire.encoder().encode(record)).flatMap { try? Wire.decoder().decode(TXTRecord.self, from: $0) }
+        try promise("a record in JSON is the same record", copy?.entries == record.entries)
+    }
+
+    private static func wire(_ items: [[UInt8]]) -> [UInt8] { items.flatMap { [UInt8($0.count)] + $0 } }
+
+    /// The same rules once more, over places instead of slices.
+    private static func pairs(of input: [UInt8]) -> (pairs: [Pair], isWhole: Bool) {
+        var pairs: [Pair] = []
+        var place = 0
+        var size = 0
+        while place < input.count, place + Int(input[place]) < input.count {
+            let item = Array(input[(place + 1)...].prefix(Int(input[place])))
+            place += 1 + item.count
+            guard !item.isEmpty else { continue }
+            size += item.count + 1
+            if size > 1_300 || pairs.count == 32 { return (pairs, false) }
+            let key = Array(item.prefix { $0 != 0x3D })
+            let isKey = !key.isEmpty && key.allSatisfy { $0 >= 0x20 && $0 < 0x7F }
+            if isKey, !pairs.contains(where: { folded($0.key) == folded(key) }) {
+                pairs.append((key, key.count == item.count ? nil : Array(item[(key.count + 1)...])))
+            }
+        }
+        return (pairs, true)
+    }
+
+    private static func folded(_ key: [UInt8]) -> [UInt8] { key.map { (0x41...0x5A).contains($0) ? $0 + 32 : $0 } }
+}
