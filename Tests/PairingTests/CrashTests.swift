@@ -28,30 +28,43 @@ import Testing
         }
     }
 
-    /// Runs it to its end, in a folder of its own.
-    private func run(
+    /// When to kill it, if it does not do it itself: some time after it began, or after it had done something.
+    private struct Kill {
+        let pause: Duration
+        let isOnceReady: Bool
+    }
+
+    /// One life of the process, in a folder in which it may have died before.
+    private func live(
         _ scratch: ScratchFolder,
         _ name: String,
         _ arguments: [String],
-        killAfter: Duration? = nil
-    ) async throws -> (folder: String, told: Told) {
+        until moment: Kill? = nil
+    ) async throws -> Told {
         let folder = try scratch.makeFolder(name)
         chmod(folder, 0o700)
         let path = try Executable.built("PairingCrash")
         let program = try await Program(path, [folder] + arguments, in: scratch)
-        if let killAfter {
-            try await program.waitForLine("created")
-            try await Task.sleep(for: killAfter)
+        if let moment {
+            if moment.isOnceReady { try await program.waitForLine("created") }
+            try await Task.sleep(for: moment.pause)
             program.kill()
         }
         #expect(try await program.exitStatus() == .signalled(SIGKILL), "\(name): \(program.story)")
         for await _ in program.transcript.elements() {}
-        return (folder, try Told(program.output))
+        return try Told(program.output)
     }
 
-    /// Nothing that was told is lost, and nothing is half done.
-    private func check(_ folder: String, _ told: Told, _ name: String) async throws {
+    /// Nothing that was told in any life is lost, and nothing is half done.
+    private func check(_ folder: String, _ lives: [Told], _ name: String) async throws {
         let store = try PairingStore(in: folder, logger: Bench.quiet)
+        for told in lives { try await check(told, store, name) }
+        try await checkWholeness(store, folder, name)
+        for told in lives { try await checkRetry(told, store, name) }
+        try await store.close()
+    }
+
+    private func check(_ told: Told, _ store: PairingStore, _ name: String) async throws {
         let ledger = await store.ledger
         let now = await store.now()
         let origin = Origin.unix(uid: 0)
@@ -80,9 +93,6 @@ import Testing
                 #expect(accepts(new), "\(name): a new secret is lost")
             }
         }
-        try await checkWholeness(store, folder, name)
-        if let invite = told.created.last { try await checkRetry(invite, told, store, name) }
-        try await store.close()
     }
 
     /// Rows and log say the same.
@@ -108,8 +118,8 @@ import Testing
     }
 
     /// The client whose reply got lost asks again, and has its grant.
-    private func checkRetry(_ invite: Token, _ told: Told, _ store: PairingStore, _ name: String) async throws {
-        guard !told.redeemed.contains(where: { $0.invite == invite.id }) else { return }
+    private func checkRetry(_ told: Told, _ store: PairingStore, _ name: String) async throws {
+        guard let invite = told.created.last, !told.redeemed.contains(where: { $0.invite == invite.id }) else { return }
         let round = told.created.count
         let client = Redemption(client: Data("client of round \(round)".utf8), name: Untrusted("client"))
         let (grant, token) = try await store.redeem(invite, for: client, from: .unix(uid: 0))
@@ -124,20 +134,28 @@ import Testing
         try await withScratchFolder { scratch in
             for point in CrashPoint.allCases {
                 let name = "\(operation)-\(point.rawValue)"
-                let (folder, told) = try await run(scratch, name, [operation, point.rawValue, "2"])
-                try await check(folder, told, name)
+                let told = try await live(scratch, name, [operation, point.rawValue, "2"])
+                try await check(scratch.file(name), [told], name)
             }
         }
     }
 
-    @Test func `a kill at a random moment loses nothing either`() async throws {
+    /// The first life of a folder ends somewhere in its work, the four after it there or while they put in order what the
+    /// one before left.
+    @Test func `a kill at a random moment loses nothing either, also where the start before it was killed`()
+        async throws
+    {
         try await withScratchFolder { scratch in
             var random = SeededGenerator(seed: 4)
-            for number in 0..<Scale.pick(short: 20, soak: 2_000) {
-                let pause = Duration.microseconds(Int.random(in: 0...60_000, using: &random))
-                let (folder, told) = try await run(scratch, "random-\(number)", [], killAfter: pause)
-                try await check(folder, told, "random \(number)")
-                try FileManager.default.removeItem(atPath: folder)
+            for number in 0..<Scale.pick(short: 4, soak: 400) {
+                let name = "random-\(number)"
+                var lives: [Told] = []
+                for life in 0..<5 {
+                    let pause = Duration.microseconds(Int.random(in: 0...60_000, using: &random))
+                    lives.append(try await live(scratch, name, [], until: Kill(pause: pause, isOnceReady: life == 0)))
+                }
+                try await check(scratch.file(name), lives, name)
+                try FileManager.default.removeItem(atPath: scratch.file(name))
             }
         }
     }

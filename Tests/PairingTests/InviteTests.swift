@@ -177,27 +177,4 @@ import Testing
             #expect(await store.invites.isEmpty)
         }
     }
-
-    @Test func `a guess is never accepted, and costs the disk nothing after the first few`() async throws {
-        try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch)
-            let (grant, _) = try await store.grant()
-            let (invite, _) = try await store.invite(InviteTerms(Bench.reader), by: Bench.owner, from: Bench.socket)
-            var accepted = 0
-            let guesses = Scale.pick(short: 100_000, soak: 10_000_000)
-            for number in 0..<guesses {
-                let guess = Token(random: .grant)
-                let token = number.isMultiple(of: 2) ? guess.renamed(grant.id) : guess
-                if (try? await store.authenticate(token, from: Bench.loopback)) != nil { accepted += 1 }
-                guard number.isMultiple(of: 100) else { continue }
-                let wrong = Token(random: .invite).renamed(invite.id)
-                if (try? await store.redeem(wrong, for: Bench.client("x"), from: Bench.loopback)) != nil {
-                    accepted += 1
-                }
-            }
-
-            #expect(accepted == 0)
-            #expect(try Bench.audit(in: scratch).count < 30)
-        }
-    }
 }
