@@ -38,19 +38,20 @@ enum ExposedTokens {
     /// What begins like a token with its id counts, also when the rest is mistyped: most of a secret is in it.
     static func find(in text: String) -> [Token]? {
         var found: [Token]?
-        var rest = Substring(text)
-        while let start = rest.firstRange(of: "pb") {
-            let candidate = rest[start.lowerBound...]
-            rest = rest[start.upperBound...]
-            guard let kind = Token.Kind.allCases.first(where: { candidate.hasPrefix("\($0.rawValue)_") }) else {
+        // In bytes: a sign that joins the one beside it (U+0600, U+0301) would hide a letter in a Character.
+        var rest = Array(text.utf8)[...]
+        while let start = rest.firstIndex(of: UInt8(ascii: "p")) {
+            let candidate = rest[start...]
+            rest = candidate.dropFirst()
+            guard let kind = Token.Kind.allCases.first(where: { candidate.starts(with: "\($0.rawValue)_".utf8) }) else {
                 continue
             }
-            let body = candidate.dropFirst(4)
-            let id = body.prefix(9)
-            guard id.count == 9, id.last == "_",
-                id.dropLast().allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) })
-            else { continue }
-            found = (found ?? []) + [try? Token(candidate.prefix(kind.length))].compactMap { $0 }
+            let id = candidate.dropFirst(4).prefix(9)
+            guard id.count == 9, id.last == UInt8(ascii: "_"), id.dropLast().allSatisfy(Base62.contains) else {
+                continue
+            }
+            let token = try? Token(String(decoding: candidate.prefix(kind.length), as: UTF8.self))
+            found = (found ?? []) + [token].compactMap { $0 }
         }
         return found
     }

@@ -26,6 +26,14 @@ import Testing
         #expect(found("/", cookie: "a=b; t=\(text)")?.map(\.id) == [token.id])
     }
 
+    @Test(arguments: [("%D8%80", ""), ("", "%CC%81"), ("%E2%80%8D", "%E2%80%8D")])
+    func `a sign that joins a letter hides no token`(before: String, after: String) {
+        let token = Token(random: .grant)
+        let escaped = token.reveal().utf8.map { "%" + String($0, radix: 16) }.joined()
+
+        #expect(found("/?t=\(before)\(escaped)\(after)")?.map(\.id) == [token.id])
+    }
+
     @Test func `what is mistyped is refused all the same, and ends nothing`() {
         let text = Token(random: .grant).reveal()
 
