@@ -1,5 +1,6 @@
 /// The parsers that read what strangers send, by the names of their folders in `Corpus`.
 enum FuzzTarget: String, Sendable, CaseIterable {
+    case head
     case name
     case pairingString = "pairing-string"
     case token
@@ -11,6 +12,7 @@ enum FuzzTarget: String, Sendable, CaseIterable {
     /// - Throws: `Violation`; a parser that falls over takes the process with it.
     func check(_ input: [UInt8]) throws(Violation) {
         switch self {
+        case .head: try HeadPromises.check(input)
         case .name: try NamePromises.check(input)
         case .pairingString: try PairingStringPromises.check(input)
         case .token: try TokenPromises.check(input)
