@@ -73,6 +73,7 @@ let package = Package(
 
         // The words, the descriptors they travel on, and the files that keep them.
         module("Model", []),
+        module("JSON", []),
         module("Sockets", ["CLinux", "Model"]),
         module("State", ["Model", "Sockets", logging]),
 
@@ -90,6 +91,7 @@ let package = Package(
 
         // The doors.
         module("QR", ["CQRencode"]),
+        module("MCP", ["JSON", "Model"]),
         module(
             "API",
             [
@@ -126,6 +128,7 @@ let package = Package(
         ),
         tests("BenchTests", ["bench"]),
         tests("ModelTests", ["Model"]),
+        tests("JSONTests", ["JSON"]),
         tests("SocketsTests", ["CLinux", "Model", "Sockets"]),
         tests("StateTests", ["Rig", "State", logging]),
         tests("DiscoveryTests", ["Discovery", "Model", "Rig", logging]),

@@ -7,6 +7,7 @@ import Testing
     static let system: Set<String> = ["FoundationEssentials", "Glibc", "Synchronization"]
     static let table: [String: Set<String>] = [
         "Model": [],
+        "JSON": [],
         "Sockets": ["CLinux", "Model"],
         "State": ["Model", "Sockets", "Logging"],
         "Discovery": ["CAvahi", "CLinux", "Model", "Logging", "ServiceLifecycle"],
@@ -21,6 +22,7 @@ import Testing
             "HummingbirdCore", "Logging", "NIOCore", "NIOExtras", "NIOHTTP1", "NIOHTTPTypesHTTP1", "NIOPosix",
             "ServiceLifecycle",
         ],
+        "MCP": ["JSON", "Model"],
         "Facade": ["Devices", "Model", "Sockets", "Tunnels", "Logging", "ServiceLifecycle"],
         "Client": ["Model", "NIOCore", "NIOPosix", "NIOHTTP1"],
         "patchbayd": [
