@@ -8,6 +8,9 @@ package struct JSONObject: Hashable, Sendable {
             self.name = name
             self.value = value
         }
+
+        /// Section 8.3: names are compared unit by unit, so that two spellings of é are two names.
+        func isCalled(_ name: String) -> Bool { self.name.utf8.elementsEqual(name.utf8) }
     }
 
     package private(set) var members: [Member]
@@ -24,9 +27,9 @@ package struct JSONObject: Hashable, Sendable {
 
     /// A new name goes to the end; nil takes the member away.
     package subscript(name: String) -> JSON? {
-        get { members.first { $0.name == name }?.value }
+        get { members.first { $0.isCalled(name) }?.value }
         set {
-            let place = members.firstIndex { $0.name == name }
+            let place = members.firstIndex { $0.isCalled(name) }
             switch (place, newValue) {
             case (let place?, let value?): members[place].value = value
             case (let place?, nil): members.remove(at: place)

@@ -46,7 +46,8 @@ struct JSONParser: ~Copyable {
 
     private mutating func object() throws(JSONError) -> JSONObject {
         var members: [JSONObject.Member] = []
-        var names: Set<String> = []
+        // In bytes: to a set of strings é is the same as e and its accent.
+        var names: Set<[UInt8]> = []
         if try skips(UInt8(ascii: "}")) { return JSONObject(unique: []) }
         repeat {
             skipSpace()
@@ -55,10 +56,10 @@ struct JSONParser: ~Copyable {
             let name = try string()
             let isNew: Bool
             if members.count < Self.many {
-                isNew = !members.contains { $0.name == name }
+                isNew = !members.contains { $0.isCalled(name) }
             } else {
-                if names.isEmpty { names = Set(members.map(\.name)) }
-                isNew = names.insert(name).inserted
+                if names.isEmpty { names = Set(members.map { Array($0.name.utf8) }) }
+                isNew = names.insert(Array(name.utf8)).inserted
             }
             guard isNew else { throw JSONError(reason: .twice, offset: start) }
             try expect(UInt8(ascii: ":"))

@@ -53,6 +53,16 @@ import Testing
         #expect(throws: JSONError.self) { try JSON(parsing: "{\(members),\"n20\":1}") }
     }
 
+    @Test(arguments: [0, 40]) func `two spellings of a letter are two names`(others: Int) throws {
+        let members = (0..<others).map { "\"n\($0)\":\($0)," }.joined()
+        let text = "{\(members)\"\u{E9}\":1,\"e\u{301}\":2}"
+        let read = try JSON(parsing: text)
+
+        #expect(read.bytes == Array(text.utf8))
+        #expect(read["\u{E9}"] == 1 && read["e\u{301}"] == 2)
+        #expect(throws: JSONError.self) { try JSON(parsing: "{\(members)\"e\u{301}\":1,\"e\u{301}\":2}") }
+    }
+
     @Test func `a member keeps its place when it changes and leaves none behind when it goes`() {
         var object: JSONObject = ["a": 1, "b": 2, "c": 3]
         object["a"] = 9
