@@ -40,7 +40,7 @@ func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 }
 
 /// The modules whose parsers are fuzzed.
-let fuzzed: [Target.Dependency] = ["API", "Devices", "Discovery", "Model", "Pairing", httpTypes]
+let fuzzed: [Target.Dependency] = ["API", "Devices", "Discovery", "JSON", "Model", "Pairing", httpTypes]
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: house)

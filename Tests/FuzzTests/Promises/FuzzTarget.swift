@@ -1,6 +1,7 @@
 /// The parsers that read what strangers send, by the names of their folders in `Corpus`.
 enum FuzzTarget: String, Sendable, CaseIterable {
     case head
+    case json
     case name
     case pairingString = "pairing-string"
     case token
@@ -13,6 +14,7 @@ enum FuzzTarget: String, Sendable, CaseIterable {
     func check(_ input: [UInt8]) throws(Violation) {
         switch self {
         case .head: try HeadPromises.check(input)
+        case .json: try JSONPromises.check(input)
         case .name: try NamePromises.check(input)
         case .pairingString: try PairingStringPromises.check(input)
         case .token: try TokenPromises.check(input)
