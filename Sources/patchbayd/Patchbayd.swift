@@ -71,6 +71,7 @@ struct Patchbayd: AsyncParsableCommand {
     }
 
     func run() async throws {
+        CoreFile.forbid()
         let environment = ProcessInfo.processInfo.environment
         do {
             let configuration = try Configuration.load(explicit: config, environment: environment)
