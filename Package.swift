@@ -158,8 +158,8 @@ let package = Package(
                 logging,
             ],
             exclude: [
-                "Load/burst.py", "Move/calls.py", "Pairing/doors.py", "Pairing/leaks.py", "Pairing/race.py",
-                "Pairing/silence.py", "Service/answers.py", "Service/callers.py",
+                "Load/burst.py", "Move/calls.py", "Pairing/brim.py", "Pairing/doors.py", "Pairing/leaks.py",
+                "Pairing/race.py", "Pairing/silence.py", "Service/answers.py", "Service/callers.py",
             ],
             swiftSettings: house
         ),
