@@ -53,6 +53,7 @@ final class RelayInbox: Sendable {
     /// Becomes readable when there are orders.
     let wake: Descriptor
     private let state = Mutex(State())
+    private let hasOrders = Atomic(false)
 
     init() {
         let number = eventfd(0, CInt(EFD_NONBLOCK) | CInt(EFD_CLOEXEC))
@@ -65,6 +66,7 @@ final class RelayInbox: Sendable {
         let (isOpen, isFirst) = state.withLock { state in
             if state.isClosed { return (false, false) }
             state.orders.append(order)
+            hasOrders.store(true, ordering: .releasing)
             return (true, state.orders.count == 1)
         }
         if isFirst { eventfd_write(wake.number, 1) }
@@ -76,10 +78,14 @@ final class RelayInbox: Sendable {
         var count: eventfd_t = 0
         eventfd_read(wake.number, &count)
         return state.withLock { state in
+            hasOrders.store(false, ordering: .relaxed)
             defer { state.orders = [] }
             return state.orders
         }
     }
+
+    /// Whether there are orders, cheaply enough to be asked all the time; true at the latest when `wake` is readable.
+    var isWaiting: Bool { hasOrders.load(ordering: .acquiring) }
 
     /// The last batch; from now on every order is refused.
     func close() -> [Order] {

@@ -48,7 +48,11 @@ final class RelayThread {
             if hasOrders { obey(inbox.take(), now) }
             let turn = ready
             ready = []
-            for index in turn { serve(index, now) }
+            for index in turn {
+                serve(index, now)
+                // Nor for the rest of one that has begun: each of many may move a whole share.
+                if inbox.isWaiting { obey(inbox.take(), now) }
+            }
             while let look = looks.takeDue(by: now) { take(look, now) }
         }
         let now = ContinuousClock.now
