@@ -35,6 +35,17 @@ import Testing
         #expect(closed.map(\.verdict) == [.ok])
     }
 
+    @Test func `what is wrong with who may come in is a warning, and says itself what to do`() {
+        let check = BrokerCheck.finding("the clock went back by 9 s: patchbay clock recover")
+
+        #expect(check.verdict == .warn)
+        #expect(
+            Doctor.text(check, isColoured: false).hasSuffix(
+                "access     the clock went back by 9 s: patchbay clock recover"
+            )
+        )
+    }
+
     @Test func `a missing source is a warning that keeps its remedy`() {
         let source = SourceStatus(name: "usb", state: .missing, detail: "no usbmuxd", remedy: "apt install usbmuxd")
 

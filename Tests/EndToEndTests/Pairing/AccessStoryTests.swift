@@ -101,6 +101,16 @@ import Testing
         }
     }
 
+    @Test func `a person says by a command that the clock is right again, and the log has it`() async throws {
+        try await withBroker { broker, _, _ in
+            let said = try await broker.ask("clock", "recover")
+
+            let log = try await broker.ask("audit", "--last", "1")
+            #expect(said.first?.hasPrefix("The broker goes by the machine's clock again.") == true)
+            #expect(log.first?.contains("  clock-recovered") == true, "\(log)")
+        }
+    }
+
     @Test func `the log is whole until somebody changes a letter of it`() async throws {
         try await withBroker { broker, scratch, _ in
             _ = try await broker.ask("pair", "--detach")

@@ -17,8 +17,8 @@ import Testing
 
         var gotBytes: Bool { server.output.contains("bytes") }
 
-        init(answering word: String, on host: AvahiHost) async throws {
-            server = try await host.start("python3", [TakeoverTests.script, "serve", word])
+        init(_ story: String..., on host: AvahiHost) async throws {
+            server = try await host.start("python3", [TakeoverTests.script] + story)
             let port = String(try await server.waitForLine("listening on ").dropFirst("listening on ".count))
             advert = try await host.start(
                 "avahi-publish-service",
@@ -53,7 +53,7 @@ import Testing
             let (here, there, thief) = (network.hosts[0], network.hosts[1], network.hosts[2])
             let broker = try await RunningBroker(in: scratch, host: here, isInside: true)
             let list = try await LiveList(of: broker)
-            let real = try await App(answering: "mine", on: there)
+            let real = try await App("serve", "mine", on: there)
             let found = try await list.first("the app is there") { $0.state == .online && $0.routes.count > 1 }
             let (id, original) = (found.endpoint.id, found.endpoint)
             #expect(original.approval == .discovered)
@@ -80,7 +80,7 @@ import Testing
             try await there.linkDown()
             for client in held { #expect(client.output.count == 1, "going away cuts nothing") }
             try await thief.run("avahi-set-host-name", ["there"])
-            let fake = try await App(answering: "theirs", on: thief)
+            let fake = try await App("serve", "theirs", on: thief)
             let taken = try await list.first("it is somewhere else", from: away.next, within: .seconds(20)) {
                 $0.approval == .changed
             }
@@ -111,6 +111,23 @@ import Testing
             #expect(try await broker.endpoints().map(\.approval) == [.discovered])
             for client in last { try await client.waitForLine("cut", within: .seconds(2)) }
             #expect(try await fetch(port, on: here) == nil)
+        }
+    }
+
+    @Test func `taking a yes back returns when everything that was busy is cut, and the tunnels stand`() async throws {
+        try await withScratchFolder { scratch in
+            let network = try await MDNSNetwork(["here", "there"], in: scratch)
+            let (here, there) = (network.hosts[0], network.hosts[1])
+            let broker = try await RunningBroker(in: scratch, host: here, isInside: true)
+            let list = try await LiveList(of: broker)
+            _ = try await App("gush", on: there)
+            let found = try await list.first("the app is there") { $0.state == .online && $0.routes.count > 1 }
+            let id = found.endpoint.id.text
+            _ = try await broker.ask("approve", id)
+
+            let lines = try await here.run("python3", [Self.script, "taken", broker.socket, "7282", id, "16"])
+
+            #expect(lines.first == "cut" && lines.last == "standing: 16 waiting: 16", "\(lines)")
         }
     }
 

@@ -10,6 +10,8 @@
   show PORT                     shows each token that is written to it, and says what the answer is
   beg SOCKET                    asks for access, says its code, and after a line of input what became of it
   serve WORD                    a server that answers with a word, and says when it gets bytes
+  gush                          a server that never stops sending
+  taken SOCKET PORT ENDPOINT STREAMS   takes back the yes to an endpoint under busy tunnels, and looks what still comes
   hold PORT                     asks there, stays connected, and says how that ended
   tunnel SOCKET PORT ENDPOINT   opens a tunnel under a grant and says on which port, or what the answer is instead
   member SOCKET GROUP           asks what only owners may, as processes in several sets of groups
@@ -267,6 +269,70 @@ def slow(port, count=200):
     assert rest(silent) == b"", "who says nothing gets no answer"
     assert words == {(b"408", "timeout")}, words
     print("408 and closed" if 4.5 < min(ends) and max(ends) < 7 and served < 2 else f"WRONG {min(ends)} {max(ends)} {served}")
+
+
+def flood(listener):
+    """Sends for ever to whoever connects."""
+    def serve(peer):
+        try:
+            while True:
+                peer.sendall(b"x" * 16384)
+        except OSError:
+            pass
+    while True:
+        threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+
+class Readers:
+    """Read from every connection until it ends, and note when."""
+
+    def __init__(self, callers):
+        self.last, self.ended = [0.0] * len(callers), [0.0] * len(callers)
+        self.threads = [threading.Thread(target=self.read, args=pair) for pair in enumerate(callers)]
+        for thread in self.threads:
+            thread.start()
+        time.sleep(0.5)
+        assert all(self.last), self.last
+
+    def read(self, index, caller):
+        try:
+            while caller.recv(65536):
+                self.last[index] = time.monotonic()
+        except OSError:
+            pass
+        self.ended[index] = time.monotonic()
+
+    def report(self, begin, isDone):
+        """To be called when whatever cuts them has been answered."""
+        answered = time.monotonic()
+        for thread in self.threads:
+            thread.join(5)
+        isCut = isDone and all(self.ended) and max(self.ended) < answered + 0.5
+        print("cut" if isCut else f"WRONG {isDone} {self.ended}")
+        print(f"figures: answered after {(answered - begin) * 1e3:.1f} ms, the last byte was read "
+              f"{(max(self.last) - answered) * 1e3:+.1f} ms from then")
+
+
+def gush():
+    listener = socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+    print("listening on", listener.getsockname()[1], flush=True)
+    flood(listener)
+
+
+def taken(path, port, endpoint, count):
+    _, token = pair(path, port, ("registry.read", "tunnel.open"))
+    spec = {"local": "tcp:127.0.0.1:0", "target": {"endpoint": endpoint}, "noRebind": True, "isKept": True}
+    ports = []
+    for number in range(int(count)):
+        door = ask(tcp(port), "POST", "/v1/tunnels", spec, token) if number % 2 else ask(unix(path), "POST", "/v1/tunnels", spec)
+        assert door[0] == 201, door
+        ports.append(int(door[1]["bound"][0].rsplit(":", 1)[1]))
+    readers = Readers([tcp(p) for p in ports])
+    begin = time.monotonic()
+    status, _, _ = ask(unix(path), "DELETE", f"/v1/endpoints/{endpoint}/approve")
+    readers.report(begin, status == 204)
+    tunnels = ask(unix(path), "GET", "/v1/tunnels")[1]["tunnels"]
+    print("standing:", len(tunnels), "waiting:", sum(t["state"]["name"] == "waiting" for t in tunnels))
 
 
 def expiry(path, port):

@@ -53,6 +53,30 @@ import Testing
         }
     }
 
+    @Test func `a TCP socket of systemd's is not served where the configuration says no, and the log says so`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let port = try FreePorts.take()[0]
+            let file = try scratch.write("[api]\ntcp = false\n", to: "patchbay.toml")
+            let variables = environment(in: scratch).flatMap { ["--setenv=\($0)=\($1)"] }
+            let socket = scratch.file("p.sock")
+            let daemon = try await Program(
+                "systemd-socket-activate",
+                ["--listen=127.0.0.1:\(port)", "--listen=\(socket)"] + variables + [
+                    try Executable.built("patchbayd"), "--state-dir", scratch.file("state"), "--config", file,
+                ],
+                in: scratch
+            )
+            try await daemon.waitForLine("Listening on \(socket)")
+
+            _ = try await Program.run(Executable.built("patchbay"), ["status", "--socket", socket], in: scratch)
+
+            #expect(daemon.story.contains("systemctl disable --now patchbayd-tcp.socket"), "\(daemon.story)")
+            #expect(daemon.story.contains("tcp=none"))
+        }
+    }
+
     @Test(arguments: ["restart", "restart-tcp"])
     func `callers in a loop all get an answer, however often the daemon is restarted`(story: String) async throws {
         let words = try await call(story, "12")
