@@ -91,7 +91,7 @@ let package = Package(
 
         // The doors.
         module("QR", ["CQRencode"]),
-        module("MCP", ["JSON", "Model"]),
+        module("MCP", ["JSON", "Model", "Pairing", "Registry", "Tunnels", crypto, logging, lifecycle]),
         module(
             "API",
             [
@@ -146,6 +146,7 @@ let package = Package(
         ),
         tests("APITests", ["API", "Model", "Pairing", httpTypes]),
         tests("QRTests", ["QR", "Rig"]),
+        tests("MCPTests", ["JSON", "MCP", "Model", "Pairing", "Registry", "Rig", "Tunnels", logging, lifecycle]),
         tests("ClientTests", ["Client", "Model", nioCore, nioPosix]),
         tests("PatchbaydTests", ["Model", "patchbayd"]),
         tests("PatchbayTests", ["Client", "Model", "Rig", "patchbay", argumentParser]),

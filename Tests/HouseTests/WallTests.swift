@@ -22,7 +22,7 @@ import Testing
             "HummingbirdCore", "Logging", "NIOCore", "NIOExtras", "NIOHTTP1", "NIOHTTPTypesHTTP1", "NIOPosix",
             "ServiceLifecycle",
         ],
-        "MCP": ["JSON", "Model"],
+        "MCP": ["JSON", "Model", "Pairing", "Registry", "Tunnels", "Crypto", "Logging", "ServiceLifecycle"],
         "Facade": ["Devices", "Model", "Sockets", "Tunnels", "Logging", "ServiceLifecycle"],
         "Client": ["Model", "NIOCore", "NIOPosix", "NIOHTTP1"],
         "patchbayd": [

@@ -1,4 +1,5 @@
 package import Model
+package import Pairing
 
 /// Who calls through an agent's door, and what that one may do there.
 package struct AgentCaller: Sendable {
@@ -6,10 +7,16 @@ package struct AgentCaller: Sendable {
     package let caller: Caller
     /// Nil for an owner, who may do everything.
     package let permissions: Permissions?
+    /// The door that it came through, for the audit log.
+    package let origin: Origin
+    /// The user whose process it is; nil where the kernel does not say.
+    package let user: UInt32?
 
-    package init(_ caller: Caller, permissions: Permissions?) {
+    package init(_ caller: Caller, permissions: Permissions?, origin: Origin = .broker, user: UInt32? = nil) {
         self.caller = caller
         self.permissions = permissions
+        self.origin = origin
+        self.user = user
     }
 
     package var isOwner: Bool { permissions == nil }
@@ -21,5 +28,18 @@ package struct AgentCaller: Sendable {
     /// Whether it may know of this endpoint at all.
     package func sees(_ endpoint: Endpoint) -> Bool {
         permissions?.selector.includes(endpoint.id, app: endpoint.app) ?? true
+    }
+
+    /// Whether it may know of what is no endpoint yet: a phone.
+    package var seesAll: Bool { permissions.map { $0.selector == .all } ?? true }
+
+    /// The same for every call of the same user or the same grant: whose a session or an artifact is.
+    package var holder: String {
+        switch caller {
+        case .process(let uid, _, _): "uid:\(uid)"
+        case .grant(let id): "grant:\(id)"
+        case .stranger: "stranger"
+        case .broker: "broker"
+        }
     }
 }

@@ -13,10 +13,15 @@ package struct RPCError: Error, Hashable, Sendable {
     }
 
     /// The whole answer to a request with that id; nil where the id could not be read.
+    ///
+    /// Then there is none in it: JSON-RPC 2.0 wants null there, which no schema of MCP takes.
     package func answer(to id: RPCID?) -> JSON {
         var error: JSONObject = ["code": .number(JSONNumber(code)), "message": .string(message)]
         error["data"] = data
-        return ["jsonrpc": "2.0", "id": id?.json ?? .null, "error": .object(error)]
+        var answer: JSONObject = ["jsonrpc": "2.0"]
+        answer["id"] = id?.json
+        answer["error"] = .object(error)
+        return .object(answer)
     }
 }
 

@@ -1,0 +1,29 @@
+/// One HTTP request at an MCP address, as far as MCP is concerned.
+package struct AgentCall: Sendable {
+    package enum Method: String, Sendable {
+        case post = "POST"
+        case get = "GET"
+        case delete = "DELETE"
+    }
+
+    /// What the most that a body may have is, in bytes.
+    package static let bodyLimit = 4 * 1_024 * 1_024
+
+    package let method: Method
+    package let headers: AgentHeaders
+    package let body: [UInt8]
+    /// Returns when the caller has gone, or when it is cancelled; nil where nobody can tell.
+    package let departure: (@Sendable () async -> Void)?
+
+    package init(
+        _ method: Method,
+        headers: AgentHeaders,
+        body: [UInt8] = [],
+        departure: (@Sendable () async -> Void)? = nil
+    ) {
+        self.method = method
+        self.headers = headers
+        self.body = body
+        self.departure = departure
+    }
+}

@@ -1,0 +1,190 @@
+import JSON
+
+/// Reading what came in, and answering at once what needs no server.
+extension AgentDoor {
+    /// Messages that one batch may have.
+    private static let batchLimit = 64
+    private static let allow = AgentReply.Header(name: "Allow", value: "POST, GET, DELETE")
+
+    func plan(for call: AgentCall, of caller: AgentCaller) async -> Plan {
+        do throws(Refusal) {
+            switch call.method {
+            case .post: return try await planPost(call, caller)
+            case .get: return try await planStream(call, caller)
+            case .delete:
+                if let known = try known(call, caller) { await sessions.end(known.session) }
+                return .reply(AgentReply(204))
+            }
+        } catch {
+            return .reply(error.reply)
+        }
+    }
+
+    private func planPost(_ call: AgentCall, _ caller: AgentCaller) async throws(Refusal) -> Plan {
+        guard call.headers.takesJSON else { throw Refusal(406) }
+        let json: JSON
+        do { json = try JSON(parsing: call.body) } catch { throw Refusal(400, .parse(error.description)) }
+        if case .array(let messages) = json { return try await planBatch(messages, call, caller) }
+        switch Self.read(json) {
+        case .failure(let refused): throw Refusal(400, refused.error, to: refused.id)
+        case .success(.request(let request)): return try await plan(request, call, caller)
+        case .success(.notification(let notification)):
+            let known = try known(call, caller)
+            try checkRevision(call, known?.agreed)
+            if let known { await take(notification, known.session) }
+            return .reply(.accepted)
+        case .success(.response):
+            _ = try known(call, caller)
+            // Nothing of ours asks a client back, in no era.
+            return .reply(.accepted)
+        }
+    }
+
+    private func plan(_ request: RPCRequest, _ call: AgentCall, _ caller: AgentCaller) async throws(Refusal) -> Plan {
+        var params = request.params ?? [:]
+        let meta = RequestMeta(from: &params)
+        let isModern = meta.revision != nil
+        // A session means nothing to a request that says everything itself.
+        let known = isModern ? nil : try known(call, caller)
+        let era: Era
+        do { era = try Era(of: request, meta, call.headers, agreed: known?.agreed) } catch {
+            throw Refusal(400, error, to: request.id)
+        }
+        let inquiry = Inquiry(
+            id: request.id,
+            method: request.method,
+            params: params,
+            meta: meta,
+            era: era,
+            session: era == .stateless ? nil : known?.session
+        )
+        if request.method == "subscriptions/listen", era == .stateless, !call.headers.takesEvents {
+            throw Refusal(406)
+        }
+        do throws(RPCError) {
+            return try await planLocal(inquiry, caller) ?? .run([.success(inquiry)], isBatch: false)
+        } catch {
+            throw Refusal(era.status(of: error), error, to: request.id)
+        }
+    }
+
+    /// Nil for what the server is asked.
+    private func planLocal(_ inquiry: Inquiry, _ caller: AgentCaller) async throws(RPCError) -> Plan? {
+        func reply(_ result: JSONObject, _ headers: [AgentReply.Header] = []) -> Plan {
+            let response = RPCMessage.response(id: inquiry.id, .success(.object(result)))
+            return .reply(AgentReply(json: response.json, headers: headers))
+        }
+        switch (inquiry.method, inquiry.era) {
+        case ("initialize", .handshake):
+            let (result, revision) = try Introduction.handshake(
+                inquiry.params,
+                await server.description(for: caller)
+            )
+            let id = sessions.key.makeID(for: revision)
+            await sessions.touch(session(id, of: caller))
+            return reply(result, [AgentReply.Header(name: "Mcp-Session-Id", value: id)])
+        case ("server/discover", .stateless):
+            let description = await server.description(for: caller)
+            let shape = ResultShape(era: inquiry.era, method: inquiry.method)
+            return reply(try shape.shape(Introduction.discovery(description), server: description.info))
+        case ("subscriptions/listen", .stateless):
+            return .listen(try Subscription(inquiry.params, id: inquiry.id, await server.description(for: caller)))
+        case ("ping", .handshake):
+            return reply([:])
+        case ("logging/setLevel", .handshake):
+            guard await server.description(for: caller).has("logging") else { return nil }
+            return reply([:])
+        case ("resources/subscribe", .handshake), ("resources/unsubscribe", .handshake):
+            guard await server.description(for: caller).has("resources", "subscribe") else { return nil }
+            guard let uri = inquiry.params["uri"]?.string else { throw .invalidParams("uri must be a text") }
+            guard let session = inquiry.session else {
+                throw .invalidRequest("a subscription belongs to a session: send its Mcp-Session-Id")
+            }
+            if inquiry.method == "resources/subscribe" {
+                try await sessions.subscribe(uri, of: session)
+            } else {
+                await sessions.unsubscribe(uri, of: session)
+            }
+            return reply([:])
+        default:
+            return nil
+        }
+    }
+
+    private func planBatch(_ messages: [JSON], _ call: AgentCall, _ caller: AgentCaller) async throws(Refusal) -> Plan {
+        let known = try known(call, caller)
+        let revision = try checkRevision(call, known?.agreed)
+        guard revision < .june2025 else {
+            throw Refusal(400, .invalidRequest("\(revision.rawValue) has no batches: send one message at a time"))
+        }
+        guard (1...Self.batchLimit).contains(messages.count) else {
+            throw Refusal(400, .invalidRequest("a batch has 1 to \(Self.batchLimit) messages"))
+        }
+        var inquiries: [Result<Inquiry, RefusedMessage>] = []
+        for message in messages {
+            switch Self.read(message) {
+            case .failure(let refused): inquiries.append(.failure(refused))
+            case .success(.request(let request)):
+                var params = request.params ?? [:]
+                let meta = RequestMeta(from: &params)
+                inquiries.append(
+                    .success(
+                        Inquiry(
+                            id: request.id,
+                            method: request.method,
+                            params: params,
+                            meta: meta,
+                            era: .handshake(revision),
+                            session: known?.session
+                        )
+                    )
+                )
+            case .success(.notification(let notification)):
+                if let known { await take(notification, known.session) }
+            case .success(.response): break
+            }
+        }
+        return inquiries.isEmpty ? .reply(.accepted) : .run(inquiries, isBatch: true)
+    }
+
+    private func planStream(_ call: AgentCall, _ caller: AgentCaller) async throws(Refusal) -> Plan {
+        guard call.headers.takesEvents else { throw Refusal(406) }
+        let known = try known(call, caller)
+        // There are no streams by GET in 2026-07-28; a client that tries is told so by the method.
+        guard !(try checkRevision(call, known?.agreed)).isStateless else { throw Refusal(405, headers: [Self.allow]) }
+        guard let known else { return .follow(nil, isResumed: false) }
+        return .follow(known.session, isResumed: await sessions.touch(known.session))
+    }
+
+    /// The session that the call belongs to; nil where it names none.
+    ///
+    /// - Throws: 404 for an id that is not signed by us, upon which a client begins a new session; never for one that is.
+    private func known(
+        _ call: AgentCall,
+        _ caller: AgentCaller
+    ) throws(Refusal) -> (session: SessionDesk.Session, agreed: Revision)? {
+        guard let id = call.headers.session.first else { return nil }
+        guard let revision = sessions.key.revision(of: id) else {
+            throw Refusal(404, .invalidRequest("no session of this broker has that id: begin anew with initialize"))
+        }
+        return (session(id, of: caller), revision)
+    }
+
+    @discardableResult
+    private func checkRevision(_ call: AgentCall, _ agreed: Revision?) throws(Refusal) -> Revision {
+        do { return try Era.revision(call.headers, agreed: agreed) } catch { throw Refusal(400, error) }
+    }
+
+    private func take(_ notification: RPCNotification, _ session: SessionDesk.Session) async {
+        guard notification.method == "notifications/cancelled",
+            let id = notification.params?["requestId"].flatMap(RPCID.init)
+        else { return }
+        await sessions.cancel(id, of: session)
+    }
+
+    private static func read(_ json: JSON) -> Result<RPCMessage, RefusedMessage> {
+        do throws(RPCError) { return .success(try RPCMessage(json)) } catch {
+            return .failure(RefusedMessage(id: json["id"].flatMap(RPCID.init), error: error))
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import JSON
+
+/// Asking the server, and bringing its answers back.
+extension AgentDoor {
+    /// What a server is asked; everything else the door answers itself, or nobody does.
+    private static let forwarded: Set<String> = [
+        "tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read", "prompts/list",
+        "prompts/get", "completion/complete",
+    ]
+
+    func run<Writer: AgentWriter & ~Copyable>(
+        _ inquiries: [Result<Inquiry, RefusedMessage>],
+        _ isBatch: Bool,
+        for call: AgentCall,
+        of caller: AgentCaller,
+        to writer: inout Writer
+    ) async throws {
+        let running = RunningRequest(clock: clock)
+        if !isBatch, case .success(let inquiry)? = inquiries.first {
+            let notify = call.headers.takesEvents ? Self.notifier(for: inquiry, running) : nil
+            if let session = inquiry.session {
+                await sessions.enter(inquiry.id, of: session) { running.ending.end(with: .cancelled) }
+            }
+            let end: Result<Void, any Error>
+            do {
+                try await running.run(for: call, to: &writer) { await answer(inquiry, of: caller, notify) }
+                end = .success(())
+            } catch { end = .failure(error) }
+            if let session = inquiry.session { await sessions.leave(inquiry.id, of: session) }
+            return try end.get()
+        }
+        try await running.run(for: call, to: &writer) { await answer(inquiries, of: caller) }
+    }
+
+    /// All at once; the answers come in the order of the requests.
+    private func answer(
+        _ inquiries: [Result<Inquiry, RefusedMessage>],
+        of caller: AgentCaller
+    ) async -> (JSON, status: Int) {
+        let answers = await withTaskGroup(of: (Int, JSON).self) { group in
+            for (place, inquiry) in inquiries.enumerated() {
+                group.addTask {
+                    switch inquiry {
+                    case .failure(let refused): (place, refused.error.answer(to: refused.id))
+                    case .success(let inquiry): (place, await answer(inquiry, of: caller, nil).0)
+                    }
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        return (.array(answers.sorted { $0.0 < $1.0 }.map(\.1)), 200)
+    }
+
+    private func answer(
+        _ inquiry: Inquiry,
+        of caller: AgentCaller,
+        _ notify: (@Sendable (RPCNotification) -> Void)?
+    ) async -> (JSON, status: Int) {
+        let shape = ResultShape(era: inquiry.era, method: inquiry.method)
+        do throws(RPCError) {
+            guard Self.forwarded.contains(inquiry.method) else { throw .unknownMethod(inquiry.method) }
+            let request = AgentRequest(
+                inquiry.method,
+                inquiry.params,
+                capabilities: inquiry.meta.capabilities?.object ?? [:],
+                notify: notify
+            )
+            let result = try await server.answer(request, of: caller)
+            let info = inquiry.era == .stateless ? await server.description(for: caller).info : [:]
+            let shaped = try shape.shape(result, server: info)
+            return (RPCMessage.response(id: inquiry.id, .success(.object(shaped))).json, 200)
+        } catch {
+            let error = shape.shape(error)
+            return (error.answer(to: inquiry.id), inquiry.era.status(of: error))
+        }
+    }
+
+    /// Passes on what the caller asked to be told; nil where that is nothing.
+    private static func notifier(
+        for inquiry: Inquiry,
+        _ running: RunningRequest
+    ) -> (@Sendable (RPCNotification) -> Void)? {
+        let token = inquiry.meta.progressToken
+        // Before 2026-07-28 the server decides which log messages it sends.
+        let level = inquiry.era == .stateless ? inquiry.meta.logLevel.flatMap(LogLevel.init) : .debug
+        guard token != nil || level != nil else { return nil }
+        return { notification in
+            switch notification.method {
+            case "notifications/progress":
+                guard let token else { return }
+                var params = notification.params ?? [:]
+                params["progressToken"] = token.json
+                running.tell(RPCNotification(method: notification.method, params: params))
+            case "notifications/message":
+                let said = notification.params?["level"]?.string.flatMap(LogLevel.init) ?? .info
+                if let level, said >= level { running.tell(notification) }
+            default:
+                break
+            }
+        }
+    }
+}

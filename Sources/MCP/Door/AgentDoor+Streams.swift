@@ -1,0 +1,75 @@
+import JSON
+
+/// The streams that tell of changes: one kind in 2026-07-28, another one before.
+extension AgentDoor {
+    func listen<Writer: AgentWriter & ~Copyable>(
+        _ subscription: Subscription,
+        for call: AgentCall,
+        of caller: AgentCaller,
+        to writer: inout Writer
+    ) async throws {
+        // Subscribed before it is said, so that nothing is missed in between.
+        let changes = server.changes(for: caller)
+        try await Listening(clock: clock).run(
+            for: call,
+            to: &writer,
+            changes: changes,
+            first: ServerEvent.message(subscription.acknowledgement),
+            last: ServerEvent.message(subscription.end)
+        ) { subscription.message($0) }
+    }
+
+    func follow<Writer: AgentWriter & ~Copyable>(
+        _ session: SessionDesk.Session?,
+        isResumed: Bool,
+        for call: AgentCall,
+        of caller: AgentCaller,
+        to writer: inout Writer
+    ) async throws {
+        let changes = server.changes(for: caller)
+        let description = await server.description(for: caller)
+        let listening = Listening(clock: clock)
+        var number: Int?
+        if let session { number = await sessions.open(session) { listening.stop() } }
+        var first = ServerEvent.retry
+        if isResumed {
+            // What happened while the broker was away, nobody knows; so the client looks at everything again.
+            for change in [ServerChange.tools, .prompts, .resources] where description.tells(of: change) {
+                first += ServerEvent.message(change.notification)
+            }
+        }
+        let end: Result<Void, any Error>
+        do {
+            try await listening.run(for: call, to: &writer, changes: changes, first: first, last: nil) {
+                [sessions] change in
+                if case .resource(let uri) = change {
+                    guard let session, await sessions.isSubscribed(uri, session) else { return nil }
+                    return change.notification
+                }
+                return description.tells(of: change) ? change.notification : nil
+            }
+            end = .success(())
+        } catch { end = .failure(error) }
+        if let session, let number { await sessions.close(number, of: session) }
+        try end.get()
+    }
+}
+
+extension ServerDescription {
+    fileprivate func tells(of change: ServerChange) -> Bool {
+        switch change {
+        case .tools: has("tools", "listChanged")
+        case .prompts: has("prompts", "listChanged")
+        case .resources: has("resources", "listChanged")
+        case .resource: has("resources", "subscribe")
+        }
+    }
+}
+
+extension ServerChange {
+    fileprivate var notification: JSON {
+        var params: JSONObject?
+        if case .resource(let uri) = self { params = ["uri": .string(uri)] }
+        return RPCMessage.notification(RPCNotification(method: method, params: params)).json
+    }
+}

@@ -1,0 +1,42 @@
+import JSON
+
+/// One MCP address: what comes in over HTTP, in whichever revision, and what goes back.
+///
+/// Each request is answered by the rules of the revision that it is written in, so that clients of both eras use the same
+/// address at the same time. What is asked, the server behind it answers; it knows nothing of revisions.
+package struct AgentDoor: Sendable {
+    let server: any AgentServer
+    let sessions: SessionDesk
+    let clock: any Clock<Duration>
+
+    /// - Parameters:
+    ///   - server: Who answers here.
+    ///   - sessions: May be shared by all addresses of a broker.
+    ///   - clock: What the silence on a stream is measured with.
+    package init(_ server: any AgentServer, sessions: SessionDesk, clock: any Clock<Duration> = ContinuousClock()) {
+        self.server = server
+        self.sessions = sessions
+        self.clock = clock
+    }
+
+    /// Answers one HTTP request.
+    ///
+    /// - Throws: When the caller has gone before it had the whole answer.
+    package func serve<Writer: AgentWriter & ~Copyable>(
+        _ call: AgentCall,
+        of caller: AgentCaller,
+        to writer: inout Writer
+    ) async throws {
+        switch await plan(for: call, of: caller) {
+        case .reply(let reply): try await writer.write(reply)
+        case .run(let errands, let isBatch): try await run(errands, isBatch, for: call, of: caller, to: &writer)
+        case .listen(let subscription): try await listen(subscription, for: call, of: caller, to: &writer)
+        case .follow(let session, let isResumed):
+            try await follow(session, isResumed: isResumed, for: call, of: caller, to: &writer)
+        }
+    }
+
+    func session(_ id: String, of caller: AgentCaller) -> SessionDesk.Session {
+        SessionDesk.Session(id: id, holder: caller.holder)
+    }
+}

@@ -1,0 +1,29 @@
+/// The header fields that MCP knows, each with every value it came with: two of one kind are an error in 2026-07-28.
+package struct AgentHeaders: Hashable, Sendable {
+    package let accept: [String]
+    package let revision: [String]
+    package let session: [String]
+    package let method: [String]
+    package let name: [String]
+
+    /// - Parameter values: Every value of the field of that name, in any case.
+    package init(values: (String) -> [String]) {
+        accept = values("Accept")
+        revision = values("MCP-Protocol-Version")
+        session = values("Mcp-Session-Id")
+        method = values("Mcp-Method")
+        name = values("Mcp-Name")
+    }
+
+    /// A caller that says nothing takes what there is.
+    var takesJSON: Bool {
+        accept.isEmpty || media.contains { ["application/json", "application/*", "*/*"].contains($0) }
+    }
+
+    /// Only one that says so can be expected to read events.
+    var takesEvents: Bool { media.contains("text/event-stream") }
+
+    private var media: [String] {
+        accept.flatMap { $0.split(separator: ",") }.map { $0.prefix { $0 != ";" }.filter { $0 != " " }.lowercased() }
+    }
+}

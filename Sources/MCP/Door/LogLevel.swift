@@ -1,0 +1,13 @@
+/// How grave a log message is (RFC 5424, section 6.2.1, by MCP's names).
+enum LogLevel: Int, Comparable {
+    case debug, info, notice, warning, error, critical, alert, emergency
+
+    private static let names = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+    init?(_ name: String) {
+        guard let place = Self.names.firstIndex(of: name) else { return nil }
+        self.init(rawValue: place)
+    }
+
+    static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}

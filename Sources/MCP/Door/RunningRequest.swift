@@ -1,0 +1,114 @@
+import JSON
+import Synchronization
+
+/// One request on its way through a server: what it tells meanwhile, its end, and everything that may end it before.
+///
+/// The answer is a plain document where nothing comes before it; else a stream of events, as from the first of them on.
+struct RunningRequest: Sendable {
+    enum Event: Sendable {
+        case notification(RPCNotification)
+        /// Nothing has been said for a while.
+        case quiet
+    }
+
+    enum Outcome: Sendable {
+        case answered(JSON, status: Int)
+        /// The client took the request back.
+        case cancelled
+        /// The client is not there any more.
+        case left
+    }
+
+    /// Between two signs of life on a quiet stream; clients give up on an answer without a head after 30 s and more.
+    static let silence = Duration.seconds(15)
+    /// Notifications that wait for a slow reader; further ones are dropped.
+    private static let backlog = 256
+
+    /// Told by whoever calls the request off; the first word counts.
+    final class Ending: Sendable {
+        private let outcome = Mutex<Outcome?>(nil)
+        private let events: AsyncStream<Event>.Continuation
+
+        init(_ events: AsyncStream<Event>.Continuation) { self.events = events }
+
+        func end(with new: Outcome) {
+            outcome.withLock { if $0 == nil { $0 = new } }
+            events.finish()
+        }
+
+        /// Nil until it has ended.
+        var value: Outcome? { outcome.withLock { $0 } }
+    }
+
+    let ending: Ending
+    private let events: AsyncStream<Event>
+    private let told: AsyncStream<Event>.Continuation
+    private let clock: any Clock<Duration>
+
+    init(clock: any Clock<Duration>) {
+        (events, told) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingOldest(Self.backlog))
+        ending = Ending(told)
+        self.clock = clock
+    }
+
+    func tell(_ notification: RPCNotification) { told.yield(.notification(notification)) }
+
+    /// Runs the request and writes what comes of it. `work` is cancelled when nobody wants its answer any more; throws when
+    /// the caller has gone.
+    func run<Writer: AgentWriter & ~Copyable>(
+        for call: AgentCall,
+        to writer: inout Writer,
+        _ work: @escaping @Sendable () async -> (JSON, status: Int)
+    ) async throws {
+        let headers = call.headers
+        var isStream = false
+        try await withThrowingDiscardingTaskGroup { [ending, told, clock] group in
+            group.addTask {
+                let (json, status) = await work()
+                ending.end(with: .answered(json, status: status))
+            }
+            if headers.takesEvents {
+                group.addTask {
+                    while (try? await clock.sleep(for: Self.silence)) != nil { told.yield(.quiet) }
+                }
+            }
+            if let departure = call.departure {
+                group.addTask {
+                    await departure()
+                    if !Task.isCancelled { ending.end(with: .left) }
+                }
+            }
+            for await event in events where headers.takesEvents {
+                if !isStream { try await writer.begin(AgentReply.events) }
+                isStream = true
+                switch event {
+                case .notification(let notification):
+                    try await writer.send(ServerEvent.message(RPCMessage.notification(notification).json))
+                case .quiet: try await writer.send(ServerEvent.comment)
+                }
+            }
+            group.cancelAll()
+        }
+        try await finish(isStream: isStream, to: &writer)
+    }
+
+    private func finish<Writer: AgentWriter & ~Copyable>(
+        isStream: Bool,
+        to writer: inout Writer
+    ) async throws {
+        switch (ending.value, isStream) {
+        case (.answered(let json, let status), false):
+            try await writer.write(AgentReply(status, json: json))
+        case (.answered(let json, _), true):
+            try await writer.send(ServerEvent.message(json))
+            try await writer.end()
+        case (.cancelled, false), (nil, false):
+            // Whoever cancels wants no answer; the HTTP request has to have one.
+            try await writer.write(.accepted)
+        case (.cancelled, true), (nil, true):
+            try await writer.end()
+        case (.left, _):
+            throw CancellationError()
+        }
+    }
+}

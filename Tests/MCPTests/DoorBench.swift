@@ -1,0 +1,189 @@
+import JSON
+import Model
+import Synchronization
+
+@testable import MCP
+
+/// A server that answers what a test says, and remembers what it was asked.
+final class ScriptedServer: AgentServer {
+    typealias Script = @Sendable (AgentRequest) async throws(RPCError) -> JSONObject
+
+    private let script: Script
+    private let capabilities: JSONObject
+    private let listeners = Mutex<[AsyncStream<ServerChange>.Continuation]>([])
+    private let heard = Mutex<[AgentRequest]>([])
+
+    init(
+        capabilities: JSONObject = [
+            "tools": ["listChanged": true], "resources": ["subscribe": true, "listChanged": true], "logging": [:],
+        ],
+        _ script: @escaping Script = { request throws(RPCError) in
+            switch request.method {
+            case "tools/list": ["tools": []]
+            case "tools/call": ["content": [["type": "text", "text": "done"]]]
+            default: throw .unknownMethod(request.method)
+            }
+        }
+    ) {
+        self.script = script
+        self.capabilities = capabilities
+    }
+
+    var requests: [AgentRequest] { heard.withLock { $0 } }
+    var listenerCount: Int { listeners.withLock { $0.count } }
+
+    func description(for caller: AgentCaller) async -> ServerDescription {
+        ServerDescription(
+            info: ["name": "scripted", "title": "Scripted", "version": "1", "websiteUrl": "https://example.com"],
+            capabilities: capabilities,
+            instructions: "be brief"
+        )
+    }
+
+    func answer(_ request: AgentRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
+        heard.withLock { $0.append(request) }
+        return try await script(request)
+    }
+
+    func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> {
+        let (stream, continuation) = AsyncStream.makeStream(of: ServerChange.self)
+        listeners.withLock { $0.append(continuation) }
+        return stream
+    }
+
+    func tell(_ change: ServerChange) { for listener in listeners.withLock({ $0 }) { listener.yield(change) } }
+}
+
+/// What went back to a caller.
+final class Answers: AgentWriter, Sendable {
+    private struct State {
+        var reply: AgentReply?
+        var isStream = false
+        var hasEnded = false
+        var text = ""
+    }
+
+    private let state = Mutex(State())
+    private let events = AsyncStream.makeStream(of: String.self)
+
+    var reply: AgentReply? { state.withLock { $0.reply } }
+    var isStream: Bool { state.withLock { $0.isStream } }
+    var hasEnded: Bool { state.withLock { $0.hasEnded } }
+    var text: String { state.withLock { $0.text } }
+    /// Every message of the stream so far, comments left out.
+    var messages: [JSON] {
+        text.split(separator: "\n").filter { $0.hasPrefix("data: ") }.compactMap {
+            try? JSON(parsing: $0.dropFirst(6).utf8)
+        }
+    }
+
+    func write(_ reply: AgentReply) async throws { state.withLock { $0.reply = reply } }
+    func begin(_ headers: [AgentReply.Header]) async throws { state.withLock { $0.isStream = true } }
+    func send(_ bytes: [UInt8]) async throws {
+        let text = String(decoding: bytes, as: UTF8.self)
+        state.withLock { $0.text += text }
+        events.continuation.yield(text)
+    }
+    func end() async throws {
+        state.withLock { $0.hasEnded = true }
+        events.continuation.finish()
+    }
+
+    /// Waits until the stream has said this.
+    func waits(for text: String) async {
+        if self.text.contains(text) { return }
+        for await _ in events.stream where self.text.contains(text) { return }
+    }
+}
+
+/// A door with a scripted server behind it.
+struct DoorBench: Sendable {
+    static let caller = AgentCaller(.process(uid: 7, pid: 1, executable: Untrusted("/bin/x")), permissions: nil)
+    static let both = "application/json, text/event-stream"
+
+    let server: ScriptedServer
+    let door: AgentDoor
+    let sessions: SessionDesk
+
+    init(_ server: ScriptedServer = ScriptedServer(), key: SessionKey = SessionKey()) {
+        self.server = server
+        sessions = SessionDesk(key: key)
+        door = AgentDoor(server, sessions: sessions)
+    }
+
+    static func call(
+        _ body: JSON?,
+        _ method: AgentCall.Method = .post,
+        headers: [String: [String]] = [:],
+        departure: (@Sendable () async -> Void)? = nil
+    ) -> AgentCall {
+        var headers = headers
+        if headers["Accept"] == nil { headers["Accept"] = [both] }
+        let all = headers
+        return AgentCall(method, headers: AgentHeaders { all[$0] ?? [] }, body: body?.bytes ?? [], departure: departure)
+    }
+
+    /// A request of 2026-07-28 as a client sends it.
+    static func modern(
+        _ method: String,
+        _ params: JSONObject = [:],
+        id: JSON = 1,
+        meta: JSONObject = [:],
+        headers changes: [String: [String]] = [:],
+        departure: (@Sendable () async -> Void)? = nil
+    ) -> AgentCall {
+        var all: JSONObject = [
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": ["elicitation": [:]],
+            "io.modelcontextprotocol/clientInfo": ["name": "test", "version": "1"],
+        ]
+        for member in meta.members { all[member.name] = member.value.isNull ? nil : member.value }
+        var params = params
+        params["_meta"] = .object(all)
+        var headers = ["MCP-Protocol-Version": ["2026-07-28"], "Mcp-Method": [method]]
+        if let name = params["name"]?.string ?? params["uri"]?.string { headers["Mcp-Name"] = [name] }
+        headers.merge(changes) { $1 }
+        return call(request(method, params, id: id), headers: headers, departure: departure)
+    }
+
+    static func request(_ method: String, _ params: JSONObject? = nil, id: JSON = 1) -> JSON {
+        var object: JSONObject = ["jsonrpc": "2.0", "id": id, "method": .string(method)]
+        object["params"] = params.map(JSON.object)
+        return .object(object)
+    }
+
+    func reply(to call: AgentCall, of caller: AgentCaller = caller) async throws -> AgentReply? {
+        var answers = Answers()
+        try await door.serve(call, of: caller, to: &answers)
+        return answers.reply
+    }
+
+    func json(_ call: AgentCall) async throws -> (status: Int, JSON?) {
+        let reply = try await reply(to: call)
+        return (reply?.status ?? 0, reply.flatMap { try? JSON(parsing: $0.body) })
+    }
+
+    /// The id of a new session.
+    func handshake(_ revision: String = "2025-11-25") async throws -> String {
+        let body = Self.request("initialize", ["protocolVersion": .string(revision), "capabilities": [:]])
+        let reply = try await reply(to: Self.call(body))
+        return reply?.headers.first { $0.name == "Mcp-Session-Id" }?.value ?? ""
+    }
+
+    /// Serves a call beside a test that looks at what comes back; the call is broken off when the test is done.
+    func serving(
+        _ call: AgentCall,
+        of caller: AgentCaller = caller,
+        _ body: @escaping @Sendable (Answers) async throws -> Void
+    ) async throws {
+        let answers = Answers()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { [door] in
+                var answers = answers
+                try? await door.serve(call, of: caller, to: &answers)
+            }
+            try await body(answers)
+            group.cancelAll()
+        }
+    }
+}
