@@ -93,6 +93,7 @@ extension AgentDoor {
             return reply([:])
         case ("logging/setLevel", .handshake):
             guard await server.description(for: caller).has("logging") else { return nil }
+            try await pass(inquiry, caller)
             return reply([:])
         case ("resources/subscribe", .handshake), ("resources/unsubscribe", .handshake):
             guard await server.description(for: caller).has("resources", "subscribe") else { return nil }
@@ -101,6 +102,7 @@ extension AgentDoor {
                 throw .invalidRequest("a subscription belongs to a session: send its Mcp-Session-Id")
             }
             if inquiry.method == "resources/subscribe" {
+                try await pass(inquiry, caller)
                 try await sessions.subscribe(uri, of: session)
             } else {
                 await sessions.unsubscribe(uri, of: session)
@@ -109,6 +111,13 @@ extension AgentDoor {
         default:
             return nil
         }
+    }
+
+    /// Lets a server know that has its own way to hear of such things: an app. Ours has not, and need not.
+    private func pass(_ inquiry: Inquiry, _ caller: AgentCaller) async throws(RPCError) {
+        do throws(RPCError) {
+            _ = try await server.answer(AgentRequest(inquiry.method, inquiry.params), of: caller)
+        } catch  where error.code == RPCError.unknownMethod("").code {}
     }
 
     private func planBatch(_ messages: [JSON], _ call: AgentCall, _ caller: AgentCaller) async throws(Refusal) -> Plan {

@@ -65,7 +65,10 @@ extension AgentDoor {
                 capabilities: inquiry.meta.capabilities?.object ?? [:],
                 notify: notify
             )
-            let result = try await server.answer(request, of: caller)
+            let result =
+                if let artifact = try await artifact(request, of: caller) { artifact } else {
+                    try await server.answer(request, of: caller)
+                }
             let info = inquiry.era == .stateless ? await server.description(for: caller).info : [:]
             let shaped = try shape.shape(result, server: info)
             return (RPCMessage.response(id: inquiry.id, .success(.object(shaped))).json, 200)

@@ -10,6 +10,10 @@ extension AgentDoor {
     ) async throws {
         // Subscribed before it is said, so that nothing is missed in between.
         let changes = server.changes(for: caller)
+        for uri in subscription.addresses.sorted() {
+            // An app is asked to tell; that it cannot is known when nothing comes.
+            _ = try? await server.answer(AgentRequest("resources/subscribe", ["uri": .string(uri)]), of: caller)
+        }
         try await Listening(clock: clock).run(
             for: call,
             to: &writer,

@@ -7,15 +7,23 @@ import JSON
 package struct AgentDoor: Sendable {
     let server: any AgentServer
     let sessions: SessionDesk
+    let artifacts: (any Artifacts)?
     let clock: any Clock<Duration>
 
     /// - Parameters:
     ///   - server: Who answers here.
     ///   - sessions: May be shared by all addresses of a broker.
+    ///   - artifacts: What results refer to; read at every address, since a result may come from any.
     ///   - clock: What the silence on a stream is measured with.
-    package init(_ server: any AgentServer, sessions: SessionDesk, clock: any Clock<Duration> = ContinuousClock()) {
+    package init(
+        _ server: any AgentServer,
+        sessions: SessionDesk,
+        artifacts: (any Artifacts)? = nil,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
         self.server = server
         self.sessions = sessions
+        self.artifacts = artifacts
         self.clock = clock
     }
 

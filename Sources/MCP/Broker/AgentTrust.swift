@@ -1,0 +1,30 @@
+package import Model
+package import Pairing
+
+/// How far endpoints are trusted, and their own tokens.
+package protocol AgentTrust: Sendable {
+    /// The same endpoints, each with how far it is trusted where it is now.
+    func judged(_ endpoints: [Endpoint]) async -> [Endpoint]
+    /// Those of which the broker has a token for this launch.
+    func held(of endpoints: [Endpoint]) async -> Set<EndpointID>
+    /// Keeps an app's own token.
+    func keep(_ secret: EndpointSecret, of endpoint: Endpoint, for caller: AgentCaller) async throws
+}
+
+extension PairingStore: AgentTrust {
+    package func judged(_ endpoints: [Endpoint]) async -> [Endpoint] {
+        endpoints.map { endpoint in
+            var endpoint = endpoint
+            endpoint.approval = ApprovalRule.approval(of: endpoint, approval(of: endpoint.id))
+            return endpoint
+        }
+    }
+
+    package func held(of endpoints: [Endpoint]) async -> Set<EndpointID> {
+        Set(endpoints.filter(holdsSecret).map(\.id))
+    }
+
+    package func keep(_ secret: EndpointSecret, of endpoint: Endpoint, for caller: AgentCaller) async throws {
+        try setSecret(secret, of: endpoint, by: caller.caller, from: caller.origin)
+    }
+}

@@ -1,0 +1,65 @@
+import JSON
+import Model
+import Pairing
+
+/// `endpoint_pair`: what stands between an agent and an app. It never gives a token back.
+extension BrokerServer {
+    enum PairingState: String {
+        /// It may be called.
+        case paired
+        /// It wants its token.
+        case needsCode = "needs_code"
+        /// A person has to say yes.
+        case needsApproval = "needs_approval"
+        /// The caller may not.
+        case denied
+    }
+
+    func pair(_ arguments: ToolArguments, _ caller: AgentCaller) async throws(ToolRefusal) -> ToolResult {
+        try check(.registryRead, caller)
+        let endpoint = try await endpoint(try arguments.required("endpoint"), caller)
+        guard let code = try arguments.text("code") else { return await state(of: endpoint, caller) }
+        guard caller.may(.secretUse) else {
+            return Self.result(.denied, endpoint, "what you were granted does not allow secret.use")
+        }
+        do {
+            try await trust.keep(try EndpointSecret(Self.token(in: code)), of: endpoint, for: caller)
+        } catch {
+            // Whatever the code was, it is not said again.
+            throw ToolRefusal("\(endpoint.id) was not paired: \(error)")
+        }
+        return Self.result(.paired, endpoint, "the token is kept for this launch of the app")
+    }
+
+    private func state(of endpoint: Endpoint, _ caller: AgentCaller) async -> ToolResult {
+        let id = endpoint.id
+        guard endpoint.approval == .approved else {
+            return Self.result(.needsApproval, endpoint, "a person has to type: patchbay approve \(id)")
+        }
+        guard endpoint.wantsToken, await trust.held(of: [endpoint]).isEmpty else {
+            return Self.result(.paired, endpoint, "endpoint_call can be used")
+        }
+        return Self.result(
+            .needsCode,
+            endpoint,
+            """
+            the app logs "Session URL: …" at each launch; give that here as code, or ask the person to type: \
+            patchbay secret set \(id)
+            """
+        )
+    }
+
+    private static func result(_ state: PairingState, _ endpoint: Endpoint, _ next: String) -> ToolResult {
+        ToolResult(
+            "\(endpoint.id) \(state.rawValue): \(next)",
+            ["endpoint": .string(endpoint.id.text), "state": .string(state.rawValue), "next": .string(next)]
+        )
+    }
+
+    /// The token itself, also out of the URL that AppReveal logs.
+    static func token(in code: String) -> String {
+        let code = code.split(whereSeparator: \.isWhitespace).last.map(String.init) ?? ""
+        guard let name = code.firstRange(of: "appreveal_session_token=") else { return code }
+        return String(code[name.upperBound...].prefix { $0 != "&" && $0 != "#" })
+    }
+}

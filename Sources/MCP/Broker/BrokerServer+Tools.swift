@@ -1,0 +1,53 @@
+import JSON
+import Model
+
+/// `endpoint_tools` and `endpoint_call`: what an app can do, and doing it.
+extension BrokerServer {
+    func tools(_ arguments: ToolArguments, _ caller: AgentCaller) async throws(ToolRefusal) -> ToolResult {
+        try check(.endpointCall, caller)
+        let endpoint = try await endpoint(try arguments.required("endpoint"), caller)
+        let list: AppTools
+        do { list = try await apps.tools(of: endpoint, for: caller) } catch { throw ToolRefusal(error.description) }
+        var structure: JSONObject = ["endpoint": .string(endpoint.id.text)]
+        if list.isStale { structure["stale"] = true }
+        if list.hasChanged { structure["changed"] = true }
+        if let name = try arguments.text("name") {
+            guard let tool = list.tools.first(where: { $0["name"]?.string == name }) else {
+                throw ToolRefusal(
+                    "\(endpoint.id) has no tool \"\(Untrusted(name))\": endpoint_tools without name lists them"
+                )
+            }
+            let cleaned = AppText.cleaned(.object(tool))
+            structure["tool"] = cleaned
+            return ToolResult(cleaned.text, structure)
+        }
+        let query = try arguments.text("query")?.lowercased() ?? ""
+        let hints = list.tools.map(ToolHint.init).filter { $0.fits(query) }
+        structure["tools"] = .array(hints.map(\.json))
+        guard !hints.isEmpty else {
+            return ToolResult(list.tools.isEmpty ? "it has no tools" : "no tool fits the query", structure)
+        }
+        var lines = hints.map(\.line)
+        if list.isStale { lines.insert("the app is away; this is what it had when it was last there", at: 0) }
+        if list.hasChanged { lines.insert("these are other tools than at the last look", at: 0) }
+        return ToolResult(lines.joined(separator: "\n"), structure)
+    }
+
+    func call(
+        _ arguments: ToolArguments,
+        _ caller: AgentCaller,
+        notify: (@Sendable (RPCNotification) -> Void)?
+    ) async throws(ToolRefusal) -> JSONObject {
+        try check(.endpointCall, caller)
+        let endpoint = try await endpoint(try arguments.required("endpoint"), caller)
+        let call = AppCall(
+            try arguments.required("name"),
+            of: endpoint,
+            arguments: try arguments.object("arguments") ?? [:],
+            wait: .seconds(try arguments.number("wait_s", in: 0...60) ?? 10),
+            maxPixels: try arguments.number("max_px", in: 0...4_096) ?? 1_568,
+            notify: notify
+        )
+        return await apps.call(call, of: caller)
+    }
+}

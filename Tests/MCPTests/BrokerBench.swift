@@ -1,0 +1,168 @@
+import FoundationEssentials
+import JSON
+import Model
+import Pairing
+import Registry
+import Synchronization
+import Testing
+
+@testable import MCP
+
+/// Apps that a test makes up.
+final class FakeApps: Apps {
+    private let lists = Mutex<[EndpointID: Result<AppTools, AppFailure>]>([:])
+    private let heard = Mutex<[AppCall]>([])
+    private let result: JSONObject
+
+    init(result: JSONObject = ["content": [["type": "text", "text": "tapped"]], "own": 1]) { self.result = result }
+
+    var calls: [AppCall] { heard.withLock { $0 } }
+
+    func set(_ list: Result<AppTools, AppFailure>, of id: EndpointID) { lists.withLock { $0[id] = list } }
+
+    func tools(of endpoint: Endpoint, for caller: AgentCaller) async throws(AppFailure) -> AppTools {
+        guard let list = lists.withLock({ $0[endpoint.id] }) else { throw .noTools(endpoint.id) }
+        return try list.get()
+    }
+
+    func toolCount(of endpoint: Endpoint) async -> Int? {
+        lists.withLock { try? $0[endpoint.id]?.get().tools.count }
+    }
+
+    func call(_ call: AppCall, of caller: AgentCaller) async -> JSONObject {
+        heard.withLock { $0.append(call) }
+        return result
+    }
+}
+
+/// Trust as a test has it.
+final class FakeTrust: AgentTrust {
+    struct State {
+        var unapproved: Set<EndpointID> = []
+        var held: [EndpointID: String] = [:]
+        var refusal: PairingError?
+    }
+
+    let state = Mutex(State())
+
+    func judged(_ endpoints: [Endpoint]) async -> [Endpoint] {
+        endpoints.map { endpoint in
+            var endpoint = endpoint
+            endpoint.approval = state.withLock { $0.unapproved.contains(endpoint.id) ? .discovered : .approved }
+            return endpoint
+        }
+    }
+
+    func held(of endpoints: [Endpoint]) async -> Set<EndpointID> {
+        state.withLock { Set($0.held.keys).intersection(endpoints.map(\.id)) }
+    }
+
+    func keep(_ secret: EndpointSecret, of endpoint: Endpoint, for caller: AgentCaller) async throws {
+        if let refusal = state.withLock({ $0.refusal }) { throw refusal }
+        state.withLock { $0.held[endpoint.id] = secret.reveal() }
+    }
+}
+
+/// Tunnels that are only noted.
+final class FakeTunnels: TunnelDesk {
+    private let specs = Mutex<[TunnelSpec]>([])
+
+    var opened: [TunnelSpec] { specs.withLock { $0 } }
+
+    func open(_ spec: TunnelSpec, for caller: AgentCaller) async throws -> Tunnel {
+        specs.withLock { $0.append(spec) }
+        return Self.tunnel(spec)
+    }
+
+    func tunnels(of caller: AgentCaller) async -> [Tunnel] { opened.map(Self.tunnel) }
+
+    func close(_ id: String, of caller: AgentCaller) async throws {
+        guard id == "t1" else { throw Problem(.notFound, "no tunnel is called \(id)", next: "patchbay tunnels") }
+        specs.withLock { $0 = [] }
+    }
+
+    private static func tunnel(_ spec: TunnelSpec) -> Tunnel {
+        Tunnel(
+            id: "t1",
+            spec: spec,
+            owner: 7,
+            state: .active,
+            bound: [.tcp(host: "127.0.0.1", port: 43_211)],
+            since: Date(timeIntervalSince1970: 0)
+        )
+    }
+}
+
+/// The broker's own server over a real registry.
+struct BrokerBench: Sendable {
+    static let owner = DoorBench.caller
+
+    let registry = EndpointRegistry(
+        startingAfter: 1_795_000_000_000,
+        now: { Date(timeIntervalSince1970: 1_795_000_000) }
+    )
+    let apps = FakeApps()
+    let trust = FakeTrust()
+    let tunnels = FakeTunnels()
+    let clock = StillClock()
+    let phones = AsyncStream.makeStream(of: [Device].self)
+    let server: BrokerServer
+
+    init() {
+        let lists = phones.stream
+        server = BrokerServer(
+            registry: registry,
+            apps: apps,
+            trust: trust,
+            tunnels: tunnels,
+            phones: Phones(list: { [] }, lists: { lists }),
+            clock: clock
+        )
+    }
+
+    static func grant(_ scopes: Set<Scope>, on selector: Selector = .all) -> AgentCaller {
+        AgentCaller(.grant("g1"), permissions: Permissions(scopes, on: selector))
+    }
+
+    /// An app on a host of the network, as it is listed then.
+    @discardableResult
+    func see(
+        _ app: String = "com.example.shop",
+        on host: String = "iphone.local",
+        port: UInt16 = 4_000,
+        txt: [String] = ["auth=session-token", "version=3.2.0"]
+    ) async throws -> EndpointID {
+        let sighting = Self.sighting(app, on: host, port: port, txt: txt)
+        await registry.apply(.seen(sighting))
+        return try #require(await registry.endpoint(seenAs: sighting.id)).id
+    }
+
+    static func sighting(_ app: String, on host: String, port: UInt16, txt: [String] = []) -> Sighting {
+        Sighting(
+            id: Sighting.ID(source: .bonjour, key: "\(app)/\(host)"),
+            kind: .appreveal,
+            app: Untrusted(app),
+            appIsBundleID: true,
+            name: Untrusted("AppReveal-\(app)"),
+            host: Untrusted(host),
+            version: Untrusted("3.2.0"),
+            txt: TXTRecord(items: txt.map { Array($0.utf8) }),
+            routes: [.lan(LANRoute(address: "192.168.1.20", port: port, interface: "eth0"))]
+        )
+    }
+
+    func call(
+        _ tool: String,
+        _ arguments: JSONObject = [:],
+        of caller: AgentCaller = owner
+    ) async throws -> JSONObject {
+        let request = AgentRequest("tools/call", ["name": .string(tool), "arguments": .object(arguments)])
+        return try await server.answer(request, of: caller)
+    }
+}
+
+extension JSONObject {
+    var isError: Bool { self["isError"] == true }
+    var text: String { self["content"]?.array?.first?["text"]?.string ?? "" }
+    var structure: JSON? { self["structuredContent"] }
+}

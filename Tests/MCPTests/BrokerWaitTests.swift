@@ -1,0 +1,100 @@
+import JSON
+import Model
+import Registry
+import Testing
+
+@testable import MCP
+
+/// `endpoint_wait`, and what subscribers are told.
+@Suite struct BrokerWaitTests {
+    @Test func `what is so already is answered at once`() async throws {
+        let bench = BrokerBench()
+        let id = try await bench.see()
+
+        let result = try await bench.call("endpoint_wait", ["filter": "shop"])
+
+        #expect(result.structure?["event"] == "online")
+        #expect(result.structure?["endpoint"]?["id"] == .string(id.text))
+    }
+
+    @Test func `a restart is another launch, and no other change`() async throws {
+        let bench = BrokerBench()
+        try await bench.see()
+
+        async let waited = bench.call("endpoint_wait", ["filter": "shop", "event": "restarted"])
+        await bench.clock.waitForSleeper()
+        try await bench.see("com.example.bank", on: "pixel.local")
+        try await bench.see(txt: ["auth=session-token", "more=1"])
+        try await bench.see(port: 4_100)
+
+        #expect(try await waited.structure?["event"] == "restarted")
+    }
+
+    @Test func `nothing within the time is a timeout, and no error`() async throws {
+        let bench = BrokerBench()
+
+        async let waited = bench.call("endpoint_wait", ["filter": "shop", "timeout_s": 20])
+        await bench.clock.waitForSleeper()
+        bench.clock.advance(by: .seconds(20))
+
+        let result = try await waited
+        #expect(!result.isError && result.structure == ["event": "timeout"])
+    }
+
+    @Test func `nobody is woken by what is not theirs`() async throws {
+        let bench = BrokerBench()
+        let caller = BrokerBench.grant([.registryRead], on: .bundles(["com.example.bank"]))
+
+        async let waited = bench.call("endpoint_wait", ["filter": "com.example", "timeout_s": 5], of: caller)
+        await bench.clock.waitForSleeper()
+        try await bench.see()
+        bench.clock.advance(by: .seconds(5))
+
+        #expect(try await waited.structure?["event"] == "timeout")
+    }
+
+    @Test func `nobody is told of what is not theirs`() async throws {
+        let bench = BrokerBench()
+        let id = try await bench.see()
+        var news = BrokerNews.Gathered()
+        news.phones = true
+        news.take(EndpointChange(revision: 1, kind: .changed, endpoint: try await bench.registry.endpoint(id)))
+
+        #expect(news.changes(for: BrokerBench.grant([.registryRead], on: .bundles(["other"]))) == [])
+        #expect(news.changes(for: BrokerBench.grant([.endpointCall])) == [])
+        #expect(
+            news.changes(for: BrokerBench.grant([.registryRead], on: .endpoints([id])))
+                == [.resource("patchbay://endpoints"), .resource("patchbay://endpoint/\(id)")]
+        )
+    }
+
+    @Test func `changes are gathered for a quarter of a second and told once`() async throws {
+        let bench = BrokerBench()
+        let everything = bench.server.changes(for: BrokerBench.owner)
+
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await bench.server.run() }
+            // So that following has begun: the first list of phones is as it stands, the second is news.
+            bench.phones.continuation.yield([])
+            bench.phones.continuation.yield([])
+            await bench.clock.waitForSleeper()
+            let id = try await bench.see()
+            for port in 4_001...4_010 { try await bench.see(port: UInt16(port)) }
+            bench.clock.advance(by: BrokerNews.gathering)
+
+            var told: [ServerChange] = []
+            for await change in everything {
+                told.append(change)
+                if change == .resource("patchbay://devices") { break }
+            }
+
+            #expect(
+                told == [
+                    .resources, .resource("patchbay://endpoints"), .resource("patchbay://endpoint/\(id)"),
+                    .resource("patchbay://devices"),
+                ]
+            )
+            group.cancelAll()
+        }
+    }
+}
