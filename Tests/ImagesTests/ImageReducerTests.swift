@@ -1,0 +1,120 @@
+import Testing
+
+@testable import Images
+
+@Suite struct ImageReducerTests {
+    private let limits = ImageLimits()
+
+    private func reduced(_ bytes: [UInt8], to edge: Int = ImageReducer.longEdge) throws -> ImageFile {
+        try ImageFile(reading: bytes, within: limits).fitted(to: edge, within: limits)
+    }
+
+    private func png(_ raster: Raster) throws -> [UInt8] { try #require(PNG.file(of: raster, limit: 64 << 20)) }
+
+    @Test func `what fits stays as it is, byte for byte`() async throws {
+        let bytes = try png(Samples.screen(width: 400, height: 800))
+
+        let (original, fitted) = try await ImageReducer().reduce(base64: Samples.base64(bytes), to: 1_568)
+
+        #expect(original.bytes == bytes)
+        #expect(fitted == original)
+        #expect((original.width, original.height) == (400, 800))
+    }
+
+    @Test func `a screenshot gets the longest edge that was asked for, in its own proportions`() throws {
+        let small = try reduced(png(Samples.screen(width: 1_290, height: 2_796)))
+
+        #expect((small.width, small.height) == (723, 1_568))
+        #expect(small.bytes.count <= limits.result)
+        let opened = try ImageFile(reading: small.bytes, within: limits)
+        #expect((opened.width, opened.height, opened.format) == (723, 1_568, small.format))
+    }
+
+    @Test func `the smaller of the two formats is chosen`() throws {
+        let flat = try reduced(png(Samples.raster(2_000, 2_000) { _, _ in (200, 100, 50, 255) }), to: 1_000)
+        let photo = try reduced(JPEG.file(of: Samples.noise(width: 1_200, height: 900), quality: 90), to: 300)
+
+        #expect(flat.format == .png)
+        #expect(photo.format == .jpeg)
+    }
+
+    @Test func `noise is brought below the limit, too`() throws {
+        let bytes = try JPEG.file(of: Samples.noise(width: 2_400, height: 2_400), quality: 95)
+
+        let small = try reduced(bytes)
+
+        #expect(small.bytes.count <= limits.result)
+        #expect(small.longEdge <= 1_568)
+    }
+
+    @Test func `colours stay what they are, in both formats`() throws {
+        let raster = Samples.raster(2_000, 1_000) { _, _ in (30, 120, 240, 255) }
+        for bytes in [try png(raster), try JPEG.file(of: raster, quality: 95)] {
+            let small = try reduced(bytes, to: 500)
+            let (opened, _) = try PNG.raster(of: small.bytes)
+
+            #expect((opened.width, opened.height) == (500, 250))
+            let pixel = opened.pixels.prefix(4).map(Int.init)
+            for (is_, was) in zip(pixel, [30, 120, 240, 255]) { #expect(abs(is_ - was) <= 2) }
+        }
+    }
+
+    @Test func `what is transparent lies on white, and what is invisible shows no colour`() throws {
+        let bed = Samples.raster(4, 4) { x, _ in x < 2 ? (0, 0, 255, 0) : (0, 0, 255, 255) }
+        let clear = try bed.fitted(to: 4, isOpaque: false)
+        let half = try Samples.raster(2, 2) { _, _ in (0, 0, 0, 128) }.fitted(to: 1, isOpaque: false)
+
+        #expect(Array(clear.pixels[0..<4]) == [255, 255, 255, 255])
+        #expect(Array(clear.pixels[12..<16]) == [0, 0, 255, 255])
+        #expect((126...128).contains(half.pixels[0]))
+        #expect(half.pixels[3] == 255)
+    }
+
+    @Test func `a bomb is refused by its header alone`() {
+        #expect(throws: ImageError.tooManyPixels(width: 30_000, height: 30_000)) {
+            try ImageFile(reading: Samples.header(width: 30_000, height: 30_000), within: limits)
+        }
+        #expect(throws: ImageError.tooManyPixels(width: 100_000, height: 1)) {
+            try ImageFile(reading: Samples.header(width: 100_000, height: 1), within: limits)
+        }
+    }
+
+    @Test func `a damaged image says so, wherever it is cut`() throws {
+        let bytes = try png(Samples.screen(width: 300, height: 300))
+        for count in [9, 30, 45, bytes.count / 2] {
+            #expect(throws: ImageError.self) { try reduced(Array(bytes.prefix(count)), to: 100) }
+        }
+        #expect(throws: ImageError.self) { try reduced([0xFF, 0xD8, 0xFF, 0xE0, 0, 0]) }
+    }
+
+    @Test func `half a JPEG is still a picture`() throws {
+        let bytes = try JPEG.file(of: Samples.screen(width: 800, height: 800), quality: 80)
+
+        let half = try reduced(Array(bytes.prefix(bytes.count / 2)), to: 200)
+
+        #expect(half.longEdge == 200)
+    }
+
+    @Test(arguments: [
+        ("UklGRiQAAABXRUJQVlA4", ImageError.unknownFormat), ("", .unknownFormat), ("not base64!", .notBase64),
+    ])
+    func `what is no PNG and no JPEG is refused`(base64: String, error: ImageError) async {
+        await #expect(throws: error) { try await ImageReducer().reduce(base64: base64, to: 100) }
+    }
+
+    @Test func `bytes over the limit are not even decoded`() async {
+        var limits = ImageLimits()
+        limits.bytes = 300
+        let reducer = ImageReducer(limits: limits)
+        await #expect(throws: ImageError.tooManyBytes(600)) {
+            try await reducer.reduce(base64: String(repeating: "A", count: 800), to: 100)
+        }
+    }
+
+    @Test(arguments: [(3_000, 1, 100, 100, 1), (1, 3_000, 100, 1, 100), (50, 40, 100, 50, 40), (101, 50, 100, 100, 50)])
+    func `no side becomes nothing`(width: Int, height: Int, edge: Int, newWidth: Int, newHeight: Int) throws {
+        let raster = try Samples.screen(width: width, height: height).fitted(to: edge, isOpaque: true)
+
+        #expect((raster.width, raster.height) == (newWidth, newHeight))
+    }
+}
