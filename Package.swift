@@ -69,6 +69,7 @@ let package = Package(
         .systemLibrary(name: "CAvahi", providers: [.apt(["libavahi-client-dev"])]),
         .systemLibrary(name: "CUsbmuxd", providers: [.apt(["libusbmuxd-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CImages", providers: [.apt(["libpng-dev", "libturbojpeg0-dev", "libyuv-dev"])]),
         .systemLibrary(name: "CQRencode", providers: [.apt(["libqrencode-dev"])]),
 
         // The words, the descriptors they travel on, and the files that keep them.
@@ -91,7 +92,11 @@ let package = Package(
 
         // The doors.
         module("QR", ["CQRencode"]),
-        module("MCP", ["JSON", "Model", "Pairing", "Registry", "Tunnels", crypto, logging, lifecycle]),
+        module("Images", ["CImages", "Sockets"]),
+        module(
+            "MCP",
+            ["Images", "JSON", "Model", "Pairing", "Registry", "Sockets", "Tunnels", crypto, logging, lifecycle]
+        ),
         module(
             "API",
             [
@@ -129,6 +134,7 @@ let package = Package(
         tests("BenchTests", ["bench"]),
         tests("ModelTests", ["Model"]),
         tests("JSONTests", ["JSON"]),
+        tests("ImagesTests", ["CImages", "Images"]),
         tests("SocketsTests", ["CLinux", "Model", "Sockets"]),
         tests("StateTests", ["Rig", "State", logging]),
         tests("DiscoveryTests", ["Discovery", "Model", "Rig", logging]),
@@ -146,7 +152,10 @@ let package = Package(
         ),
         tests("APITests", ["API", "Model", "Pairing", httpTypes]),
         tests("QRTests", ["QR", "Rig"]),
-        tests("MCPTests", ["JSON", "MCP", "Model", "Pairing", "Registry", "Rig", "Tunnels", logging, lifecycle]),
+        tests(
+            "MCPTests",
+            ["Images", "JSON", "MCP", "Model", "Pairing", "Registry", "Rig", "Tunnels", logging, lifecycle]
+        ),
         tests("ClientTests", ["Client", "Model", nioCore, nioPosix]),
         tests("PatchbaydTests", ["Model", "patchbayd"]),
         tests("PatchbayTests", ["Client", "Model", "Rig", "patchbay", argumentParser]),

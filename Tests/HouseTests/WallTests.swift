@@ -17,12 +17,16 @@ import Testing
         "Tunnels": ["CLinux", "Model", "Sockets", "State", "Logging", "ServiceLifecycle"],
         "Pairing": ["CLinux", "Model", "Sockets", "Crypto", "GRDB", "Logging", "ServiceLifecycle"],
         "QR": ["CQRencode"],
+        "Images": ["CImages", "Sockets"],
         "API": [
             "Model", "Pairing", "QR", "Registry", "Sockets", "Tunnels", "HTTPTypes", "Hummingbird",
             "HummingbirdCore", "Logging", "NIOCore", "NIOExtras", "NIOHTTP1", "NIOHTTPTypesHTTP1", "NIOPosix",
             "ServiceLifecycle",
         ],
-        "MCP": ["JSON", "Model", "Pairing", "Registry", "Tunnels", "Crypto", "Logging", "ServiceLifecycle"],
+        "MCP": [
+            "Images", "JSON", "Model", "Pairing", "Registry", "Sockets", "Tunnels", "Crypto", "Logging",
+            "ServiceLifecycle",
+        ],
         "Facade": ["Devices", "Model", "Sockets", "Tunnels", "Logging", "ServiceLifecycle"],
         "Client": ["Model", "NIOCore", "NIOPosix", "NIOHTTP1"],
         "patchbayd": [
@@ -59,7 +63,7 @@ import Testing
     @Test func `every folder of Sources is in the table`() throws {
         let folders = try FileManager.default.contentsOfDirectory(atPath: Self.root.appending(path: "Sources").path)
 
-        #expect(Set(folders).subtracting(["CAvahi", "CLinux", "CQRencode", "CUsbmuxd"]) == Set(Self.table.keys))
+        #expect(Set(folders).subtracting(["CAvahi", "CImages", "CLinux", "CQRencode", "CUsbmuxd"]) == Set(Self.table.keys))
     }
 
     @Test func `no source file is longer than 400 lines`() throws {

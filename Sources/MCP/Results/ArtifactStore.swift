@@ -1,0 +1,126 @@
+import Crypto
+import FoundationEssentials
+import Glibc
+package import Logging
+import ServiceLifecycle
+import Sockets
+
+/// Keeps what is too heavy for an answer, to be fetched by its address `patchbay://artifact/SHA-256`.
+///
+/// Readable for whoever's call it came from and for owners, for an hour, in files of mode 0600 in a folder of its own. What an
+/// earlier broker left there is removed: nobody knows any more whose it was. Reads and writes on the files' own thread.
+package actor ArtifactStore: Artifacts, Service {
+    package static let scheme = "patchbay://artifact/"
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { SerialThread.files.asUnownedSerialExecutor() }
+
+    private let folder: String
+    private let clock: any Clock<Duration>
+    private let uptime: @Sendable () -> Duration
+    private let logger: Logger
+    private var shelf: ArtifactShelf
+    private var isReady = false
+
+    /// - Parameters:
+    ///   - folder: Made when it is needed, for nobody else to look into.
+    ///   - places: The most things.
+    ///   - bytes: The most bytes of all of them.
+    ///   - clock: When to look for what is too old.
+    ///   - uptime: The time since any fixed moment.
+    ///   - logger: Told when a file cannot be removed or read.
+    package init(
+        in folder: String,
+        places: Int = 200,
+        bytes: Int = 256 << 20,
+        clock: any Clock<Duration> = ContinuousClock(),
+        uptime: (@Sendable () -> Duration)? = nil,
+        logger: Logger
+    ) {
+        self.folder = folder
+        self.clock = clock
+        let start = ContinuousClock.now
+        self.uptime = uptime ?? { ContinuousClock.now - start }
+        self.logger = logger
+        shelf = ArtifactShelf(places: places, bytes: bytes)
+    }
+
+    /// Removes what is too old, every minute.
+    package func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while (try? await self.clock.sleep(for: .seconds(60))) != nil { await self.sweep() }
+        }
+    }
+
+    /// Keeps these bytes for whoever's call they came from.
+    ///
+    /// - Throws: `ArtifactError`.
+    package func keep(
+        _ bytes: [UInt8],
+        mimeType: String,
+        for caller: AgentCaller
+    ) throws(ArtifactError) -> ArtifactLink {
+        guard shelf.fits(bytes.count) else { throw .tooLarge(bytes.count) }
+        try prepare()
+        let sha = SHA256.hash(data: bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        if shelf.things[sha] == nil { try write(bytes, to: path(of: sha)) }
+        delete(shelf.put(sha, mimeType: mimeType, size: bytes.count, for: caller.holder, at: uptime()))
+        return ArtifactLink(sha: sha, mimeType: mimeType, size: bytes.count)
+    }
+
+    package func artifact(_ sha: String, for caller: AgentCaller) -> Artifact? {
+        guard let thing = shelf.find(sha, for: caller.isOwner ? nil : caller.holder, at: uptime()) else { return nil }
+        do throws(ArtifactError) {
+            return Artifact(bytes: try read(path(of: sha)), mimeType: thing.mimeType)
+        } catch {
+            logger.warning("an artifact cannot be read any more", metadata: ["error": "\(error)"])
+            shelf.remove(sha)
+            return nil
+        }
+    }
+
+    private func sweep() { delete(shelf.expire(at: uptime())) }
+
+    private func delete(_ shas: [String]) {
+        for sha in shas where unlink(path(of: sha)) != 0 && errno != ENOENT {
+            logger.warning(
+                "an artifact cannot be removed",
+                metadata: ["file": "\(path(of: sha))", "error": "\(SocketError.words(for: errno))"]
+            )
+        }
+    }
+
+    private func path(of sha: String) -> String { "\(folder)/\(sha)" }
+
+    private func prepare() throws(ArtifactError) {
+        if isReady { return }
+        guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw failure(folder) }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        delete(names.filter { $0.utf8.count == 64 && $0.allSatisfy(\.isHexDigit) })
+        isReady = true
+    }
+
+    private func write(_ bytes: [UInt8], to path: String) throws(ArtifactError) {
+        let number = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard number >= 0 else { throw failure(path) }
+        let file = Descriptor(owning: number)
+        var done = 0
+        while done < bytes.count {
+            let count = bytes[done...].withUnsafeBytes { Glibc.write(file.number, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else {
+                let failure = failure(path)
+                unlink(path)
+                throw failure
+            }
+            done += count
+        }
+    }
+
+    private func read(_ path: String) throws(ArtifactError) -> [UInt8] {
+        do { return Array(try Data(contentsOf: URL(filePath: path))) } catch { throw failure(path) }
+    }
+
+    private func failure(_ path: String) -> ArtifactError {
+        .notSaved(path: path, reason: SocketError.words(for: errno))
+    }
+}

@@ -1,0 +1,183 @@
+import FoundationEssentials
+import Images
+import JSON
+import Rig
+import Testing
+
+@testable import MCP
+
+@Suite struct ResultTrimmerTests {
+    private func trimmed(
+        _ result: JSONObject,
+        maxPixels: Int = 1_568,
+        _ body: (JSONObject, ArtifactStore) async throws -> Void
+    ) async throws {
+        try await withScratchFolder { scratch in
+            let store = Samples.store(in: scratch)
+            let trimmer = ResultTrimmer(images: ImageReducer(), artifacts: store)
+            try await body(await trimmer.trim(result, maxPixels: maxPixels, for: Samples.agent("a")), store)
+        }
+    }
+
+    private func content(_ result: JSONObject) -> [JSON] { result["content"]?.array ?? [] }
+
+    private func fetch(_ block: JSON?, _ store: ArtifactStore) async -> Artifact? {
+        guard let uri = block?["uri"]?.string, uri.hasPrefix(ArtifactStore.scheme) else { return nil }
+        return await store.artifact(String(uri.dropFirst(ArtifactStore.scheme.count)), for: Samples.agent("a"))
+    }
+
+    @Test func `a light result comes back as it was`() async throws {
+        let result: JSONObject = [
+            "content": [
+                ["type": "image", "data": .string(Shot.small), "mimeType": "image/png"], ["type": "x", "y": 1],
+            ],
+            "structuredContent": ["a": .string(Shot.small)], "isError": false, "other": [1, 2],
+        ]
+
+        try await trimmed(result) { trimmed, _ in #expect(trimmed == result) }
+    }
+
+    @Test func `a large screenshot is made smaller, and its copies become the address of the original`() async throws {
+        let result: JSONObject = [
+            "content": [
+                ["type": "text", "text": .string(#"{"image":"\#(Shot.large)"}"#)],
+                [
+                    "type": "image", "data": .string(Shot.large), "mimeType": "image/x-whatever",
+                    "annotations": ["priority": 1],
+                ],
+            ], "structuredContent": ["image": .string(Shot.large), "width": 2_000],
+        ]
+
+        try await trimmed(result, maxPixels: 500) { trimmed, store in
+            let image = content(trimmed).last
+            let bytes = try #require(image?["data"]?.string.flatMap { Data(base64Encoded: $0) })
+            #expect(image?["mimeType"]?.string == ImageFormat(of: bytes)?.mimeType)
+            #expect(image?["annotations"] == ["priority": 1])
+            #expect(bytes.count < Shot.large.utf8.count / 2)
+            let uri = try #require(trimmed["structuredContent"]?["image"]?.string)
+            #expect(trimmed["structuredContent"]?["width"] == 2_000)
+            #expect(content(trimmed).first?["text"] == .string(#"{"image":"\#(uri)"}"#))
+            let original = await fetch(["uri": .string(uri)], store)
+            #expect(original?.bytes == Data(base64Encoded: Shot.large).map(Array.init))
+            #expect(original?.mimeType == "image/png")
+        }
+    }
+
+    @Test func `nought pixels is the original, as a link`() async throws {
+        let result: JSONObject = [
+            "content": [["type": "image", "data": .string(Shot.small), "mimeType": "image/png"]],
+            "structuredContent": ["image": .string(Shot.small)],
+        ]
+
+        try await trimmed(result, maxPixels: 0) { trimmed, store in
+            let link = content(trimmed).first
+            #expect(link?["type"] == "resource_link")
+            #expect(link?["mimeType"] == "image/png")
+            #expect(await fetch(link, store)?.bytes == Data(base64Encoded: Shot.small).map(Array.init))
+            #expect(trimmed["structuredContent"]?["image"] == link?["uri"])
+        }
+    }
+
+    @Test func `an image that cannot be opened stays while it is light, and is a link when it is not`() async throws {
+        let webp = Data(Array("RIFF....WEBP".utf8) + [UInt8](repeating: 7, count: 1 << 20))
+        let result: JSONObject = [
+            "content": [
+                ["type": "image", "data": "UklGRiQAAABXRUJQVlA4", "mimeType": "image/webp"],
+                ["type": "image", "data": .string(webp.base64EncodedString()), "mimeType": "image/webp"],
+            ]
+        ]
+
+        try await trimmed(result) { trimmed, store in
+            #expect(content(trimmed).first == content(result).first)
+            #expect(content(trimmed).last?["type"] == "resource_link")
+            #expect(await fetch(content(trimmed).last, store) == Artifact(bytes: Array(webp), mimeType: "image/webp"))
+        }
+    }
+
+    @Test func `a text over a megabyte is given by reference, with its beginning`() async throws {
+        let text = String(repeating: "line of a log\n", count: 100_000)
+        let result: JSONObject = ["content": [["type": "text", "text": .string(text)]], "isError": false]
+
+        try await trimmed(result) { trimmed, store in
+            let blocks = content(trimmed)
+            #expect(blocks.count == 2)
+            #expect(blocks.first?["text"]?.string?.hasPrefix("line of a log\n") == true)
+            #expect(blocks.first?["text"]?.string?.utf8.count ?? .max < 3_000)
+            #expect(await fetch(blocks.last, store) == Artifact(bytes: Array(text.utf8), mimeType: "text/plain"))
+            #expect(trimmed["isError"] == false)
+        }
+    }
+
+    @Test func `a recording and a large structure are given by reference`() async throws {
+        let film = [UInt8](repeating: 3, count: 2 << 20)
+        let tree = JSON.array((0..<200_000).map { .number(JSONNumber($0)) })
+        let result: JSONObject = [
+            "content": [
+                [
+                    "type": "resource",
+                    "resource": [
+                        "uri": "app://film", "mimeType": "video/mp4", "blob": .string(Data(film).base64EncodedString()),
+                    ],
+                ]
+            ], "structuredContent": ["tree": tree],
+        ]
+
+        try await trimmed(result) { trimmed, store in
+            #expect(trimmed["structuredContent"] == nil)
+            #expect(await fetch(content(trimmed).first, store) == Artifact(bytes: film, mimeType: "video/mp4"))
+            let structure = await fetch(content(trimmed).last, store)
+            #expect(structure?.mimeType == "application/json")
+            let bytes = try #require(structure?.bytes)
+            let parsed = try JSON(parsing: bytes)
+            #expect(parsed == ["tree": tree])
+        }
+    }
+
+    @Test func `a result without content stays without`() async throws {
+        let result: JSONObject = ["toolResult": .string(String(repeating: "x", count: 2 << 20))]
+
+        try await trimmed(result) { trimmed, _ in #expect(trimmed == result) }
+    }
+}
+
+/// Screenshots as apps send them: grey, in base64.
+private enum Shot {
+    static let small = png(8)
+    static let large = png(2_000)
+
+    /// A square PNG without compression (zlib's stored blocks), which needs no codec to be written.
+    private static func png(_ side: Int) -> String {
+        let row = [UInt8](repeating: 0, count: 1) + (0..<side).map { UInt8($0 * 255 / side) }
+        let raw = (0..<side).flatMap { _ in row }
+        var stream: [UInt8] = [0x78, 0x01]
+        for start in stride(from: 0, to: raw.count, by: 65_535) {
+            let block = raw[start..<min(start + 65_535, raw.count)]
+            let length = UInt16(block.count)
+            stream.append(start + block.count == raw.count ? 1 : 0)
+            stream += [UInt8(length & 255), UInt8(length >> 8), UInt8(~length & 255), UInt8(~length >> 8)]
+            stream += block
+        }
+        var (a, b) = (UInt32(1), UInt32(0))
+        for byte in raw { (a, b) = ((a + UInt32(byte)) % 65_521, (b + a + UInt32(byte)) % 65_521) }
+        stream += bytes(b << 16 | a)
+        let header = bytes(UInt32(side)) + bytes(UInt32(side)) + [8, 0, 0, 0, 0]
+        let file =
+            [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + chunk("IHDR", header) + chunk("IDAT", stream)
+            + chunk("IEND", [])
+        return Data(file).base64EncodedString()
+    }
+
+    private static func chunk(_ name: String, _ data: [UInt8]) -> [UInt8] {
+        let body = Array(name.utf8) + data
+        var sum = UInt32.max
+        for byte in body {
+            sum ^= UInt32(byte)
+            for _ in 0..<8 { sum = sum >> 1 ^ (sum & 1 == 1 ? 0xEDB8_8320 : 0) }
+        }
+        return bytes(UInt32(data.count)) + body + bytes(~sum)
+    }
+
+    private static func bytes(_ number: UInt32) -> [UInt8] {
+        [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> UInt32($0)) }
+    }
+}

@@ -1,0 +1,17 @@
+import FoundationEssentials
+import Logging
+import MCP
+import Model
+import Rig
+
+enum Samples {
+    static let owner = AgentCaller(.process(uid: 0, pid: 1, executable: Untrusted("test")), permissions: nil)
+
+    static func agent(_ grant: String) -> AgentCaller {
+        AgentCaller(.grant(grant), permissions: Permissions([.endpointCall], on: .all))
+    }
+
+    static func store(in scratch: ScratchFolder) -> ArtifactStore {
+        ArtifactStore(in: "\(scratch.path)/artifacts", logger: Logger(label: "test"))
+    }
+}
