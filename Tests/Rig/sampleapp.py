@@ -1,36 +1,110 @@
 #!/usr/bin/env python3
-"""A stand-in for an app with AppReveal 0.9 in it: MCP over HTTP with that server's own habits.
+"""A stand-in for an app with AppReveal in it: MCP over HTTP with the habits of that server's platforms and versions.
 
-Any path takes POST, GET knows /health only, a notification is answered with 204 instead of 202, ping is an unknown
-method, and every connection closes after one answer. Prints "listening on PORT" when it is ready.
+Of all of them: any path takes POST, GET knows /health only, a notification is answered with 204 instead of 202, there is no
+session and no stream, the revision is always 2025-06-18, and the order of the tools differs from launch to launch. What each has
+for itself is in HABITS. Prints "listening on PORT" when it is ready, and before that, where it wants a token, the session URL in the
+words of AppReveal; then "request: …" for each one, and "call: TOOL" when a tool is run.
 """
 import argparse
+import base64
+import dataclasses
+import gzip
+import hmac
 import http.server
 import itertools
 import json
+import random
+import secrets
+import socket
+import struct
+import time
+import urllib.parse
+import zlib
 
+
+@dataclasses.dataclass
+class Habits:
+    version: str
+    health: dict
+    wants_token: bool = True
+    unauthorized: int = -32603
+    closes: bool = False
+    chunks: bool = False
+    zips: bool = False
+    pings: bool = False
+    minds_origin: bool = False
+    escapes_slashes: bool = False
+    unreadable: tuple = (400, -32700)
+    other_method: dict | None = None
+
+
+HABITS = {
+    "ios-0.9": Habits("0.9.1", {"bonjour": "advertising"}, wants_token=False, closes=True, unreadable=(200, -32700),
+                      other_method={"error": "Method not allowed"}),
+    # NWListener: one answer, then the end. JSONEncoder: \/ for a slash.
+    "ios": Habits("0.10.1", {"auth": "session-token", "bonjour": "advertising",
+                             "bonjourDiagnostics": {"status": "advertising", "retryAttempt": 0, "maxRetryAttempts": 5},
+                             "lan": {"pathStatus": "satisfied", "pathInterfaces": ["en0"], "interfaces": [], "warnings": []}},
+                  closes=True, minds_origin=True, escapes_slashes=True),
+    # NanoHTTPD: keeps the connection, and compresses for whoever says that he takes it.
+    "android": Habits("0.10.1", {"auth": "session-token", "discovery": "android-nsd"}, zips=True, unreadable=(500, -32603),
+                      other_method={"error": "Only POST is supported"}),
+    # dart:io: no length, but chunks.
+    "flutter": Habits("0.10.1", {"auth": "session-token", "discovery": "dart-mdns"}, unauthorized=-32001, chunks=True),
+    # HttpListener.
+    "windows": Habits("0.10.1", {"auth": "session-token", "discovery": "optional-provider"}, unauthorized=-32001, pings=True,
+                      minds_origin=True),
+}
 CALLS = itertools.count()
-ACTIONS = ["launch_context", "get_screen", "get_elements", "tap_element", "screenshot"]
+TAPS = itertools.count(1)
+LARGEST = 1 << 20
+
+
+def tool(name, **properties):
+    schema = {"type": "object", "properties": {key: {"type": kind} for key, kind in properties.items()}}
+    return {"name": name, "description": name.replace("_", " "), "inputSchema": schema}
+
+
+TOOLS = [tool("launch_context"), tool("get_screen"), tool("get_elements"), tool("tap_element", element_id="string"),
+         tool("screenshot", format="string", element_id="string"), tool("get_state"),
+         # The one that AppReveal does not have.
+         tool("wait", seconds="number")]
 
 
 class App(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Head and body leave in one segment, as those of the real ones do.
+    disable_nagle_algorithm = True
+    wbufsize = -1
 
     def do_GET(self):
-        if self.path.split("?")[0] != "/health":
-            return self.reply(405, {"error": "Method not allowed"})
-        self.reply(200, {"status": "ok", "port": self.server.server_port, "bonjour": "advertising"})
+        if self.route() != "/health":
+            return self.reply(405, habits.other_method)
+        self.reply(200, {"status": "ok", "port": self.server.server_port, **habits.health})
 
     def do_OPTIONS(self):
         self.reply(204)
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if habits.minds_origin and not self.is_loopback(self.headers.get("Origin")):
+            return self.reply(403)
+        if "Content-Length" not in self.headers:
+            self.close_connection = True
+            return self.reply(400)
+        length = int(self.headers["Content-Length"])
+        if length > LARGEST:
+            self.close_connection = True
+            return self.reply(413)
+        body = self.rfile.read(length)
+        if habits.wants_token and not self.has_token():
+            return self.reply(401, answer(None, error={"code": habits.unauthorized, "message": "Unauthorized"}))
         try:
             request = json.loads(body)
             method, number = request["method"], request.get("id")
         except (ValueError, KeyError, TypeError):
-            return self.reply(200, answer(None, error={"code": -32700, "message": "Parse error"}))
+            status, code = habits.unreadable
+            return self.reply(status, answer(None, error={"code": code, "message": "Parse error"}))
         if number is None:
             return self.reply(204)
         self.reply(200, self.call(number, method, request.get("params") or {}))
@@ -39,27 +113,55 @@ class App(http.server.BaseHTTPRequestHandler):
         if method == "initialize":
             return answer(number, {
                 "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "AppReveal", "version": "0.9.1"}})
+                "serverInfo": {"name": "AppReveal", "version": habits.version}})
         if method == "tools/list":
-            return answer(number, {"tools": [
-                {"name": name, "description": name.replace("_", " "), "inputSchema": {"type": "object"}}
-                for name in ACTIONS]})
+            return answer(number, {"tools": TOOLS})
+        if method == "ping" and habits.pings:
+            return answer(number, {})
         if method == "tools/call" and next(CALLS) < options.shy:
             return answer(number, error={"code": -32000, "message": "The app is still starting"})
-        if method == "tools/call" and params.get("name") in ACTIONS:
-            facts = {"bundleId": options.bundle, "version": options.version, "platform": "iOS", "called": params["name"]}
-            return answer(number, {"content": [{"type": "text", "text": json.dumps(facts)}], "isError": False})
+        name = params.get("name")
+        if method == "tools/call" and any(tool["name"] == name for tool in TOOLS):
+            print("call:", name, flush=True)
+            return answer(number, run(name, params.get("arguments") or {}))
         return answer(number, error={"code": -32601, "message": "Method not found"})
+
+    def route(self):
+        return self.path.split("?")[0]
+
+    def has_token(self):
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
+        scheme, _, bearer = self.headers.get("Authorization", "").partition(" ")
+        shown = [bearer if scheme.lower() == "bearer" else "", self.headers.get("X-AppReveal-Session", ""),
+                 query.get("appreveal_session_token", [""])[0]]
+        return any(hmac.compare_digest(token.encode(), options.token.encode()) for token in shown)
+
+    @staticmethod
+    def is_loopback(origin):
+        host = origin and (urllib.parse.urlsplit(origin).hostname or "")
+        return origin is None or host in ("localhost", "::1") or host.startswith("127.")
 
     def reply(self, status, value=None):
         body = b"" if value is None else json.dumps(value).encode()
+        if habits.escapes_slashes and self.command == "POST":
+            body = body.replace(b"/", b"\\/")
+        zips = habits.zips and body and "gzip" in self.headers.get("Accept-Encoding", "")
         self.send_response(status)
         if value is not None:
             self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Connection", "close")
+        if zips:
+            self.send_header("Content-Encoding", "gzip")
+            body = gzip.compress(body)
+        if zips or habits.chunks and body:
+            self.send_header("Transfer-Encoding", "chunked")
+            body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+        else:
+            self.send_header("Content-Length", str(len(body)))
+        if habits.closes:
+            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
+        self.wfile.flush()
 
     def log_message(self, *arguments):
         print("request:", *arguments[1:], flush=True)
@@ -67,7 +169,56 @@ class App(http.server.BaseHTTPRequestHandler):
 
 def answer(number, result=None, error=None):
     outcome = {"result": result} if error is None else {"error": error}
-    return {"jsonrpc": "2.0", "id": number, **outcome}
+    # A member that is nil is left out by Swift and Gson, and written by Dart and .NET.
+    identity = {} if number is None and options.mode in ("ios", "android") else {"id": number}
+    return {"jsonrpc": "2.0", **identity, **outcome}
+
+
+def run(name, arguments):
+    if name == "screenshot":
+        return screenshot(arguments.get("format", "png"))
+    if name == "wait":
+        time.sleep(float(arguments.get("seconds", 1)))
+    facts = {"bundleId": options.bundle, "version": options.version, "platform": options.mode.split("-")[0], "called": name}
+    if name == "tap_element":
+        facts |= {"tapped": arguments.get("element_id"), "taps": next(TAPS)}
+    return {"content": [{"type": "text", "text": json.dumps(facts)}], "isError": False}
+
+
+def screenshot(kind):
+    if kind != "png":
+        error = json.dumps({"error": "Screenshot returned invalid image data or format"})
+        return {"content": [{"type": "text", "text": error}], "isError": True}
+    width, height = options.screen
+    facts = {"width": width, "height": height, "scale": 3.0, "format": "png"}
+    image = {"type": "image", "data": base64.b64encode(picture(width, height)).decode(), "mimeType": "image/png"}
+    return {"content": [image, {"type": "text", "text": json.dumps(facts)}], "structuredContent": facts}
+
+
+def picture(width, height):
+    """A PNG of a noisy gradient, as heavy as a screen full of photographs."""
+    noise = random.Random(1).randbytes(width * 3)
+    rows = bytearray()
+    for y in range(height):
+        shift = y * 7 % len(noise)
+        rows += b"\0" + bytes(byte & 0x3F | y & 0xC0 for byte in noise[shift:] + noise[:shift])
+
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(rows), 1)) + chunk(b"IEND", b"")
+
+
+def size(text):
+    width, height = text.split("x")
+    return int(width), int(height)
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+    address_family = socket.AF_INET
 
 
 parser = argparse.ArgumentParser()
@@ -76,8 +227,15 @@ parser.add_argument("--port", type=int, default=0)
 parser.add_argument("--bundle", default="com.example.shop")
 parser.add_argument("--version", default="3.2.0")
 parser.add_argument("--shy", type=int, default=0, help="how many calls it answers with an error first")
+parser.add_argument("--mode", choices=HABITS, default="ios-0.9")
+parser.add_argument("--token", default=secrets.token_hex(32), help="its session token, where the mode wants one")
+parser.add_argument("--screen", type=size, default=(60, 130), help="the pixels of its screenshots, 1290x2796")
 options = parser.parse_args()
-server = http.server.ThreadingHTTPServer((options.address, options.port), App)
-server.daemon_threads = True
+habits = HABITS[options.mode]
+random.shuffle(TOOLS)
+server = Server((options.address, options.port), App)
+if habits.wants_token:
+    print("[AppReveal] Session URL: http://127.0.0.1:%d/?appreveal_session_token=%s" % (server.server_port, options.token),
+          flush=True)
 print("listening on", server.server_port, flush=True)
 server.serve_forever()

@@ -16,7 +16,29 @@ import Testing
             #expect(tools.contains(#""launch_context""#))
             let ping = try await post(#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#, to: app, scratch)
             #expect(ping.contains("-32601"))
-            #expect(try await post(notification, to: app, scratch, "-o", "/dev/null", "-w", "%{http_code}") == "204")
+            #expect(try await post(notification, to: app, scratch, ["-o", "/dev/null", "-w", "%{http_code}"]) == "204")
+        }
+    }
+
+    @Test(arguments: SampleMode.allCases) func `the sample app has the habits of each AppReveal`(
+        mode: SampleMode
+    ) async throws {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(mode: mode, in: scratch)
+            let ping = #"{"jsonrpc":"2.0","id":3,"method":"ping"}"#
+            let status = ["-o", "/dev/null", "-w", "%{http_code}"]
+            let proof = app.token.map { ["-H", "Authorization: Bearer \($0)"] } ?? []
+
+            #expect((app.token == nil) == (mode == .ios09))
+            #expect(try await post(ping, to: app, scratch, status) == (mode == .ios09 ? "200" : "401"))
+            let answer = try await post(ping, to: app, scratch, proof)
+            #expect(answer.contains("-32601") == (mode != .windows))
+            let isStrict = mode == .ios || mode == .windows
+            let origin = ["-H", "Origin: http://evil.example"]
+            #expect(try await post(ping, to: app, scratch, proof + status + origin) == (isStrict ? "403" : "200"))
+            let head = try await post(ping, to: app, scratch, proof + ["-i", "-H", "Accept-Encoding: identity"])
+            #expect(head.contains("Connection: close") == (mode == .ios09 || mode == .ios))
+            #expect(head.contains("Transfer-Encoding: chunked") == (mode == .flutter))
         }
     }
 
@@ -73,7 +95,7 @@ import Testing
         _ body: String,
         to app: SampleApp,
         _ scratch: ScratchFolder,
-        _ options: String...
+        _ options: [String] = []
     ) async throws -> String {
         let address = "http://127.0.0.1:\(app.port)/any/path"
         return try await Program.run("curl", ["-s", "-d", body] + options + [address], in: scratch)
