@@ -3,20 +3,24 @@ import NIOHTTP1
 /// One request to the broker, before it is sent.
 struct HTTPCall: Sendable {
     var method: HTTPMethod
-    /// Path segments below `/v1`, not yet escaped.
+    /// Segments that the path begins with; an agent's door is not below `/v1`.
+    var root = ["v1"]
+    /// Path segments below that, not yet escaped.
     var path: [String]
     var query: [(name: String, value: String)] = []
     /// JSON, or nil for a request without a body.
     var body: [UInt8]?
     var lastEventID: String?
     var accept = "application/json"
+    /// What a request has beside the usual.
+    var headers: [(name: String, value: String)] = []
 
     /// `GET /v1/status`: how errors name the call.
     var name: String { "\(method.rawValue) \(target)" }
 
     /// The request target with everything escaped that is not unreserved (RFC 3986, section 2.3).
     var target: String {
-        let path = "/v1/" + path.map(Self.escaped).joined(separator: "/")
+        let path = "/" + (root + path).map(Self.escaped).joined(separator: "/")
         guard !query.isEmpty else { return path }
         return path + "?" + query.map { "\($0.name)=\(Self.escaped($0.value))" }.joined(separator: "&")
     }
@@ -30,6 +34,7 @@ struct HTTPCall: Sendable {
             headers.add(name: "Content-Length", value: "\(body.count)")
         }
         if let lastEventID { headers.add(name: "Last-Event-ID", value: lastEventID) }
+        headers.add(contentsOf: self.headers.map { ($0.name, $0.value) })
         return HTTPRequestHead(version: .http1_1, method: method, uri: target, headers: headers)
     }
 

@@ -21,6 +21,29 @@ struct HTTPConnection: Sendable {
     /// Returns when the answer has ended.
     /// - Throws: `ClientError`, `CancellationError`, or what `receive` throws.
     func perform(_ call: HTTPCall, _ receive: (ByteBuffer) async throws -> Void) async throws {
+        var status = HTTPResponseStatus.ok
+        var refusal: [UInt8] = []
+        try await exchange(call) { head in
+            status = head.status
+        } body: { bytes in
+            if (200..<300).contains(status.code) { return try await receive(bytes) }
+            refusal += bytes.readableBytesView
+            if refusal.count > 64 << 10 { throw garbage(call, "an error of more than 64 KiB") }
+        }
+        guard (200..<300).contains(status.code) else { throw Self.refused(call, status, refusal) }
+    }
+
+    /// Sends the call and gives its answer as it comes, whatever its status.
+    ///
+    /// Returns when the answer has ended. `sent` is called when the call is written: from then on it may have been carried
+    /// out, whatever becomes of the answer.
+    /// - Throws: `ClientError`, `CancellationError`, or what `head` and `body` throw.
+    func exchange(
+        _ call: HTTPCall,
+        sent: () -> Void = {},
+        head: (HTTPResponseHead) async throws -> Void,
+        body: (ByteBuffer) async throws -> Void
+    ) async throws {
         let stream = try await connect(for: call)
         var thrownByReceiver: (any Error)?
         do {
@@ -28,24 +51,17 @@ struct HTTPConnection: Sendable {
                 // The broker may have answered and closed already (a refusal by the head alone does); what it said is
                 // still there to be read, and if it said nothing, the loop below finds that out.
                 try? await outbound.write(contentsOf: parts(of: call))
-                var status: HTTPResponseStatus?
-                var refusal: [UInt8] = []
+                sent()
                 for try await part in inbound {
-                    switch (part, status) {
-                    case (.head(let head), _): status = head.status
-                    case (.body(let bytes), let status?) where (200..<300).contains(status.code):
-                        do {
-                            try await receive(bytes)
-                        } catch {
-                            thrownByReceiver = error
-                            throw error
+                    do {
+                        switch part {
+                        case .head(let part): try await head(part)
+                        case .body(let bytes): try await body(bytes)
+                        case .end: return
                         }
-                    case (.body(let bytes), _):
-                        refusal += bytes.readableBytesView
-                        if refusal.count > 64 << 10 { throw garbage(call, "an error of more than 64 KiB") }
-                    case (.end, let status?) where !(200..<300).contains(status.code):
-                        throw Self.refused(call, status, refusal)
-                    case (.end, _): return
+                    } catch {
+                        thrownByReceiver = error
+                        throw error
                     }
                 }
                 try Task.checkCancellation()

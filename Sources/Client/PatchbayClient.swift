@@ -64,7 +64,7 @@ package struct PatchbayClient: Sendable {
     func body(_ value: some Encodable) throws -> [UInt8] { Array(try Wire.encoder().encode(value)) }
 
     /// Performs a call and returns its answer as it came.
-    private func bytes(of call: HTTPCall, extraPatience: Duration = .zero) async throws -> [UInt8] {
+    func bytes(of call: HTTPCall, extraPatience: Duration = .zero) async throws -> [UInt8] {
         var bytes: [UInt8] = []
         let connection = HTTPConnection(address: address, silence: patience + extraPatience)
         try await connection.perform(call) { buffer in
