@@ -105,7 +105,7 @@ let package = Package(
             ]
         ),
         module("Facade", ["Devices", "Model", "Sockets", "Tunnels", logging, lifecycle]),
-        module("Client", ["Model", nioCore, nioPosix, nioHTTP1]),
+        module("Client", ["JSON", "Model", nioCore, nioPosix, nioHTTP1]),
 
         // The two programs.
         program(
@@ -115,7 +115,7 @@ let package = Package(
                 "State", "Tunnels", argumentParser, logging, lifecycle, tomlKit, unixSignals,
             ]
         ),
-        program("patchbay", ["Client", "Model", "QR", argumentParser]),
+        program("patchbay", ["Client", "JSON", "Model", "QR", argumentParser]),
 
         // What the tests start: real daemons in private places. Its C part is built by its own Makefile.
         .target(
@@ -156,9 +156,9 @@ let package = Package(
             "MCPTests",
             ["Images", "JSON", "MCP", "Model", "Pairing", "Registry", "Rig", "Tunnels", logging, lifecycle]
         ),
-        tests("ClientTests", ["Client", "Model", nioCore, nioPosix]),
+        tests("ClientTests", ["Client", "JSON", "Model", nioCore, nioPosix]),
         tests("PatchbaydTests", ["Model", "patchbayd"]),
-        tests("PatchbayTests", ["Client", "Model", "Rig", "patchbay", argumentParser]),
+        tests("PatchbayTests", ["Client", "JSON", "Model", "Rig", "patchbay", argumentParser, nioCore, nioPosix]),
         tests("HouseTests", []),
         tests("RigTests", ["CLinux", "Rig"]),
         .testTarget(
@@ -168,8 +168,9 @@ let package = Package(
                 logging,
             ],
             exclude: [
-                "Load/burst.py", "Move/calls.py", "Pairing/brim.py", "Pairing/doors.py", "Pairing/leaks.py",
-                "Pairing/race.py", "Pairing/silence.py", "Service/answers.py", "Service/callers.py",
+                "Agents/caller.py", "Agents/environment", "Agents/peer.py", "Agents/requirements", "Agents/server.py",
+                "Agents/transcript.py", "Load/burst.py", "Move/calls.py", "Pairing/brim.py", "Pairing/doors.py",
+                "Pairing/leaks.py", "Pairing/race.py", "Pairing/silence.py", "Service/answers.py", "Service/callers.py",
             ],
             swiftSettings: house
         ),

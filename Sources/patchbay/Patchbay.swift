@@ -23,6 +23,7 @@ struct Patchbay: AsyncParsableCommand {
                 name: "Announcing",
                 subcommands: [Advertise.self, Advertisements.self, Add.self, Forget.self]
             ),
+            CommandGroup(name: "Calling", subcommands: [Tools.self, Call.self, MCP.self]),
             CommandGroup(
                 name: "Letting in",
                 subcommands: [

@@ -28,12 +28,12 @@ import Testing
             "ServiceLifecycle",
         ],
         "Facade": ["Devices", "Model", "Sockets", "Tunnels", "Logging", "ServiceLifecycle"],
-        "Client": ["Model", "NIOCore", "NIOPosix", "NIOHTTP1"],
+        "Client": ["JSON", "Model", "NIOCore", "NIOPosix", "NIOHTTP1"],
         "patchbayd": [
             "API", "CLinux", "Devices", "Discovery", "Facade", "Model", "Pairing", "Probes", "Registry", "Sockets",
             "State", "Tunnels", "ArgumentParser", "Logging", "ServiceLifecycle", "TOMLKit", "UnixSignals",
         ],
-        "patchbay": ["ArgumentParser", "Client", "Model", "QR"],
+        "patchbay": ["ArgumentParser", "Client", "JSON", "Model", "QR"],
     ]
 
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import JSON
 import Model
 
 /// Whoever read our output has gone; the program ends without a word.
@@ -55,6 +56,13 @@ struct Output: Sendable {
     /// One document on one line: an element of NDJSON.
     func record(_ value: some Encodable) throws {
         try line(Self.escaped(String(decoding: Wire.encoder().encode(Document(value)), as: UTF8.self)))
+    }
+
+    /// One document that is JSON already, with what every document of ours has.
+    func json(_ members: JSONObject) throws {
+        var document = members
+        document["schema"] = 1
+        try line(Self.escaped(JSON.object(document).text))
     }
 
     /// Says what went wrong and what to try; if nobody listens, there is nobody to tell.

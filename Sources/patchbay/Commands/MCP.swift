@@ -1,0 +1,50 @@
+import ArgumentParser
+import Client
+import Glibc
+import Model
+
+struct MCP: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "mcp",
+        abstract: "Speak MCP over standard input and output, for agents' clients.",
+        discussion: """
+            Clients start it themselves; their configuration needs no token and no port:
+
+              {"mcpServers": {"patchbay": {"command": "patchbay", "args": ["mcp"]}}}
+
+            Without an option it is the broker with six tools for every app. A broker that restarts is waited for.
+
+              patchbay mcp
+              patchbay mcp --endpoint shop-test-iphone
+            """
+    )
+
+    @Option(help: ArgumentHelp("An app's own tools, by the endpoint's id.", valueName: "id"))
+    var endpoint: String?
+    @Flag(help: "All apps' tools together, where the broker's configuration has `[mcp] all = true`.")
+    var all = false
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+        if all, endpoint != nil { throw ValidationError("--endpoint and --all are two different doors; give one") }
+    }
+
+    func run() async throws {
+        let shim = AgentShim(
+            door: try door(),
+            client: options.client,
+            output: MessageOutput(STDOUT_FILENO),
+            note: { text in try? Output.errors().line("patchbay mcp: \(Output.plain(text))") }
+        )
+        try await shim.run(MessageInput(STDIN_FILENO))
+    }
+
+    /// - Throws: `Complaint`.
+    func door() throws(Complaint) -> AgentDoor {
+        guard let endpoint else { return all ? .all : .broker }
+        guard let id = EndpointID(endpoint) else {
+            throw .usage("\"\(Untrusted(endpoint))\" is no endpoint's id", try: "patchbay list")
+        }
+        return .endpoint(id)
+    }
+}

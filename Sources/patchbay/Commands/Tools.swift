@@ -1,0 +1,57 @@
+import ArgumentParser
+import Client
+import JSON
+import Model
+
+struct Tools: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "List what an app offers to agents, or everything about one of its tools.",
+        discussion: """
+            An argument with ! must be given. While the app is away it is what it offered last.
+
+              patchbay tools shop-test-iphone
+              patchbay tools shop-test-iphone tap_element
+            """
+    )
+
+    @Argument(help: ArgumentHelp("Which endpoint.", valueName: "endpoint"))
+    var selector: String
+    @Argument(help: ArgumentHelp("Which of its tools.", valueName: "tool"))
+    var tool: String?
+    @OptionGroup var format: JSONOption
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let client = options.client
+        let endpoints = try await client.endpoints().endpoints
+        let id = try EndpointSelector(text: selector, command: "patchbay tools").choose(among: endpoints).id
+        let list = try await client.tools(of: id)
+        let output = options.output
+        if let remark = ToolListing.remark(on: list, id), !format.json { try Output.errors().line(remark) }
+        if let tool {
+            let found = try Self.find(tool, in: list, of: id)
+            try format.json
+                ? output.json(["tool": .object(found)])
+                : output.line(ToolListing.text(of: found, isColoured: output.isColoured))
+        } else if format.json {
+            try output.json([
+                "endpoint": .string(id.text), "tools": .array(list.tools.map { .object($0) }),
+                "stale": .bool(list.isStale), "changed": .bool(list.hasChanged),
+            ])
+        } else if list.tools.isEmpty {
+            try output.line("\(id) offers no tools")
+        } else {
+            try output.table(ToolListing.table(of: list))
+        }
+    }
+
+    /// - Throws: `Complaint` with the nearest name.
+    static func find(_ name: String, in list: ToolList, of id: EndpointID) throws(Complaint) -> JSONObject {
+        if let tool = list.tool(named: name) { return tool }
+        let near = Suggestion.nearest(to: name, among: list.tools.compactMap { $0["name"]?.string })
+        throw .notFound(
+            "\(id) has no tool \"\(Untrusted(name))\"",
+            try: "patchbay tools \(id)" + (near.map { " \(Untrusted($0))" } ?? "")
+        )
+    }
+}
