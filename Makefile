@@ -65,6 +65,9 @@ bench: build ## compare with iproxy, socat and direct connections: ARGS="--only 
 	swift build -c release --product bench
 	$(BUILT)/bench $(ARGS)
 
+bench-agents: build ## compare MCP calls with direct ones, FastMCP's proxy and ContextForge (PyPI): ARGS="--rounds 5 --calls 200"
+	python3 Tests/BenchAgents/bench.py --built $(BUILT) $(ARGS)
+
 run: ## run the broker here, with your own configuration
 	swift run patchbayd
 
@@ -93,4 +96,4 @@ install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
 clean: ## remove everything that was built
 	rm -rf .build .build-fuzz .build-tsan
 
-.PHONY: help setup build test soak tsan fuzz e2e-systemd demo bench run format lint install clean
+.PHONY: help setup build test soak tsan fuzz e2e-systemd demo bench bench-agents run format lint install clean

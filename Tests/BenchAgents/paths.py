@@ -1,0 +1,253 @@
+"""The ways to one app: directly, through Patchbay, and through its rivals."""
+import base64
+import http.client
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import time
+
+import wire
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+
+
+class Failure(Exception):
+    pass
+
+
+def python(library):
+    """A Python with that library, which is installed if it is missing."""
+    script = os.path.join(TESTS, "EndToEndTests/Agents/environment")
+    made = subprocess.run(["sh", script, library], stdout=subprocess.PIPE, text=True)
+    if made.returncode:
+        raise Failure("%s could not be installed" % library)
+    return made.stdout.split()[-1]
+
+
+def free_port():
+    import socket
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+def eventually(what, check, seconds=120):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            value = check()
+            if value:
+                return value
+        except (OSError, http.client.HTTPException, ValueError, KeyError):
+            pass
+        time.sleep(0.1)
+    raise Failure("%s within %d s" % (what, seconds))
+
+
+def ask(address, method, target, body=None, headers=None):
+    """One request of the JSON kind."""
+    connection = wire.Connection(address)
+    try:
+        connection.request(method, target, None if body is None else json.dumps(body),
+                           {"Content-Type": "application/json", **(headers or {})})
+        response = connection.getresponse()
+        text = response.read()
+    finally:
+        connection.close()
+    if response.status >= 300:
+        raise Failure("%s %s: status %d, %s" % (method, target, response.status, text[:300].decode(errors="replace")))
+    return json.loads(text) if text else None
+
+
+class App:
+    """The sample app, at several ports at once."""
+
+    def __init__(self, work):
+        self.log = open(os.path.join(work, "app.log"), "w+")
+        self.process = subprocess.Popen([sys.executable, os.path.join(TESTS, "Rig/sampleapp.py")], stdout=self.log,
+                                        stderr=subprocess.STDOUT)
+        self.port = int(eventually("the sample app says no port", self.line))
+
+    def line(self):
+        self.log.seek(0)
+        found = re.search(r"listening on (\d+)", self.log.read())
+        return found and found.group(1)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Path:
+    tool = "launch_context"
+    headers = {}
+    target = "/mcp"
+    process = None
+
+    def processes(self):
+        """The process and all below it."""
+        if self.process is None:
+            return []
+        found, todo = [], [self.process.pid]
+        while todo:
+            pid = todo.pop()
+            found.append(pid)
+            try:
+                for thread in os.listdir("/proc/%d/task" % pid):
+                    with open("/proc/%d/task/%s/children" % (pid, thread)) as children:
+                        todo += [int(child) for child in children.read().split()]
+            except OSError:
+                pass
+        return found
+
+    def processor_seconds(self):
+        total = 0
+        for pid in self.processes():
+            try:
+                with open("/proc/%d/stat" % pid) as stat:
+                    fields = stat.read().rpartition(")")[2].split()
+                total += int(fields[11]) + int(fields[12])
+            except OSError:
+                pass
+        return total / os.sysconf("SC_CLK_TCK")
+
+    def resident(self):
+        """Megabytes."""
+        total = 0
+        for pid in self.processes():
+            try:
+                with open("/proc/%d/status" % pid) as status:
+                    total += int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1))
+            except (OSError, AttributeError):
+                pass
+        return total / 1000 if total else None
+
+    def start(self):
+        pass
+
+    def extra(self):
+        pass
+
+    def stop(self):
+        if self.process:
+            self.process.terminate()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+    def spawn(self, words, work, environment=None):
+        log = open(os.path.join(work, self.name.split()[0] + ".log"), "w")
+        self.process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})})
+
+
+class Direct(Path):
+    name = "direct"
+
+    def __init__(self, app):
+        self.address = ("127.0.0.1", app.port)
+
+
+class Patchbay(Path):
+    """Over TCP, with a grant, at the app's own address."""
+    name = "patchbay"
+    endpoint = "Bench"
+
+    def __init__(self, app, work, options):
+        self.app, self.work, self.options = app, work, options
+        self.socket = os.path.join(work, "patchbay.sock")
+        self.port = free_port()
+        self.address = ("127.0.0.1", self.port)
+
+    def start(self):
+        config = os.path.join(self.work, "patchbay.toml")
+        with open(config, "w") as file:
+            file.write('[broker]\nlog_level = "warning"\n[api]\nport = %d\n[discovery]\nenabled = false\n'
+                       "[devices]\nenabled = false\n" % self.port)
+        program = os.path.join(self.options.built, "patchbayd")
+        if not os.path.exists(program):
+            raise Failure("%s is not there: make build" % program)
+        self.spawn([program, "--config", config, "--socket", self.socket, "--state-dir", os.path.join(self.work, "state")],
+                   self.work)
+        eventually("patchbayd does not answer", lambda: ask(self.socket, "GET", "/health") is not None, 20)
+        endpoint = self.add(self.endpoint, self.app.port)
+        ask(self.socket, "POST", "/v1/endpoints/%s/approve" % endpoint)
+        self.target = "/e/%s/mcp" % endpoint
+        permissions = {"scopes": ["registry.read", "endpoint.call"], "selector": "all"}
+        invite = ask(self.socket, "POST", "/v1/invites", {"permissions": permissions})
+        grant = ask(self.socket, "POST", "/v1/invites/redeem",
+                    {"token": invite["token"], "client": secrets.token_hex(16), "name": "bench"})
+        self.headers = {"Authorization": "Bearer " + grant["token"]}
+
+    def add(self, name, port):
+        return ask(self.socket, "POST", "/v1/endpoints",
+                   {"name": name, "kind": "appreveal", "address": "127.0.0.1", "port": port})["id"]
+
+    def extra(self):
+        """What the broker's memory comes to with many endpoints, all asked for their tools."""
+        for number in range(self.options.endpoints - 1):
+            self.add("App %d" % number, 10_000 + number)
+        count = len(ask(self.socket, "GET", "/v1/endpoints")["endpoints"])
+        time.sleep(3)
+        print("patchbay with %d endpoints: %.1f MB resident" % (count, self.resident()))
+
+
+class PatchbaySocket(Patchbay):
+    """Over the unix socket, as `patchbay mcp` does."""
+    name = "patchbay, socket"
+
+    def __init__(self, app, work, options):
+        work = os.path.join(work, "second")
+        os.mkdir(work)
+        super().__init__(app, work, options)
+        self.address = self.socket
+
+    def start(self):
+        super().start()
+        self.headers = {}
+
+    def extra(self):
+        pass
+
+
+class FastMCPProxy(Path):
+    name = "fastmcp proxy"
+
+    def __init__(self, app, work, options):
+        self.app, self.work = app, work
+        self.address = ("127.0.0.1", free_port())
+
+    def start(self):
+        self.spawn([python("fastmcp-4"), os.path.join(HERE, "fastmcp_proxy.py"), "http://127.0.0.1:%d/mcp" % self.app.port,
+                    str(self.address[1])], self.work)
+        eventually("FastMCP's proxy does not answer", lambda: wire.Client(self).open() is None)
+
+
+class ContextForge(Path):
+    name = "contextforge"
+    tool = "app-launch-context"
+    target = "/mcp/"
+
+    def __init__(self, app, work, options):
+        self.app, self.work = app, work
+        self.address = ("127.0.0.1", free_port())
+
+    def start(self):
+        # Without authentication, limits and plugins, which would all cost time; it insists on good secrets.
+        names = ["JWT_SECRET_KEY", "AUTH_ENCRYPTION_SECRET", "BASIC_AUTH_PASSWORD", "PLATFORM_ADMIN_PASSWORD",
+                 "DEFAULT_USER_PASSWORD"]
+        drawn = {name: "Aa1-" + base64.urlsafe_b64encode(secrets.token_bytes(48)).decode() for name in names}
+        program = os.path.join(os.path.dirname(python("contextforge")), "mcpgateway")
+        self.spawn([program, "--host", "127.0.0.1", "--port", str(self.address[1])], self.work, drawn | {
+            "DATABASE_URL": "sqlite:///%s/contextforge.db" % self.work, "AUTH_REQUIRED": "false", "MCP_REQUIRE_AUTH": "false",
+            "ALLOW_UNAUTHENTICATED_ADMIN": "true", "MCPGATEWAY_UI_ENABLED": "false", "RATE_LIMITING_ENABLED": "false",
+            "TOOL_RATE_LIMIT": "1000000", "SSRF_PROTECTION_ENABLED": "false", "PLUGINS_ENABLED": "false", "LOG_LEVEL": "ERROR",
+            "CACHE_TYPE": "memory", "ENVIRONMENT": "development"})
+        eventually("ContextForge does not answer", lambda: ask(self.address, "GET", "/health") is not None)
+        ask(self.address, "POST", "/gateways", {
+            "name": "app", "url": "http://127.0.0.1:%d/mcp" % self.app.port, "transport": "STREAMABLEHTTP"})
+        eventually("ContextForge lists no tools", lambda: ask(self.address, "GET", "/tools"))

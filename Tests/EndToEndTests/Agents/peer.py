@@ -1,0 +1,127 @@
+"""The five ways in which agents' clients speak MCP, behind one face, for whichever library this Python has.
+
+  SETUP         library                        revision
+  mcp1          mcp 1.30, ClientSession        2025-11-25, handshake
+  mcp2-legacy   mcp 2.3, mode legacy           2025-11-25, handshake
+  mcp2-modern   mcp 2.3, mode 2026-07-28       stateless, and no other
+  fastmcp2      fastmcp 2.14                   2025-11-25, handshake
+  fastmcp4      fastmcp 4.1                    what it finds out by asking
+
+A target is a URL, or the words of a command that speaks MCP over standard input and output. The environment's PATCHBAY_GRANT is sent
+as a bearer token to a URL.
+"""
+import contextlib
+import datetime
+import os
+
+
+@contextlib.asynccontextmanager
+async def connect(setup, target):
+    """Gives an object with list_tools, call, list_resources, read_resource, list_prompts and get_prompt."""
+    async with SETUPS[setup](target) as peer:
+        yield peer
+
+
+def headers():
+    grant = os.environ.get("PATCHBAY_GRANT")
+    return {"Authorization": "Bearer " + grant} if grant else {}
+
+
+class Session:
+    """mcp's ClientSession, and the Client of 2.x, which has the same names."""
+
+    def __init__(self, session):
+        self.session = session
+
+    async def list_tools(self):
+        return await self.session.list_tools()
+
+    async def call(self, name, arguments, progress=None, seconds=None):
+        limit = datetime.timedelta(seconds=seconds) if seconds and not hasattr(self.session, "mode") else seconds
+        return await self.session.call_tool(name, arguments, progress_callback=progress, read_timeout_seconds=limit)
+
+    async def list_resources(self):
+        return await self.session.list_resources()
+
+    async def read_resource(self, uri):
+        return await self.session.read_resource(uri)
+
+    async def list_prompts(self):
+        return await self.session.list_prompts()
+
+    async def get_prompt(self, name, arguments):
+        return await self.session.get_prompt(name, arguments)
+
+
+class Fast:
+    """fastmcp's Client; its *_mcp calls give the answers as they came."""
+
+    def __init__(self, client):
+        self.client = client
+
+    async def list_tools(self):
+        return await self.client.list_tools_mcp()
+
+    async def call(self, name, arguments, progress=None, seconds=None):
+        return await self.client.call_tool_mcp(name, arguments, progress_handler=progress, timeout=seconds)
+
+    async def list_resources(self):
+        return await self.client.list_resources_mcp()
+
+    async def read_resource(self, uri):
+        return await self.client.read_resource_mcp(uri)
+
+    async def list_prompts(self):
+        return await self.client.list_prompts_mcp()
+
+    async def get_prompt(self, name, arguments):
+        return await self.client.get_prompt_mcp(name, arguments)
+
+
+@contextlib.asynccontextmanager
+async def mcp1(target):
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+    from mcp.client.streamable_http import streamablehttp_client
+
+    if isinstance(target, str):
+        transport = streamablehttp_client(target, headers=headers())
+    else:
+        transport = stdio_client(StdioServerParameters(command=target[0], args=target[1:], env=dict(os.environ)))
+    async with transport as (reader, writer, *_), ClientSession(reader, writer) as session:
+        await session.initialize()
+        yield Session(session)
+
+
+def mcp2(mode):
+    @contextlib.asynccontextmanager
+    async def open_client(target):
+        from mcp import Client, StdioServerParameters
+        from mcp.client.streamable_http import streamable_http_client
+        from mcp.shared._httpx_utils import create_mcp_http_client
+
+        async with contextlib.AsyncExitStack() as stack:
+            if isinstance(target, str):
+                http = await stack.enter_async_context(create_mcp_http_client(headers=headers()))
+                server = streamable_http_client(target, http_client=http)
+            else:
+                server = StdioServerParameters(command=target[0], args=target[1:], env=dict(os.environ))
+            # What a server said once is not to be asked for again, were it not that these tests want to.
+            yield Session(await stack.enter_async_context(Client(server, mode=mode, cache=None)))
+    return open_client
+
+
+@contextlib.asynccontextmanager
+async def fast(target):
+    from fastmcp import Client
+    from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
+
+    if isinstance(target, str):
+        transport = StreamableHttpTransport(target, headers=headers())
+    else:
+        transport = StdioTransport(command=target[0], args=target[1:], env=dict(os.environ))
+    async with Client(transport) as client:
+        yield Fast(client)
+
+
+SETUPS = {"mcp1": mcp1, "mcp2-legacy": mcp2("legacy"), "mcp2-modern": mcp2("2026-07-28"), "fastmcp2": fast, "fastmcp4": fast}

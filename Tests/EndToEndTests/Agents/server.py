@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""A server that offers one of everything, made with whichever library this Python has: mcp 1.30, mcp 2.3 or fastmcp.
+
+Prints "listening on PORT" when it is about to listen; its path is /mcp.
+"""
+import argparse
+import asyncio
+import base64
+import importlib.metadata
+import socket
+
+import uvicorn
+
+PICTURE = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==")
+
+
+def installed(name):
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+if installed("fastmcp"):
+    from fastmcp import Context, FastMCP
+    from fastmcp.utilities.types import Image
+    server = FastMCP("everything", version="1.2.3")
+elif installed("mcp").startswith("1."):
+    from mcp.server.fastmcp import Context, FastMCP, Image
+    from mcp.server.transport_security import TransportSecuritySettings
+    # At a unix socket the host has no port, which it would not take.
+    server = FastMCP("everything", transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False))
+else:
+    from mcp.server.mcpserver import Context, Image, MCPServer
+    from mcp.server.transport_security import TransportSecuritySettings
+    server = MCPServer("everything", version="1.2.3")
+cancelled = set()
+
+
+@server.tool()
+def add(a: int, b: int) -> int:
+    """Adds two numbers."""
+    return a + b
+
+
+@server.tool()
+def echo(text: str) -> str:
+    return text
+
+
+@server.tool()
+def picture():
+    return Image(data=PICTURE, format="png")
+
+
+@server.tool()
+def fail() -> str:
+    raise ValueError("it was to be expected")
+
+
+@server.tool()
+async def steps(ctx: Context) -> str:
+    for step in range(3):
+        await ctx.report_progress(step + 1, 3, f"step {step + 1}")
+        # Else the last is overtaken by the result on a connection of its own.
+        await asyncio.sleep(0.05)
+    return "done"
+
+
+@server.tool()
+async def slow(key: str) -> str:
+    try:
+        await asyncio.sleep(10)
+    except asyncio.CancelledError:
+        cancelled.add(key)
+        raise
+    return "too late"
+
+
+@server.tool()
+def was_cancelled(key: str) -> bool:
+    return key in cancelled
+
+
+@server.resource("note://one")
+def note() -> str:
+    return "a note"
+
+
+@server.resource("note://by/{name}")
+def note_by(name: str) -> str:
+    return f"a note by {name}"
+
+
+@server.prompt()
+def greet(name: str) -> str:
+    """Greets somebody."""
+    return f"Say hello to {name}."
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--port", type=int, default=0)
+parser.add_argument("--socket", help="a unix socket to listen at as well")
+options = parser.parse_args()
+sockets = [socket.create_server(("127.0.0.1", options.port))]
+if options.socket:
+    local = socket.socket(socket.AF_UNIX)
+    local.bind(options.socket)
+    sockets.append(local)
+print("listening on", sockets[0].getsockname()[1], flush=True)
+if installed("fastmcp"):
+    app = server.http_app()
+elif installed("mcp").startswith("1."):
+    app = server.streamable_http_app()
+else:
+    app = server.streamable_http_app(transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False))
+uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=sockets)

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Lets a real client go through everything that a server offers, and prints what it saw, as JSON, without `_meta`.
+
+  transcript.py SETUP server|app URL|COMMAND... [-- server|app URL|COMMAND...]...
+
+The same client must see the same of a server directly and through Patchbay. `server` is server.py, `app` the sample app. Each line
+is [which of the targets, what was asked, what was answered].
+"""
+import asyncio
+import json
+import secrets
+import sys
+
+import peer
+
+
+def plain(value):
+    """An answer as JSON; a model of pydantic's is one, and an error is its words."""
+    if hasattr(value, "model_dump"):
+        value = value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items() if key not in ("_meta", "meta")}
+    return [plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+class Transcript:
+    def __init__(self):
+        self.entries = []
+
+    async def note(self, name, awaitable):
+        try:
+            value = plain(await awaitable)
+        except Exception as error:
+            # What the libraries say around it differs, not what the server has said.
+            value = {"error": str(getattr(error, "message", error) or type(error).__name__)}
+        if isinstance(value, dict) and "tools" in value:
+            # A server may list them in any order.
+            value["tools"].sort(key=lambda tool: tool["name"])
+        self.entries.append([name, value])
+        return value
+
+    async def app(self, client):
+        await self.note("tools", client.list_tools())
+        await self.note("call", client.call("launch_context", {}))
+        await self.note("arguments", client.call("tap_element", {"element_id": "größe \u202e \U0001f600"}))
+        await self.note("picture", client.call("screenshot", {}))
+        await self.note("failed", client.call("screenshot", {"format": "bmp"}))
+        await self.note("unknown", client.call("no_such_tool", {}))
+
+    async def server(self, client):
+        await self.note("tools", client.list_tools())
+        await self.note("call", client.call("add", {"a": 2, "b": 3}))
+        await self.note("text", client.call("echo", {"text": "größe \u202e \U0001f600"}))
+        await self.note("picture", client.call("picture", {}))
+        await self.note("failed", client.call("fail", {}))
+        await self.note("wrong", client.call("add", {"a": "x"}))
+        await self.note("unknown", client.call("no_such_tool", {}))
+        heard = []
+
+        async def hear(progress, total=None, message=None):
+            heard.append([progress, total, message])
+
+        await self.note("progress", client.call("steps", {}, progress=hear))
+        self.entries.append(["heard", heard])
+        key = secrets.token_hex(8)
+        slow = asyncio.create_task(client.call("slow", {"key": key}))
+        await asyncio.sleep(0.4)
+        slow.cancel()
+        try:
+            await slow
+        except (asyncio.CancelledError, Exception):
+            pass
+        await asyncio.sleep(0.4)
+        await self.note("was cancelled", client.call("was_cancelled", {"key": key}))
+        await self.note("resources", client.list_resources())
+        await self.note("read", client.read_resource("note://one"))
+        await self.note("read of a template", client.read_resource("note://by/jane"))
+        await self.note("read of nothing", client.read_resource("note://none"))
+        await self.note("prompts", client.list_prompts())
+        await self.note("prompt", client.get_prompt("greet", {"name": "Jane"}))
+        await self.note("call again", client.call("add", {"a": 20, "b": 3}))
+
+
+async def main(setup, groups):
+    for number, (kind, *target) in enumerate(groups):
+        transcript = Transcript()
+        try:
+            async with asyncio.timeout(60), peer.connect(setup, target[0] if "://" in target[0] else target) as client:
+                await getattr(transcript, kind)(client)
+        except Exception as error:
+            transcript.entries.append(["end", {"error": str(error) or type(error).__name__}])
+        for entry in transcript.entries:
+            print(json.dumps([number, *entry], ensure_ascii=False, sort_keys=True), flush=True)
+
+
+def split(words):
+    groups = [[]]
+    for word in words:
+        if word == "--":
+            groups.append([])
+        else:
+            groups[-1].append(word)
+    return groups
+
+
+asyncio.run(main(sys.argv[1], split(sys.argv[2:])))
