@@ -100,8 +100,8 @@ let package = Package(
         module(
             "API",
             [
-                "Model", "Pairing", "QR", "Registry", "Sockets", "Tunnels", httpTypes, hummingbird, hummingbirdCore,
-                logging, lifecycle, nioCore, nioExtras, nioHTTP1, nioHTTPTypes, nioPosix,
+                "JSON", "MCP", "Model", "Pairing", "QR", "Registry", "Sockets", "Tunnels", httpTypes, hummingbird,
+                hummingbirdCore, logging, lifecycle, nioCore, nioExtras, nioHTTP1, nioHTTPTypes, nioPosix,
             ]
         ),
         module("Facade", ["Devices", "Model", "Sockets", "Tunnels", logging, lifecycle]),

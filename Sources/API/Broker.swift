@@ -9,6 +9,7 @@ package struct Broker: Sendable {
     package let tunnels: TunnelTable
     package let pairing: PairingStore
     package let grantedTunnels: GrantedTunnels
+    package let agents: Agents
     let trust: Trust
     /// Where strings for pairing lead to on this machine; nil while there is no TCP door.
     package let port: UInt16?
@@ -23,6 +24,8 @@ package struct Broker: Sendable {
         registry: EndpointRegistry,
         tunnels: TunnelTable,
         pairing: PairingStore,
+        grantedTunnels: GrantedTunnels,
+        agents: Agents,
         port: UInt16?,
         devices: any DeviceDesk,
         advertisements: any AdvertisementDesk,
@@ -34,7 +37,8 @@ package struct Broker: Sendable {
         self.tunnels = tunnels
         self.pairing = pairing
         self.port = port
-        grantedTunnels = GrantedTunnels(table: tunnels, pairing: pairing)
+        self.grantedTunnels = grantedTunnels
+        self.agents = agents
         trust = Trust(pairing: pairing, registry: registry, tunnels: tunnels)
         self.devices = devices
         self.advertisements = advertisements

@@ -12,6 +12,7 @@ struct Call: Sendable {
     let channel: any Channel
     let broker: Broker
     let aftermath: Aftermath
+    let late: LateAnswer
 
     /// The most bytes a body may have; every document we take is far smaller.
     static let bodyLimit = 64 * 1_024
@@ -69,7 +70,7 @@ struct Call: Sendable {
 
     private static var tooLarge: Problem { Problem(.tooLarge, "the body has more than \(bodyLimit) bytes") }
 
-    private func checkMedia() throws {
+    func checkMedia() throws {
         let media = request.headers[.contentType]?.split(separator: ";").first?.trimmed
         guard media == "application/json" else {
             throw Problem(.unsupportedMedia, "the body must be JSON, with the header Content-Type: application/json")

@@ -10,6 +10,7 @@ struct CallContext: RequestContext {
         let channel: any Channel
         let visitor: Visitor
         let aftermath: Aftermath
+        let late: LateAnswer
 
         var logger: Logger { application.logger }
     }
@@ -19,11 +20,13 @@ struct CallContext: RequestContext {
     let channel: any Channel
     let visitor: Visitor
     let aftermath: Aftermath
+    let late: LateAnswer
 
     init(source: Source) {
         coreContext = CoreRequestContextStorage(source: source.application)
         channel = source.channel
         visitor = source.visitor
         aftermath = source.aftermath
+        late = source.late
     }
 }

@@ -87,7 +87,7 @@ package final class Door: Service {
         let http = HTTP1Channel(
             responder: responder(),
             configuration: HTTP1Channel.Configuration(
-                additionalChannelHandlers: [Arrival()],
+                additionalChannelHandlers: [Arrival(), Departures()],
                 idleTimeout: Self.idleLimit,
                 httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
                     maxHeaderFieldSize: Self.headLimit,
@@ -145,14 +145,15 @@ package final class Door: Service {
     private func responder() -> HTTPChannelHandler.Responder {
         let responder = RouteTable.responder(for: broker)
         return { [self] request, writer, channel in
-            let aftermath = Aftermath()
+            let (aftermath, late) = (Aftermath(), LateAnswer())
             do {
-                var response = try await response(of: responder, to: request, on: channel, aftermath)
-                // Tokens and lists are nobody's to keep, and JSON is never a page.
-                response.headers[.cacheControl] = "no-store"
-                response.headers[.xContentTypeOptions] = "nosniff"
-                if let name = HTTPField.Name("Referrer-Policy") { response.headers[name] = "no-referrer" }
-                try await writer.write(response: response.head, body: response.body)
+                var response = try await response(of: responder, to: request, on: channel, aftermath, late)
+                if let answer = late.take() {
+                    try await answer(writer)
+                } else {
+                    Self.protect(&response.headers)
+                    try await writer.write(response: response.head, body: response.body)
+                }
             } catch {
                 // Also where the caller has gone before the head of the answer: then its body is never asked for.
                 await aftermath.clear()
@@ -162,11 +163,19 @@ package final class Door: Service {
         }
     }
 
+    /// Tokens and lists are nobody's to keep, and JSON is never a page.
+    static func protect(_ fields: inout HTTPFields) {
+        fields[.cacheControl] = "no-store"
+        fields[.xContentTypeOptions] = "nosniff"
+        if let name = HTTPField.Name("Referrer-Policy") { fields[name] = "no-referrer" }
+    }
+
     private func response(
         of responder: some HTTPResponder<CallContext>,
         to request: Request,
         on channel: any Channel,
-        _ aftermath: Aftermath
+        _ aftermath: Aftermath,
+        _ late: LateAnswer
     ) async throws -> Response {
         do {
             let visitor = try await reception.visitor(request.head, on: channel)
@@ -178,7 +187,8 @@ package final class Door: Service {
                     application: ApplicationRequestContextSource(channel: channel, logger: logger),
                     channel: channel,
                     visitor: visitor,
-                    aftermath: aftermath
+                    aftermath: aftermath,
+                    late: late
                 )
             )
             return try await responder.respond(to: request, context: context)

@@ -1,5 +1,5 @@
-import Pairing
-import Tunnels
+package import Pairing
+package import Tunnels
 
 /// Which tunnels were opened under which grants; they end with them.
 ///
@@ -9,7 +9,7 @@ package actor GrantedTunnels {
     private let pairing: PairingStore
     private var uses: [String: GrantUse] = [:]
 
-    init(table: TunnelTable, pairing: PairingStore) {
+    package init(table: TunnelTable, pairing: PairingStore) {
         self.table = table
         self.pairing = pairing
     }

@@ -2,6 +2,7 @@ import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import Logging
+import MCP
 import Model
 import NIOCore
 import NIOHTTP1
@@ -29,6 +30,7 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         case let error as RegistryError: error.problem
         case let error as TunnelError: error.problem
         case let error as PairingError: error.problem
+        case let failure as AppFailure: failure.problem
         case let failure as DialFailure: Problem(.unavailable, failure.description)
         case let error as HTTPError where error.status == .notFound: notFound(request)
         case let error as HTTPError where error.status.code < 500:
@@ -81,6 +83,18 @@ extension APIRoute {
         let pattern = path.split(separator: "/")
         let parts = concrete.split(separator: "/")
         return pattern.count == parts.count && zip(pattern, parts).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
+    }
+}
+
+extension AppFailure {
+    fileprivate var problem: Problem {
+        switch self {
+        case .away, .tooSlow, .unclear, .lostAfterDelivery: Problem(.unavailable, description)
+        case .notApproved(let id): Problem(.forbidden, description, next: "patchbay approve \(id)")
+        case .needsSecret(let id): Problem(.forbidden, description, next: "patchbay secret set \(id)")
+        case .noTools(let id): Problem(.conflict, description, next: "patchbay forward \(id)")
+        case .busy: Problem(.limit, description)
+        }
     }
 }
 

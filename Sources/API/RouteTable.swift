@@ -10,7 +10,7 @@ import Pairing
 enum RouteTable {
     typealias Query = APIRoute.Query
 
-    static let all = things + access
+    static let all = things + access + agents
 
     private static let things: [APIRoute] = [
         APIRoute(
@@ -208,7 +208,8 @@ enum RouteTable {
                     visitor: context.visitor,
                     channel: context.channel,
                     broker: broker,
-                    aftermath: context.aftermath
+                    aftermath: context.aftermath,
+                    late: context.late
                 )
                 try await admit(call, to: route)
                 return try await route.handler(call)

@@ -19,7 +19,7 @@ import Testing
         "QR": ["CQRencode"],
         "Images": ["CImages", "Sockets"],
         "API": [
-            "Model", "Pairing", "QR", "Registry", "Sockets", "Tunnels", "HTTPTypes", "Hummingbird",
+            "JSON", "MCP", "Model", "Pairing", "QR", "Registry", "Sockets", "Tunnels", "HTTPTypes", "Hummingbird",
             "HummingbirdCore", "Logging", "NIOCore", "NIOExtras", "NIOHTTP1", "NIOHTTPTypesHTTP1", "NIOPosix",
             "ServiceLifecycle",
         ],

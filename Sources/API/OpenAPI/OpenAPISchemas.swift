@@ -1,6 +1,6 @@
 /// The documents of the API as JSON Schema (draft 2020-12), which is what OpenAPI 3.1 speaks.
 enum OpenAPISchemas {
-    static let text = "{\(access),\(things)}"
+    static let text = "{\(access),\(agents),\(things)}"
 
     private static let things = #"""
         "Health":{"type":"object","required":["status","version"],

@@ -1,0 +1,60 @@
+package import MCP
+package import Model
+package import Pairing
+package import Registry
+package import Tunnels
+
+/// What agents open tunnels through. They get no more than through the API, and for an endpoint that a person has not
+/// approved nothing, whoever they run as: an agent's wish is no person's yes.
+package struct AgentTunnels: TunnelDesk {
+    private let registry: EndpointRegistry
+    private let table: TunnelTable
+    private let granted: GrantedTunnels
+    private let pairing: PairingStore
+
+    package init(registry: EndpointRegistry, table: TunnelTable, granted: GrantedTunnels, pairing: PairingStore) {
+        self.registry = registry
+        self.table = table
+        self.granted = granted
+        self.pairing = pairing
+    }
+
+    package func open(_ spec: TunnelSpec, for caller: AgentCaller) async throws -> Tunnel {
+        guard let user = caller.user else {
+            throw Problem(.forbidden, "the kernel does not say which user calls, so that nobody could use the tunnel")
+        }
+        switch spec.target {
+        case .endpoint(let id): try await checkTrust(in: try await registry.endpoint(id))
+        case .device:
+            guard caller.seesAll else {
+                throw Problem(.forbidden, "what was granted is about certain endpoints, and not about ports of phones")
+            }
+        }
+        let tunnel = try await table.create(spec, owner: user)
+        if case .grant(let grant) = caller.caller { try await granted.adopt([tunnel.id], under: grant) }
+        return tunnel
+    }
+
+    package func tunnels(of caller: AgentCaller) async -> [Tunnel] {
+        let all = await table.list()
+        guard !caller.isOwner, case .grant(let grant) = caller.caller else { return all }
+        let own = await granted.ids(of: grant)
+        return all.filter { own.contains($0.id) }
+    }
+
+    package func close(_ id: String, of caller: AgentCaller) async throws {
+        guard await tunnels(of: caller).contains(where: { $0.id == id }) else { throw TunnelError.noSuchTunnel(id) }
+        try await table.remove(id)
+        await granted.forget([id])
+    }
+
+    /// An endpoint that is nowhere now passes: it is looked at again when it is dialled.
+    private func checkTrust(in endpoint: Endpoint) async throws {
+        let approval = await pairing.approval(of: endpoint.id)
+        let decisions = endpoint.routes.map { ApprovalRule.decide(.agent, $0, of: endpoint, approval) }
+        guard !decisions.contains(.allowed) else { return }
+        for case .refused(let why) in decisions {
+            throw Problem(.forbidden, why, next: "patchbay approve \(endpoint.id)")
+        }
+    }
+}

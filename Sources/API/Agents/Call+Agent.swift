@@ -1,0 +1,59 @@
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import JSON
+import MCP
+import Model
+import NIOCore
+
+/// A call as the agents' doors see it.
+extension Call {
+    /// Answers through an agent's door, later.
+    func answer(at server: any AgentServer) async throws -> Response {
+        guard let method = AgentCall.Method(rawValue: request.method.rawValue) else {
+            throw Problem(.methodNotAllowed, "MCP has no \(request.method)")
+        }
+        let agent = AgentCall(
+            method,
+            headers: AgentHeaders { Border.values(of: $0, in: request.head) },
+            body: method == .post ? try await bytes(upTo: AgentCall.bodyLimit) : []
+        ) { [channel] in await Departures.next(on: channel) }
+        let (agents, caller) = (broker.agents, visitor.agent)
+        let door = AgentDoor(server, sessions: agents.sessions, artifacts: agents.artifacts)
+        late.set { writer in
+            var response = AgentResponse(writer)
+            try await door.serve(agent, of: caller, to: &response)
+        }
+        return Response(status: .ok)
+    }
+
+    /// The body, which says that it is JSON, as it came.
+    func bytes(upTo limit: Int) async throws -> [UInt8] {
+        try checkMedia()
+        do { return Array(buffer: try await request.body.collect(upTo: limit)) } catch is NIOTooManyBytesError {
+            throw Problem(.tooLarge, "the body has more than \(limit) bytes")
+        }
+    }
+
+    /// A response with JSON that is none of Swift's types.
+    func answer(json: JSON, type: String = "application/json") -> Response {
+        Response(
+            status: .ok,
+            headers: [.contentType: type],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: json.bytes))
+        )
+    }
+}
+
+extension Visitor {
+    /// The same one, as the agents' doors know it.
+    var agent: AgentCaller {
+        let nothing = Permissions([], on: .endpoints([]))
+        return AgentCaller(
+            caller,
+            permissions: isOwner ? nil : grant?.permissions ?? nothing,
+            origin: origin,
+            user: user
+        )
+    }
+}

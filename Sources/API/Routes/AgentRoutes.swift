@@ -1,0 +1,88 @@
+import Hummingbird
+import JSON
+import MCP
+import Model
+
+/// Where agents come in (`/mcp`, `/e/{id}/mcp`, `/all/mcp`), and the same for people and scripts under `/v1/endpoints`.
+enum AgentRoutes {
+    @Sendable static func broker(_ call: Call) async throws -> Response {
+        try await call.answer(at: call.broker.agents.broker)
+    }
+
+    @Sendable static func app(_ call: Call) async throws -> Response {
+        let endpoint = try await call.endpoint()
+        return try await call.answer(at: call.broker.agents.app(endpoint.id))
+    }
+
+    @Sendable static func all(_ call: Call) async throws -> Response {
+        guard let all = call.broker.agents.all else {
+            throw Problem(
+                .notFound,
+                "all apps at one address are off",
+                next: "all = true in the table [mcp] of the configuration"
+            )
+        }
+        return try await call.answer(at: all)
+    }
+
+    @Sendable static func tools(_ call: Call) async throws -> Response {
+        let endpoint = try await call.endpoint()
+        let list = try await call.broker.agents.apps.tools(of: endpoint, for: call.visitor.agent)
+        return call.answer(json: [
+            "schema": 1, "tools": .array(list.tools.map(JSON.object)), "stale": .bool(list.isStale),
+            "changed": .bool(list.hasChanged),
+        ])
+    }
+
+    /// What goes wrong with the tool is a result with `isError`; what is wrong with the request is a problem.
+    @Sendable static func call(_ call: Call) async throws -> Response {
+        let endpoint = try await call.endpoint()
+        let body = try await call.bytes(upTo: AgentCall.bodyLimit)
+        let order = try ToolOrder(body)
+        // A person who names an endpoint says yes to it; for anybody else somebody must have.
+        try await call.checkTrust(in: endpoint)
+        let result = await call.broker.agents.apps.call(
+            AppCall(
+                order.tool,
+                of: endpoint,
+                arguments: order.arguments,
+                wait: .seconds(order.wait),
+                maxPixels: order.maxPixels
+            ),
+            of: call.visitor.agent
+        )
+        return call.answer(json: ["schema": 1, "result": .object(result)])
+    }
+}
+
+/// What `POST /v1/endpoints/{id}/call` is told.
+struct ToolOrder: Hashable {
+    let tool: String
+    let arguments: JSONObject
+    let wait: Int
+    let maxPixels: Int
+
+    /// - Throws: `Problem` that names what is wrong.
+    init(_ body: [UInt8]) throws(Problem) {
+        let json: JSON
+        do { json = try JSON(parsing: body) } catch { throw Problem(.badRequest, error.description) }
+        guard let tool = json["tool"]?.string, !tool.isEmpty else { throw Self.wrong("tool", "a text") }
+        guard let arguments = (json["arguments"] ?? [:]).object else { throw Self.wrong("arguments", "an object") }
+        self.tool = tool
+        self.arguments = arguments
+        wait = try Self.number(json["wait_s"], "wait_s", 0...60) ?? 10
+        maxPixels = try Self.number(json["max_px"], "max_px", 0...4_096) ?? 1_568
+    }
+
+    private static func number(_ value: JSON?, _ name: String, _ range: ClosedRange<Int>) throws(Problem) -> Int? {
+        guard let value else { return nil }
+        guard let number = value.int, range.contains(number) else {
+            throw wrong(name, "a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    private static func wrong(_ name: String, _ what: String) -> Problem {
+        Problem(.badRequest, "\"\(name)\" must be \(what)")
+    }
+}
