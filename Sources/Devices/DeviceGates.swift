@@ -1,3 +1,4 @@
+import Sockets
 import Synchronization
 
 /// A gate for each phone, there as long as somebody stands at it.

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// One task's wait for what somebody else brings, or for its own cancellation, whichever comes first.
-final class Promise<Value: Sendable>: Sendable {
+package final class Promise<Value: Sendable>: Sendable {
     private enum State {
         case open
         case awaited(CheckedContinuation<Value, any Error>)
@@ -11,8 +11,10 @@ final class Promise<Value: Sendable>: Sendable {
 
     private let state = Mutex(State.open)
 
+    package init() {}
+
     /// False when it was settled before, then this changes nothing and the caller keeps what it brought.
-    @discardableResult func settle(_ result: Result<Value, any Error>) -> Bool {
+    @discardableResult package func settle(_ result: Result<Value, any Error>) -> Bool {
         let (isFirst, continuation) = state.withLock { state -> (Bool, CheckedContinuation<Value, any Error>?) in
             switch state {
             case .open:
@@ -29,7 +31,7 @@ final class Promise<Value: Sendable>: Sendable {
         return isFirst
     }
 
-    var isSettled: Bool {
+    package var isSettled: Bool {
         state.withLock { state in
             switch state {
             case .open, .awaited: false
@@ -39,7 +41,7 @@ final class Promise<Value: Sendable>: Sendable {
     }
 
     /// Waits; once only. Throws what it was settled with, or `CancellationError`.
-    func value() async throws -> Value {
+    package func value() async throws -> Value {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let result = state.withLock { state -> Result<Value, any Error>? in

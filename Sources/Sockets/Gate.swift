@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Lets a number of tasks through at a time, the others in the order in which they came.
-final class Gate: Sendable {
+package final class Gate: Sendable {
     private struct State {
         var free: Int
         var queue: [Promise<Void>] = []
@@ -9,16 +9,16 @@ final class Gate: Sendable {
 
     private let state: Mutex<State>
 
-    init(places: Int) { state = Mutex(State(free: places)) }
+    package init(places: Int) { state = Mutex(State(free: places)) }
 
     /// Places that nobody has.
-    var free: Int { state.withLock { $0.free } }
+    package var free: Int { state.withLock { $0.free } }
 
     /// How many wait for a place.
-    var waiting: Int { state.withLock { $0.queue.count } }
+    package var waiting: Int { state.withLock { $0.queue.count } }
 
     /// A place, if one is free.
-    func enterNow() -> Permit? {
+    package func enterNow() -> Permit? {
         let isFree = state.withLock { state in
             guard state.free > 0 else { return false }
             state.free -= 1
@@ -28,7 +28,7 @@ final class Gate: Sendable {
     }
 
     /// Waits for a place. Throws `CancellationError`.
-    func enter() async throws -> Permit {
+    package func enter() async throws -> Permit {
         let turn = state.withLock { state -> Promise<Void>? in
             if state.free > 0 {
                 state.free -= 1
@@ -59,14 +59,14 @@ final class Gate: Sendable {
 }
 
 /// A place inside a gate.
-final class Permit: Sendable {
+package final class Permit: Sendable {
     private let gate: Gate
     private let isGivenBack = Atomic(false)
 
     fileprivate init(of gate: Gate) { self.gate = gate }
 
     /// Lets the next one in. More than once is as good as once.
-    func giveBack() {
+    package func giveBack() {
         if !isGivenBack.exchange(true, ordering: .acquiringAndReleasing) { gate.leave() }
     }
 
