@@ -11,6 +11,8 @@ struct AuditEvent: Hashable, Sendable, Codable {
         case secretForgotten = "secret-forgotten"
         case clockRecovered = "clock-recovered"
         case repaired
+        /// An app's tool, through the broker.
+        case called
     }
 
     let action: Action
@@ -21,6 +23,9 @@ struct AuditEvent: Hashable, Sendable, Codable {
     /// Everything that ended with it: invites and grants.
     var ended: [String]?
     var endpoint: EndpointID?
+    /// Which tool of the endpoint, and the bytes of its answer.
+    var subject: Untrusted?
+    var bytes: Int?
     /// How often the invite has been used, this time included.
     var used: Int?
     /// Why, in words; never anything that the caller sent.

@@ -18,7 +18,9 @@ extension PairingStore {
         } catch {
             logger.error("what expired could not be saved; trying again", metadata: ["error": "\(error)"])
         }
-        let limit = uses.count > 0 ? Self.watchfulPause : Self.savePause
+        var limit = uses.count > 0 ? Self.watchfulPause : Self.savePause
+        // Where they could not be written, the next try is not at once.
+        if let due = noteDeadline(at: self.now()) { limit = min(limit, max(due, Self.watchfulPause)) }
         let pause = ledger.deadline.map { min(max($0 - self.now(), .milliseconds(1)), limit) }
         return (pause ?? limit, wakes)
     }

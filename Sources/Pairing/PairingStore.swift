@@ -35,6 +35,10 @@ package actor PairingStore {
     /// What ended and could not be saved; it goes with the next operation.
     private var unsaved = Change()
     private var unsavedUses: Set<String> = []
+    /// Calls of endpoints that are not in the log yet, and since when.
+    private var notes: [AuditEvent] = []
+    private var notesSince: EffectiveTime?
+    var trustFollowers: [AsyncStream<EndpointID>.Continuation] = []
     private var saved: EffectiveTime
     /// What was found wrong with what is kept, as sentences for `doctor`.
     package private(set) var findings: [String]
@@ -131,6 +135,7 @@ package actor PairingStore {
         var whole = unsaved + change
         let restless = unsavedUses.subtracting(whole.grants.map(\.id))
         whole.grants += restless.compactMap { ledger.grants[$0] }
+        whole.events += notes
         var next = head
         let lines = try whole.events.map { event in
             let wall = Date(timeIntervalSince1970: Double(reading().wall) / 1_000)
@@ -146,10 +151,13 @@ package actor PairingStore {
         pending += lines
         unsaved = Change()
         unsavedUses = []
+        notes = []
+        notesSince = nil
         saved = now
         try flush()
         crash(.beforeReply)
         if !change.grants.isEmpty || !change.invites.isEmpty { wake() }
+        tellTrust(whole)
     }
 
     /// Ends something: true at once, whatever the disk says; then lasting, and cut meanwhile.
@@ -169,6 +177,29 @@ package actor PairingStore {
         unsavedUses.insert(grant)
     }
 
+    /// Keeps a line for the log until there is time to write it.
+    ///
+    /// While the disk takes nothing, the first 16,384 are kept, and the operator is told about the rest.
+    func add(note: AuditEvent) {
+        guard notes.count < 4 * Self.noteLimit else {
+            logger.error(
+                "a call is missing in the audit log",
+                metadata: ["endpoint": "\(note.endpoint.map(\.text) ?? "-")"]
+            )
+            return
+        }
+        notes.append(note)
+        if notesSince == nil || notes.count == Self.noteLimit {
+            notesSince = notesSince ?? now()
+            wake()
+        }
+    }
+
+    /// When what was noted has to be written; nil when there is nothing.
+    func noteDeadline(at now: EffectiveTime) -> Duration? {
+        notesSince.map { notes.count >= Self.noteLimit ? .zero : Self.notePause - (now - $0) }
+    }
+
     func keepGate() throws { try database.keep(gate, as: "gate") }
 
     /// Tells whoever waits for the next deadline that there may be an earlier one.
@@ -183,7 +214,8 @@ package actor PairingStore {
 
     /// Saves the time, and which grants were used, when that was long ago.
     func saveIfDue(at now: EffectiveTime) throws {
-        if now - saved >= Self.savePause || !unsaved.events.isEmpty { try save() }
+        let isNoteDue = noteDeadline(at: now).map { $0 <= .zero } ?? false
+        if now - saved >= Self.savePause || !unsaved.events.isEmpty || isNoteDue { try save() }
     }
 
     private func save() throws { try commit(Change()) }

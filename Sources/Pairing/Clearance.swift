@@ -1,0 +1,20 @@
+/// What may be done to reach an endpoint for an agent, all looked up in one step.
+package struct Clearance: Sendable {
+    /// The approved ways, in the endpoint's order; empty where there are none.
+    package let passages: [Passage]
+    /// The endpoint has routes, and nobody said yes to any of them.
+    package let isRefused: Bool
+    /// A secret is held and must not be sent: it is for an earlier launch of the app, or was given under an earlier yes.
+    package let isSecretOutdated: Bool
+
+    package init(_ passages: [Passage], isRefused: Bool = false, isSecretOutdated: Bool = false) {
+        self.passages = passages
+        self.isRefused = isRefused
+        self.isSecretOutdated = isSecretOutdated
+    }
+
+    /// The same for somebody who may not have a secret presented.
+    package var withoutSecrets: Clearance {
+        Clearance(passages.map { Passage($0.route) }, isRefused: isRefused)
+    }
+}

@@ -1,0 +1,54 @@
+package import Model
+
+/// What the calls of endpoints need of pairing.
+extension PairingStore {
+    /// How long a call may be missing in the audit log: each line alone would cost a call several milliseconds of fsync(2).
+    static let notePause: Duration = .seconds(1)
+    /// With so many of them they are written at once.
+    static let noteLimit = 4_096
+
+    /// The ways to an endpoint that may be taken for an agent now, with the secret for each.
+    package func clearance(of endpoint: Endpoint) -> Clearance {
+        let routes = ApprovalRule.approvedRoutes(of: endpoint, ledger.approvals[endpoint.id])
+        // What is held and must not be sent is thrown; which of the reasons it is, matters to who sets it.
+        let passages = routes.map { Passage($0, secret: try? secret(of: endpoint, over: $0)) }
+        return Clearance(
+            passages,
+            isRefused: routes.isEmpty && !endpoint.routes.isEmpty,
+            isSecretOutdated: ledger.secrets[endpoint.id] != nil && passages.allSatisfy { $0.secret == nil }
+        )
+    }
+
+    /// Writes a call of an endpoint into the audit log, within a second and before the broker stops in order.
+    ///
+    /// A crash may lose the last second of them; nothing else depends on these lines.
+    package func note(_ use: EndpointUse, by caller: Caller, from origin: Origin) {
+        var event = AuditEvent(.called, by: caller, from: origin)
+        event.endpoint = use.endpoint
+        event.subject = use.subject
+        event.bytes = use.bytes
+        event.detail = use.outcome
+        add(note: event)
+    }
+
+    /// The endpoints whose approval or secret changes from now on. A follower that is too slow misses some, and is told of a
+    /// later one.
+    package func trustChanges() -> AsyncStream<EndpointID> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: EndpointID.self,
+            bufferingPolicy: .bufferingNewest(1_024)
+        )
+        trustFollowers.append(continuation)
+        return stream
+    }
+
+    func tellTrust(_ change: Change) {
+        let touched =
+            change.approvals.map(\.endpoint) + change.secrets.map(\.endpoint) + change.unapproved + change.unsealed
+        guard !touched.isEmpty else { return }
+        trustFollowers.removeAll { follower in
+            for id in Set(touched) { if case .terminated = follower.yield(id) { return true } }
+            return false
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import FoundationEssentials
+import Model
+import Rig
+import Testing
+
+@testable import Pairing
+
+@Suite struct EndpointUseTests {
+    private static func endpoint(_ routes: [Route], sources: [Sighting.Source], boot: String = "1") throws -> Endpoint {
+        Endpoint(
+            id: try #require(EndpointID("shop-iphone")),
+            kind: .appreveal,
+            app: Untrusted("com.example.shop"),
+            name: Untrusted("Shop"),
+            place: Endpoint.Place(host: Untrusted("iphone.local")),
+            state: .online,
+            approval: .discovered,
+            routes: routes,
+            sources: sources,
+            boot: Untrusted(boot),
+            since: Date(timeIntervalSince1970: 0),
+            lastSeen: nil
+        )
+    }
+
+    private static let lan = Route.lan(LANRoute(address: "192.168.1.20", port: 5_000, interface: "wlan0"))
+    private static func usb() throws -> Route {
+        .usb(USBRoute(udid: try #require(UDID("00008120-000A1B2C3D4E5F60")), port: 5_000))
+    }
+
+    @Test func `an agent gets the ways that somebody said yes to, with the secret for this launch`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Bench.store(in: scratch)
+            let both = try Self.endpoint([Self.usb(), Self.lan], sources: [.bonjour, .usb])
+            try await store.setSecret(EndpointSecret("abc"), of: both, by: Bench.owner, from: Bench.socket)
+
+            let now = await store.clearance(of: both)
+            let later = await store.clearance(of: try Self.endpoint([Self.usb()], sources: [.usb], boot: "2"))
+
+            #expect(now.passages.map(\.route).contains(try Self.usb()))
+            #expect(now.passages.first?.secret?.reveal() == "abc")
+            #expect(!now.isRefused && !now.isSecretOutdated)
+            #expect(now.withoutSecrets.passages.allSatisfy { $0.secret == nil })
+            #expect(later.passages.first?.secret == nil)
+            #expect(later.isSecretOutdated)
+        }
+    }
+
+    @Test func `what nobody approved is refused, what is nowhere is not`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Bench.store(in: scratch)
+
+            let discovered = await store.clearance(of: try Self.endpoint([Self.lan], sources: [.bonjour]))
+            let away = await store.clearance(of: try Self.endpoint([], sources: []))
+
+            #expect(discovered.isRefused && discovered.passages.isEmpty)
+            #expect(!away.isRefused && away.passages.isEmpty)
+        }
+    }
+
+    @Test func `a new yes, a new secret and the end of either are told`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Bench.store(in: scratch)
+            let lan = try Self.endpoint([Self.lan], sources: [.bonjour])
+            var changes = await store.trustChanges().makeAsyncIterator()
+
+            try await store.approve(lan, by: Bench.owner, from: Bench.socket)
+            #expect(await changes.next() == lan.id)
+            try await store.setSecret(EndpointSecret("abc"), of: lan, by: Bench.owner, from: Bench.socket)
+            #expect(await changes.next() == lan.id)
+            try await store.forgetSecret(of: lan.id, by: Bench.owner, from: Bench.socket)
+            #expect(await changes.next() == lan.id)
+        }
+    }
+
+    @Test func `a call is in the log within a second, without anything that was sent or came back`() async throws {
+        try await withScratchFolder { scratch in
+            let clock = TestClock()
+            let store = try Bench.store(in: scratch, clock: clock)
+            let id = try #require(EndpointID("shop-iphone"))
+            let use = EndpointUse(of: id, subject: Untrusted("tap\u{1B}"), bytes: 120, outcome: "answered")
+
+            await store.note(use, by: Bench.owner, from: Bench.socket)
+            await store.note(use, by: .grant("abcdefgh"), from: Bench.loopback)
+            #expect(try Bench.audit(in: scratch).isEmpty)
+            #expect(await store.sweep().pause <= .seconds(1))
+            clock.pass(1.1)
+            _ = await store.sweep()
+
+            let events = try Bench.audit(in: scratch).map(\.event)
+            #expect(events.map(\.action) == [.called, .called])
+            #expect(events[0].endpoint == id)
+            #expect(events[0].subject?.text == "tap\u{FFFD}")
+            #expect(events[0].bytes == 120)
+            #expect(events[0].detail == "answered")
+            #expect(events[1].who == .grant("abcdefgh"))
+            #expect(try await store.verifyAudit().broken == nil)
+        }
+    }
+
+    @Test func `calls that are not in the log yet are there when the store is closed`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Bench.store(in: scratch)
+            let id = try #require(EndpointID("shop-iphone"))
+            let use = EndpointUse(of: id, subject: Untrusted("tap"), bytes: 1, outcome: "answered")
+
+            await store.note(use, by: Bench.owner, from: Bench.socket)
+            try await store.close()
+
+            #expect(try Bench.audit(in: scratch).map(\.event.action) == [.called])
+        }
+    }
+}
