@@ -154,7 +154,7 @@ let package = Package(
         tests("QRTests", ["QR", "Rig"]),
         tests(
             "MCPTests",
-            ["Images", "JSON", "MCP", "Model", "Pairing", "Registry", "Rig", "Tunnels", logging, lifecycle]
+            ["Images", "JSON", "MCP", "Model", "Pairing", "Registry", "Rig", "Sockets", "Tunnels", logging, lifecycle]
         ),
         tests("ClientTests", ["Client", "JSON", "Model", nioCore, nioPosix]),
         tests("PatchbaydTests", ["Model", "patchbayd"]),

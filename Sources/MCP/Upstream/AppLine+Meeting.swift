@@ -1,0 +1,85 @@
+import JSON
+import Model
+import Pairing
+
+/// Finding out what an app's server speaks.
+extension AppLine {
+    /// Asks for the stateless era first, as a server of both has no sessions in it, then for the handshake.
+    ///
+    /// - Throws: `Trouble`; nothing of what is asked here changes anything in the app.
+    func introduce(_ kind: EndpointKind, _ txt: TXTRecord, by passages: [Passage]) async throws -> AppIntroduction {
+        do {
+            for path in Self.paths(of: kind, txt) {
+                if let met = try await discover(path, passages) { return met }
+                if let met = try await shakeHands(path, passages) { return met }
+            }
+        } catch Trouble.lost {
+            throw Trouble.unreachable(DialFailure(.cut, "the connection ended before \(id) had said what it is"))
+        }
+        throw Trouble.noMCP
+    }
+
+    /// Where a server may be: AppReveal answers at any path, others at the one that their advert tells, or at the usual one.
+    static func paths(of kind: EndpointKind, _ txt: TXTRecord) -> [String] {
+        if kind == .appreveal { return ["/"] }
+        let told = (txt["path"] ?? txt["mcp_path"]).map { $0.hasPrefix("/") ? $0 : "/\($0)" }
+        let allowed = told.flatMap { path in
+            path.utf8.count <= 128 && path.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? path : nil
+        }
+        return (allowed.map { [$0] } ?? []) + ["/mcp", "/"].filter { $0 != allowed }
+    }
+
+    /// - Returns: Nil when the server is of an earlier era, or not there.
+    private func discover(_ path: String, _ passages: [Passage]) async throws -> AppIntroduction? {
+        let answer = try await introduce(
+            RPCRequest(id: .text("discover"), method: "server/discover", params: AppIntroduction.discovery),
+            at: path,
+            [
+                ("MCP-Protocol-Version", Revision.july2026.rawValue), ("Mcp-Method", "server/discover"),
+            ],
+            passages
+        )
+        guard let answer, case .success(let result)? = answer.outcome else { return nil }
+        return AppIntroduction(discovery: result, path: path)
+    }
+
+    private func shakeHands(_ path: String, _ passages: [Passage]) async throws -> AppIntroduction? {
+        let request = RPCRequest(id: .text("initialize"), method: "initialize", params: AppIntroduction.handshake)
+        let answer = try await introduce(request, at: path, [], passages)
+        guard let answer, case .success(let result)? = answer.outcome else { return nil }
+        let met = try AppIntroduction(handshake: result, path: path, sessionID: answer.sessionID)
+        let done = RPCNotification(method: "notifications/initialized")
+        _ = try await exchange(
+            RPCMessage.notification(done).json,
+            at: path,
+            met.headers(for: done.method, [:]),
+            passages,
+            awaiting: nil,
+            limits: .introduction
+        )
+        return met
+    }
+
+    /// - Returns: Nil when what answers there is no MCP.
+    private func introduce(
+        _ request: RPCRequest,
+        at path: String,
+        _ headers: [(name: String, value: String)],
+        _ passages: [Passage]
+    ) async throws -> UpstreamAnswer? {
+        do {
+            let answer = try await exchange(
+                RPCMessage.request(request).json,
+                at: path,
+                headers,
+                passages,
+                awaiting: request.id,
+                limits: .introduction
+            )
+            if case .wantsSecret(let what)? = Self.refusal(answer, passages) { throw Trouble.wantsSecret(what) }
+            return answer
+        } catch Trouble.unclear {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,42 @@
+package import Model
+
+/// What kept one try to ask an app from its answer.
+package enum Trouble: Error, Hashable, Sendable {
+    /// What is wrong with the app's own secret.
+    package enum Secret: Hashable, Sendable {
+        /// The app wants one and none is held.
+        case missing
+        /// The one that is held is not accepted: the app was started again.
+        case rejected
+        /// The one that is held is for an earlier launch.
+        case outdated
+    }
+
+    /// Nothing of the request has reached the app.
+    case unreachable(DialFailure)
+    case notApproved
+    case wantsSecret(Secret)
+    case notPermitted(Scope)
+    /// The request was delivered, the stream ended before the answer.
+    case lost
+    /// The request was delivered, and nothing came for so long.
+    case silent(seconds: Int)
+    /// An answer came and cannot be used; words that go on after "it answers with".
+    case unclear(String)
+    /// There is no MCP at the other end.
+    case noMCP
+    case busy
+}
+
+extension Trouble {
+    /// Whether it looks as if the app had gone.
+    var isDeparture: Bool {
+        switch self {
+        case .unreachable, .lost, .wantsSecret: true
+        default: false
+        }
+    }
+
+    /// The stream broke before the request had been written.
+    static let unwritten = unreachable(DialFailure(.cut, "the connection ended before the request had gone out"))
+}

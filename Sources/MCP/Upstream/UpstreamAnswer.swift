@@ -1,0 +1,12 @@
+import JSON
+
+/// What an app answered to one message.
+struct UpstreamAnswer: Sendable {
+    let status: Int
+    /// The value of `Mcp-Session-Id`, if it can be given back.
+    let sessionID: String?
+    /// Nil where none came: to a notification, or where the status says it all.
+    let outcome: Result<JSON, RPCError>?
+    /// Of the body.
+    let size: Int
+}

@@ -1,0 +1,147 @@
+import JSON
+import Sockets
+
+/// One message to an app over a stream, and everything that comes back until it is answered.
+///
+/// The answer is JSON or an event stream, as the app likes. Redirections are not followed: they would lead somewhere that
+/// nobody said yes to.
+struct UpstreamExchange {
+    private static let eventStream = "text/event-stream"
+
+    /// The message's id; nil when it is none that is answered.
+    private let id: RPCID?
+    private let limits: UpstreamLimits
+    private let clock: any Clock<Duration>
+    private let watch: Stopwatch
+    /// Gets what comes before the answer: notifications and the app's own requests.
+    private let heed: @Sendable (RPCMessage) -> Void
+
+    private var parser = HTTPResponseParser()
+    private var head: HTTPResponseHead?
+    private var body: [UInt8] = []
+    private var events = ServerSentEvents()
+    private var size = 0
+    private var outcome: Result<JSON, RPCError>?
+    private var isOver = false
+    /// When something last came that shows the app at work.
+    private var lastSign = Duration.zero
+
+    /// What is left of the answer on the stream, to be read before the next one.
+    var rest: HTTPResponseParser { parser }
+
+    init(
+        awaiting id: RPCID?,
+        limits: UpstreamLimits,
+        clock: any Clock<Duration>,
+        heed: @escaping @Sendable (RPCMessage) -> Void
+    ) {
+        self.id = id
+        self.limits = limits
+        self.clock = clock
+        self.heed = heed
+        watch = Stopwatch(clock)
+    }
+
+    /// Sends the bytes of a request and reads until it is answered.
+    ///
+    /// - Throws: `Trouble`, `CancellationError`.
+    mutating func run(_ bytes: [UInt8], over connection: UpstreamConnection) async throws -> UpstreamAnswer {
+        do {
+            try await send(bytes, connection)
+            while !isOver { try await readOn(connection) }
+            return try answer()
+        } catch is UpstreamConnection.Failure {
+            throw Trouble.lost
+        } catch HTTPAnswerError.unfinished {
+            throw Trouble.lost
+        } catch let error as HTTPAnswerError {
+            throw Trouble.unclear("\(error)")
+        } catch let error as JSONError {
+            throw Trouble.unclear("something else than JSON (\(error.reason.rawValue), at byte \(error.offset))")
+        } catch let error as RPCError {
+            throw Trouble.unclear("something else than JSON-RPC (\(error.message))")
+        }
+    }
+
+    private mutating func send(_ bytes: [UInt8], _ connection: UpstreamConnection) async throws {
+        do {
+            try await connection.send(bytes)
+        } catch UpstreamConnection.Failure.unwritten {
+            // A server may refuse a request by its head, answer, and close before the body has gone.
+            guard let early = try? connection.receiveNow(), !early.isEmpty else { throw Trouble.unwritten }
+            try take(early)
+        }
+    }
+
+    private mutating func readOn(_ connection: UpstreamConnection) async throws {
+        var bytes = try connection.receiveNow()
+        if bytes == nil {
+            let left = min(limits.silence - (watch.elapsed - lastSign), limits.longest - watch.elapsed)
+            bytes = try await withDeadline(left, clock: clock) { try await connection.receive() }
+        }
+        guard let bytes else { throw Trouble.silent(seconds: Int(watch.elapsed.components.seconds)) }
+        guard bytes.isEmpty else { return try take(bytes) }
+        try parser.finish()
+        isOver = true
+    }
+
+    private mutating func take(_ bytes: [UInt8]) throws {
+        parser.append(bytes)
+        while !isOver, let event = try parser.next() {
+            switch event {
+            case .head(let head): self.head = head
+            case .body(let part):
+                size += part.count
+                guard size <= limits.bytes else { throw HTTPAnswerError.tooLarge(limit: limits.bytes) }
+                if head?.mediaType == Self.eventStream { try take(events: part) } else { body += part }
+            case .end: isOver = true
+            }
+        }
+        if head?.mediaType != Self.eventStream { lastSign = watch.elapsed }
+    }
+
+    private mutating func take(events part: ArraySlice<UInt8>) throws {
+        // A comment keeps the stream alive and says nothing about the work; a message does.
+        for data in events.append(part) where !data.isEmpty {
+            lastSign = watch.elapsed
+            try take(message: JSON(parsing: data))
+        }
+        if outcome != nil { isOver = true }
+    }
+
+    private mutating func take(message json: JSON) throws {
+        // JSON-RPC batches, as 2025-03-26 allows a server to answer.
+        for json in json.array ?? [json] {
+            let message = try RPCMessage(json)
+            if case .response(let answered, let outcome) = message {
+                // An answer without an id is to a request that the server could not read: ours, on this stream.
+                if id != nil, answered == id || answered == nil { self.outcome = outcome }
+            } else {
+                heed(message)
+            }
+        }
+    }
+
+    private mutating func answer() throws -> UpstreamAnswer {
+        guard let head else { throw Trouble.lost }
+        let isRight = (200..<300).contains(head.status)
+        if head.mediaType != Self.eventStream, !body.isEmpty {
+            do {
+                try take(message: JSON(parsing: body))
+            } catch {
+                // What stands behind an error's status may be for people; an answer must be understood.
+                if isRight, id != nil { throw error }
+            }
+        }
+        if isRight, id != nil, outcome == nil {
+            guard head.mediaType != Self.eventStream else { throw Trouble.lost }
+            throw Trouble.unclear("status \(head.status) and no answer in it")
+        }
+        return UpstreamAnswer(
+            status: head.status,
+            sessionID: head["mcp-session-id"].flatMap { HeaderValue.isVisible($0) ? $0 : nil },
+            outcome: outcome,
+            size: size
+        )
+    }
+}

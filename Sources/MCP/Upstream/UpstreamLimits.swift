@@ -1,0 +1,12 @@
+/// What an app may take of us while it answers.
+struct UpstreamLimits: Hashable, Sendable {
+    /// How long nothing may come: neither bytes of an answer nor a message on its stream.
+    var silence: Duration = .seconds(15)
+    /// How long the whole may take, however much it tells on the way.
+    var longest: Duration = .seconds(120)
+    /// The most bytes of one answer.
+    var bytes = 32 * 1_048_576
+
+    /// For questions that are answered without work.
+    static let introduction = UpstreamLimits(silence: .seconds(5), longest: .seconds(10), bytes: 1_048_576)
+}

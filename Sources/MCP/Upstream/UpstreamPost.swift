@@ -1,0 +1,38 @@
+import JSON
+import Model
+import Pairing
+
+/// One HTTP request to an app.
+///
+/// It has the headers that are made here and no other: nothing of what a client sent us can get through by being forgotten.
+struct UpstreamPost: Sendable {
+    let path: String
+    /// Where it goes, for the `Host` header.
+    let route: Route
+    let secret: EndpointSecret?
+    /// What belongs to the era: revision, session, method, name.
+    var headers: [(name: String, value: String)] = []
+    let message: JSON
+
+    /// Head and body in one piece. In two, Nagle's algorithm and a delayed acknowledgement would cost 40 ms between them.
+    var bytes: [UInt8] {
+        let body = message.bytes
+        var head = "POST \(path) HTTP/1.1\r\nHost: \(Self.host(of: route))\r\n"
+        head += "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+        head += "User-Agent: patchbay/\(Version.text)\r\n"
+        if let secret { head += "Authorization: Bearer \(secret.reveal())\r\n" }
+        for header in headers { head += "\(header.name): \(header.value)\r\n" }
+        head += "Content-Length: \(body.count)\r\n\r\n"
+        return Array(head.utf8) + body
+    }
+
+    /// The address that is dialled, and a phone's own loopback: a name is for servers that guard against DNS rebinding, and
+    /// to these a numeric address is none.
+    private static func host(of route: Route) -> String {
+        switch route {
+        case .lan(let lan):
+            lan.address.contains(":") ? "[\(lan.address)]:\(lan.port)" : "\(lan.address):\(lan.port)"
+        case .usb(let usb): "127.0.0.1:\(usb.port)"
+        }
+    }
+}
