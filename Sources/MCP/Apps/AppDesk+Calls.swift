@@ -1,0 +1,44 @@
+package import JSON
+import Model
+
+/// Calling apps' tools.
+extension AppDesk {
+    package func call(_ call: AppCall, of caller: AgentCaller) async -> JSONObject {
+        let params: JSONObject = ["name": .string(call.tool), "arguments": .object(call.arguments)]
+        let request = AppRequest("tools/call", params, notify: call.notify)
+        let id = call.endpoint.id
+        do {
+            return try await self.call(request, at: id, for: caller, wait: call.wait, maxPixels: call.maxPixels)
+        } catch let error as RPCError {
+            return Self.result(
+                saying: "\(id) refused the call (error \(error.code)): \(error.message)",
+                code: "refused"
+            )
+        } catch {
+            let failure = Self.failure(error, id)
+            return Self.result(of: failure)
+        }
+    }
+
+    /// - Throws: `AppFailure`, an `RPCError` of the app's own, `CancellationError`.
+    func call(
+        _ request: AppRequest,
+        at id: EndpointID,
+        for caller: AgentCaller,
+        wait: Duration,
+        maxPixels: Int
+    ) async throws -> JSONObject {
+        let result = try await reach(request, at: id, for: caller, wait: wait).outcome.get()
+        return await trim(result, maxPixels, caller)
+    }
+
+    /// A result of a tool that could not be called.
+    static func result(of failure: AppFailure) -> JSONObject { result(saying: "\(failure)", code: failure.code) }
+
+    static func result(saying text: String, code: String) -> JSONObject {
+        [
+            "content": [["type": "text", "text": .string(text)]], "isError": true,
+            "_meta": ["patchbay/failure": .string(code)],
+        ]
+    }
+}

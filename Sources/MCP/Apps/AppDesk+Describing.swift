@@ -1,0 +1,63 @@
+import JSON
+import Model
+import Pairing
+import Sockets
+import Synchronization
+
+/// What an app says about itself, and what changes about it.
+extension AppDesk {
+    /// How long an app is asked that was never heard, and how long it is left alone afterwards.
+    private static let meetingLimit = Duration.seconds(2)
+    private static let meetingPause = Duration.seconds(10)
+
+    /// What the app said when it was met last. One that was never met is asked now, if it is here.
+    func description(of id: EndpointID, for caller: AgentCaller) async -> ServerDescription {
+        if await shelf.record(of: id).info == nil { await meet(id, for: caller) }
+        let record = await shelf.record(of: id)
+        guard let info = record.info else {
+            return ServerDescription(
+                info: ["name": .string(id.text), "version": "0"],
+                capabilities: ["tools": ["listChanged": true]]
+            )
+        }
+        return ServerDescription(
+            info: info,
+            capabilities: record.capabilities,
+            instructions: record.instructions
+        )
+    }
+
+    private func meet(_ id: EndpointID, for caller: AgentCaller) async {
+        guard let endpoint = try? await endpoint(id), let (line, clearance) = try? await admit(caller, to: endpoint)
+        else {
+            return
+        }
+        let isDue = entries.withLock { entries in
+            let now = watch.elapsed
+            if let last = entries[id]?.lastMeeting, now - last < Self.meetingPause { return false }
+            entries[id]?.lastMeeting = now
+            return true
+        }
+        guard isDue else { return }
+        _ = try? await withDeadline(Self.meetingLimit, clock: clock) {
+            try await line.meet(endpoint, by: clearance.passages)
+        }
+    }
+
+    /// What changes about an app's lists from now on.
+    func changes(of id: EndpointID) -> AsyncStream<ServerChange> {
+        let changes = news.stream(of: id, keeping: 64) { _, change in change }
+        // What is known of it may be from an earlier launch; whoever listens is told when that turns out.
+        send(.list(id))
+        return changes
+    }
+
+    /// The same for all apps that a caller sees: which one it was does not matter there.
+    func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> {
+        news.stream(of: nil, keeping: 1) { [self] id, change in
+            guard change == .tools else { return nil }
+            let app = entries.withLock { $0[id]?.app } ?? Untrusted("")
+            return caller.permissions?.selector.includes(id, app: app) ?? true ? .tools : nil
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import Model
+import Pairing
+import Registry
+import Sockets
+import Synchronization
+
+/// What happens while nobody waits: following what changes, and errands.
+extension AppDesk {
+    /// How many errands to apps run at once.
+    private static let errandWidth = 16
+
+    func followRegistry() async {
+        // The registry lets a follower go that is too slow; whoever waits looks again then.
+        while !Task.isCancelled {
+            let (start, changes) = await registry.changes()
+            if case .snapshot(let endpoints, _) = start { for endpoint in endpoints { see(endpoint, isStart: true) } }
+            bells.ringAll(())
+            for await change in changes {
+                if change.kind == .removed {
+                    await forget(change.endpoint.id)
+                } else {
+                    see(change.endpoint, isStart: false)
+                }
+                if change.kind != .changed { news.ring(change.endpoint.id, .tools) }
+                bells.ring(change.endpoint.id, ())
+            }
+        }
+    }
+
+    func followTrust() async {
+        for await id in await trust.changes() { bells.ring(id, ()) }
+    }
+
+    /// Notes where an endpoint is now; one that is started, or comes back, has arrived.
+    private func see(_ endpoint: Endpoint, isStart: Bool) {
+        guard Self.speaksMCP(endpoint.kind) else { return }
+        let launch =
+            endpoint.state == .offline
+            ? nil : endpoint.routes.first.map { AppLine.Launch(boot: endpoint.boot, port: $0.port) }
+        let hasArrived = entries.withLock { entries in
+            var entry = entries[endpoint.id] ?? Entry(line: makeLine(to: endpoint.id), app: endpoint.app)
+            let isNew = launch != nil && entry.launch != launch
+            entry.app = endpoint.app
+            entry.launch = launch
+            if isNew, !isStart { entry.arrival = watch.elapsed }
+            entries[endpoint.id] = entry
+            return isNew
+        }
+        if hasArrived, news.isHeard(endpoint.id) { send(.list(endpoint.id)) }
+    }
+
+    private func forget(_ id: EndpointID) async {
+        entries.withLock { $0[id] = nil }
+        await shelf.forget(id)
+    }
+
+    func runErrands() async {
+        let gate = Gate(places: Self.errandWidth)
+        await withDiscardingTaskGroup { group in
+            for await errand in errands {
+                group.addTask { [self] in
+                    if case .tidy(let line) = errand { return await tidy(line) }
+                    guard let permit = try? await gate.enter() else { return }
+                    await run(errand)
+                    permit.giveBack()
+                }
+            }
+        }
+    }
+
+    private func tidy(_ line: AppLine) async {
+        repeat {
+            guard (try? await clock.sleep(for: IdleConnection.lifetime)) != nil else { return }
+        } while await line.tidy()
+    }
+
+    private func run(_ errand: Errand) async {
+        switch errand {
+        case .tell(let line, let message, let passages):
+            // Nobody waits for it: an app that cannot be told is one that need not be.
+            try? await line.tell(message, by: passages)
+        case .list(let id):
+            _ = try? await freshList("tools/list", of: id, for: AgentCaller(.broker, permissions: nil), wait: .zero)
+        case .tidy: break
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import JSON
+package import Model
+import Sockets
+
+/// What apps offer, live or from the shelf.
+extension AppDesk {
+    /// A list as a result, and whether it is from an earlier time.
+    struct List: Sendable {
+        var result: JSONObject
+        let isStale: Bool
+    }
+
+    /// The member of a list's result that has the entries; the methods that are kept for the time that an app is away.
+    static let members = [
+        "tools/list": "tools", "resources/list": "resources", "resources/templates/list": "resourceTemplates",
+        "prompts/list": "prompts",
+    ]
+    /// An app that tells of more pages than that goes round in circles.
+    private static let pageLimit = 100
+
+    package func tools(of endpoint: Endpoint, for caller: AgentCaller) async throws(AppFailure) -> AppTools {
+        let list: List
+        do {
+            list = try await self.list(AppRecord.tools, of: endpoint.id, for: caller, within: limits.list)
+        } catch {
+            throw Self.failure(error, endpoint.id)
+        }
+        let hasChanged = await look(at: endpoint.id)
+        return AppTools(
+            tools: list.result["tools"]?.array?.compactMap(\.object) ?? [],
+            isStale: list.isStale,
+            hasChanged: hasChanged
+        )
+    }
+
+    package func toolCount(of endpoint: Endpoint) async -> Int? { await shelf.record(of: endpoint.id).toolCount }
+
+    /// Somebody looks at an app's tools.
+    ///
+    /// - Returns: Whether they are others than when somebody looked last.
+    func look(at id: EndpointID) async -> Bool {
+        let hasChanged = await shelf.record(of: id).hasChanged
+        await shelf.update(id) { $0.look() }
+        return hasChanged
+    }
+
+    /// Asks the app, and takes what is on the shelf where it does not answer within the limit; one of which nothing is on the
+    /// shelf is waited for.
+    ///
+    /// - Throws: `AppFailure`, an `RPCError` of the app's own, `CancellationError`.
+    func list(
+        _ method: String,
+        of id: EndpointID,
+        for caller: AgentCaller,
+        within limit: Duration
+    ) async throws -> List {
+        guard let shelved = await shelf.record(of: id).list(of: method) else {
+            let fresh = try await freshList(method, of: id, for: caller, wait: limits.wait)
+            return List(result: fresh, isStale: false)
+        }
+        let stale = List(result: shelved, isStale: true)
+        do {
+            let fresh = try await withDeadline(limit, clock: clock) { [self] in
+                try await freshList(method, of: id, for: caller, wait: .zero)
+            }
+            return fresh.map { List(result: $0, isStale: false) } ?? stale
+        } catch let failure as AppFailure where Self.isAbsence(failure) {
+            return stale
+        }
+    }
+
+    /// Every page of a list, as one, tools sorted by name; what it was goes on the shelf.
+    func freshList(
+        _ method: String,
+        of id: EndpointID,
+        for caller: AgentCaller,
+        wait: Duration
+    ) async throws -> JSONObject {
+        let member = Self.members[method] ?? ""
+        var entries: [JSON] = []
+        var cursor: JSON?
+        var result = JSONObject()
+        for _ in 0..<Self.pageLimit {
+            var params = JSONObject()
+            params["cursor"] = cursor
+            result = try await reach(AppRequest(method, params), at: id, for: caller, wait: wait).outcome.get()
+            entries += result[member]?.array ?? []
+            cursor = result["nextCursor"]
+            if cursor == nil || cursor == .null { break }
+        }
+        result["nextCursor"] = nil
+        result[member] = .array(method == AppRecord.tools ? Self.sorted(entries) : entries)
+        await put(result, method, id)
+        return result
+    }
+
+    /// By name, so that an app whose order is another one after each launch has the same list.
+    static func sorted(_ tools: [JSON]) -> [JSON] {
+        tools.sorted { ($0["name"]?.string ?? "") < ($1["name"]?.string ?? "") }
+    }
+
+    private func put(_ result: JSONObject, _ method: String, _ id: EndpointID) async {
+        var kept = result
+        // What is kept is the list, and not how long one answer of the app was to be believed.
+        for name in ["_meta", "resultType", "ttlMs", "cacheScope"] { kept[name] = nil }
+        let isFirst = await shelf.record(of: id).lists[method] == nil
+        let isNews = await shelf.update(id) { [kept] in $0.note(kept, of: method) }
+        guard isNews, !isFirst else { return }
+        switch method {
+        case "tools/list": news.ring(id, .tools)
+        case "prompts/list": news.ring(id, .prompts)
+        default: news.ring(id, .resources)
+        }
+    }
+
+    /// Whether it was not the app that answered.
+    private static func isAbsence(_ failure: AppFailure) -> Bool {
+        switch failure {
+        case .notPermitted, .notApproved: false
+        default: true
+        }
+    }
+
+    /// As what the caller of an app is told.
+    static func failure(_ error: any Error, _ id: EndpointID) -> AppFailure {
+        switch error {
+        case let failure as AppFailure: failure
+        case let error as RPCError: .unclear(id, "error \(error.code): \(Untrusted(error.message, limit: 500))")
+        // Cancelled: nobody hears it.
+        default: .lostAfterDelivery(id)
+        }
+    }
+}

@@ -1,0 +1,156 @@
+import JSON
+import Model
+import Pairing
+import Registry
+import Sockets
+import Synchronization
+
+/// Getting a request to an app, as soon as the app is there.
+extension AppDesk {
+    /// Sends a request to an app, and waits so long for one that cannot be reached.
+    ///
+    /// - Throws: `AppFailure`, `CancellationError`.
+    func reach(
+        _ request: AppRequest,
+        at id: EndpointID,
+        for caller: AgentCaller,
+        wait: Duration
+    ) async throws -> AppReply {
+        do {
+            let reply = try await hold(request, id, caller, wait)
+            await note(request, id, caller, size: reply.size, outcome: Self.outcome(of: reply))
+            return reply
+        } catch let failure as AppFailure {
+            await note(request, id, caller, size: 0, outcome: failure.code)
+            throw failure
+        } catch {
+            await note(request, id, caller, size: 0, outcome: "cancelled")
+            throw error
+        }
+    }
+
+    private func hold(
+        _ request: AppRequest,
+        _ id: EndpointID,
+        _ caller: AgentCaller,
+        _ wait: Duration
+    ) async throws -> AppReply {
+        let watch = Stopwatch(clock)
+        let traits = await traits(of: request, id)
+        var hold = Hold(of: id, for: wait, mayRepeat: request.tool == nil || traits.mayRepeat)
+        var bell: AsyncStream<Void>?
+        while true {
+            let trouble: Trouble
+            do {
+                return try await attempt(request, id, caller, traits)
+            } catch let error as Trouble {
+                trouble = error
+            }
+            switch hold.move(after: trouble, at: watch.elapsed, sinceArrival: sinceArrival(of: id)) {
+            case .tryAgain: continue
+            case .giveUp(let failure): throw failure
+            case .wait(let longest):
+                if let bell {
+                    _ = try await withDeadline(longest, clock: clock) {
+                        for await _ in bell { break }
+                        return true
+                    }
+                } else {
+                    // What changed before the bell was there shows at the next try.
+                    bell = bells.stream(of: id, keeping: 1) { _, _ in () }
+                }
+            }
+        }
+    }
+
+    /// - Throws: `Trouble`, `CancellationError`.
+    private func attempt(
+        _ request: AppRequest,
+        _ id: EndpointID,
+        _ caller: AgentCaller,
+        _ traits: ToolTraits
+    ) async throws -> AppReply {
+        let endpoint = try await endpoint(id)
+        let (line, clearance) = try await admit(caller, to: endpoint)
+        do {
+            let reply = try await line.ask(request, of: endpoint, by: clearance.passages, parameters: traits.parameters)
+            if endpoint.state != .online { await registry.report(nil, of: id) }
+            return reply
+        } catch Trouble.wantsSecret(.missing) where clearance.isSecretOutdated {
+            throw Trouble.wantsSecret(.outdated)
+        } catch Trouble.wantsSecret where !caller.may(.secretUse, on: endpoint) {
+            throw Trouble.notPermitted(.secretUse)
+        } catch Trouble.unreachable(let failure) {
+            // Told where the prober would find out later. A phone's ports are watched by others.
+            if endpoint.state == .online, endpoint.isInNetwork { await registry.report(failure, of: id) }
+            throw Trouble.unreachable(failure)
+        } catch let error where !(error is Trouble) && !(error is CancellationError) {
+            throw Trouble.unreachable(DialFailure(.failed, "\(id) could not be reached: \(error)"))
+        }
+    }
+
+    func endpoint(_ id: EndpointID) async throws -> Endpoint {
+        guard let endpoint = try? await registry.endpoint(id) else {
+            throw Trouble.unreachable(
+                DialFailure(.noRoute, "no endpoint is called \(id); `patchbay list` shows them all")
+            )
+        }
+        return endpoint
+    }
+
+    /// The line to an endpoint and the ways that this caller may take to it.
+    ///
+    /// - Throws: `Trouble`.
+    func admit(_ caller: AgentCaller, to endpoint: Endpoint) async throws -> (AppLine, Clearance) {
+        guard caller.may(.endpointCall, on: endpoint) else { throw Trouble.notPermitted(.endpointCall) }
+        guard Self.speaksMCP(endpoint.kind) else { throw Trouble.noMCP }
+        guard !endpoint.routes.isEmpty, endpoint.state != .blocked else {
+            throw Trouble.unreachable(AppLine.noRoute(to: endpoint))
+        }
+        let clearance = await trust.clearance(of: endpoint, for: caller)
+        guard !clearance.isRefused else { throw Trouble.notApproved }
+        return (line(to: endpoint), clearance)
+    }
+
+    /// Kinds that are known to be something else are not asked for MCP.
+    static func speaksMCP(_ kind: EndpointKind) -> Bool {
+        ![.appDebug, .debug, .openagents, .dartVM, .tcp].contains(kind)
+    }
+
+    private func traits(of request: AppRequest, _ id: EndpointID) async -> ToolTraits {
+        guard let tool = request.tool else { return .unknown }
+        return await shelf.record(of: id).traits[tool] ?? .unknown
+    }
+
+    private func sinceArrival(of id: EndpointID) -> Duration? {
+        entries.withLock { $0[id]?.arrival }.map { watch.elapsed - $0 }
+    }
+
+    // MARK: The log
+
+    /// Lists are what a client asks for by itself; the rest is somebody's doing.
+    private static let logged: Set = ["tools/call", "resources/read", "prompts/get"]
+
+    private func note(_ request: AppRequest, _ id: EndpointID, _ caller: AgentCaller, size: Int, outcome: String) async
+    {
+        guard Self.logged.contains(request.method) else { return }
+        let use = EndpointUse(of: id, subject: Untrusted(request.subject), bytes: size, outcome: outcome)
+        await trust.note(use, by: caller)
+    }
+
+    private static func outcome(of reply: AppReply) -> String {
+        switch reply.outcome {
+        case .success(let result): result["isError"] == true ? "answered with isError" : "answered"
+        case .failure(let error): "answered with error \(error.code)"
+        }
+    }
+}
+
+extension Endpoint {
+    fileprivate var isInNetwork: Bool {
+        routes.contains { route in
+            if case .lan = route { return true }
+            return false
+        }
+    }
+}

@@ -1,0 +1,116 @@
+package import JSON
+package import Logging
+import Model
+package import Registry
+import ServiceLifecycle
+package import Sockets
+import Synchronization
+
+/// Where calls to apps come in, wait for an app that is away, and go out.
+///
+/// It has one line for each app (`AppLine`), keeps on a shelf what the apps said when they were there (`AppShelf`), and
+/// follows registry and pairing, so that whoever waits for an app is woken when something changes about it.
+package final class AppDesk: Apps, Service {
+    /// What an app's line is called by, and when the app came.
+    struct Entry: Sendable {
+        let line: AppLine
+        var app: Untrusted
+        var launch: AppLine.Launch?
+        /// When it was started, or came back, by `watch`; nil while nobody has seen it.
+        var arrival: Duration?
+        /// When it was last asked what it is, for nothing but that.
+        var lastMeeting: Duration?
+    }
+
+    let registry: EndpointRegistry
+    let trust: any AppTrust
+    let limits: AppLimits
+    let clock: any Clock<Duration>
+    let logger: Logger
+    let shelf: AppShelf
+    let watch: Stopwatch
+    /// Rings when something changes about an endpoint: its place, its state, its approval, its secret.
+    let bells = Bells<Void>()
+    /// What apps and their lists say has changed.
+    let news = Bells<ServerChange>()
+    /// Fits a result to what the caller can take.
+    let trim: @Sendable (JSONObject, Int, AgentCaller) async -> JSONObject
+    let entries = Mutex<[EndpointID: Entry]>([:])
+    let errands: AsyncStream<Errand>
+    private let dialer: any Dialer
+    private let out: AsyncStream<Errand>.Continuation
+
+    /// How many errands wait for their turn; what comes on top of them is not worth a slow broker.
+    private static let errandLimit = 1_024
+
+    /// - Parameters:
+    ///   - registry: Where apps are.
+    ///   - dialer: How routes are reached.
+    ///   - trust: Who may reach what, with which secret.
+    ///   - memory: Keeps what apps said between two runs.
+    ///   - trim: Fits a result to the longest edge that its images may have, for a caller.
+    ///   - limits: How long apps are waited for.
+    ///   - clock: What every time limit is measured with.
+    ///   - logger: Where the operator reads.
+    package init(
+        registry: EndpointRegistry,
+        dialer: any Dialer,
+        trust: any AppTrust,
+        memory: any AppMemory,
+        trim: @escaping @Sendable (JSONObject, Int, AgentCaller) async -> JSONObject,
+        limits: AppLimits = AppLimits(),
+        clock: any Clock<Duration> = PollerClock(),
+        logger: Logger
+    ) {
+        self.registry = registry
+        self.dialer = dialer
+        self.trust = trust
+        self.trim = trim
+        self.limits = limits
+        self.clock = clock
+        self.logger = logger
+        shelf = AppShelf(memory)
+        watch = Stopwatch(clock)
+        (errands, out) = AsyncStream.makeStream(of: Errand.self, bufferingPolicy: .bufferingOldest(Self.errandLimit))
+    }
+
+    package func run() async throws {
+        await cancelWhenGracefulShutdown { [self] in
+            await withDiscardingTaskGroup { group in
+                group.addTask { await self.followRegistry() }
+                group.addTask { await self.followTrust() }
+                group.addTask { await self.runErrands() }
+                group.addTask { await self.shelf.run() }
+            }
+        }
+        await shelf.save()
+    }
+
+    /// The line to an endpoint, made when it is first needed.
+    func line(to endpoint: Endpoint) -> AppLine {
+        entries.withLock { entries in
+            if let entry = entries[endpoint.id] { return entry.line }
+            let entry = Entry(line: makeLine(to: endpoint.id), app: endpoint.app)
+            entries[endpoint.id] = entry
+            return entry.line
+        }
+    }
+
+    func makeLine(to id: EndpointID) -> AppLine {
+        AppLine(
+            to: id,
+            dialer: dialer,
+            limits: limits.upstream,
+            clock: clock,
+            send: { [out] in out.yield($0) },
+            tell: { [news, out] change in
+                // What is listed is asked for anew, so that the shelf is right when the app is away.
+                if change == .tools { out.yield(.list(id)) }
+                news.ring(id, change)
+            },
+            met: { [shelf] met in _ = await shelf.update(id) { $0.note(met) } }
+        )
+    }
+
+    func send(_ errand: Errand) { out.yield(errand) }
+}

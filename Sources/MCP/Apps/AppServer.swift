@@ -1,0 +1,67 @@
+package import JSON
+package import Model
+
+/// One app at an address of its own, `/e/{id}/mcp`: its own tools, resources and prompts, as it would answer itself, whether it
+/// is here at the moment or on its way back.
+package struct AppServer: AgentServer {
+    /// The longest edge of images here, where the caller cannot say: what models are given larger ones is scaled to anyway.
+    private static let maxPixels = 1_568
+
+    private let id: EndpointID
+    private let desk: AppDesk
+
+    package init(_ id: EndpointID, desk: AppDesk) {
+        self.id = id
+        self.desk = desk
+    }
+
+    package func description(for caller: AgentCaller) async -> ServerDescription {
+        await desk.description(of: id, for: caller)
+    }
+
+    package func answer(_ request: AgentRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
+        do {
+            return switch request.method {
+            case "tools/call": try await call(AppRequest(request), caller)
+            case let method where AppDesk.members[method] != nil && request.params["cursor"] == nil:
+                try await list(method, caller)
+            default:
+                try await desk.reach(AppRequest(request), at: id, for: caller, wait: desk.limits.wait).outcome.get()
+            }
+        } catch let error as RPCError {
+            throw error
+        } catch {
+            let failure = AppDesk.failure(error, id)
+            throw RPCError(-32_603, "\(failure)", data: ["failure": .string(failure.code)])
+        }
+    }
+
+    package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> { desk.changes(of: id) }
+
+    /// What is wrong with an app that cannot be called is told where the model reads it: in the result.
+    private func call(_ request: AppRequest, _ caller: AgentCaller) async throws -> JSONObject {
+        guard request.tool != nil else { throw RPCError.invalidParams("tools/call must have the tool's name, a text") }
+        do {
+            return try await desk.call(
+                request,
+                at: id,
+                for: caller,
+                wait: desk.limits.wait,
+                maxPixels: Self.maxPixels
+            )
+        } catch let failure as AppFailure {
+            return AppDesk.result(of: failure)
+        }
+    }
+
+    private func list(_ method: String, _ caller: AgentCaller) async throws -> JSONObject {
+        let list = try await desk.list(method, of: id, for: caller, within: desk.limits.list)
+        let hasChanged = method == AppRecord.tools ? await desk.look(at: id) : false
+        var result = list.result
+        var meta = result["_meta"]?.object ?? [:]
+        if list.isStale { meta["patchbay/stale"] = true }
+        if hasChanged { meta["patchbay/toolsChanged"] = true }
+        result["_meta"] = meta.members.isEmpty ? nil : .object(meta)
+        return result
+    }
+}

@@ -1,0 +1,20 @@
+package import Model
+package import Pairing
+
+/// Trust as pairing keeps it.
+package struct PairingTrust: AppTrust {
+    private let pairing: PairingStore
+
+    package init(_ pairing: PairingStore) { self.pairing = pairing }
+
+    package func clearance(of endpoint: Endpoint, for caller: AgentCaller) async -> Clearance {
+        let clearance = await pairing.clearance(of: endpoint)
+        return caller.may(.secretUse, on: endpoint) ? clearance : clearance.withoutSecrets
+    }
+
+    package func note(_ use: EndpointUse, by caller: AgentCaller) async {
+        await pairing.note(use, by: caller.caller, from: caller.origin)
+    }
+
+    package func changes() async -> AsyncStream<EndpointID> { await pairing.trustChanges() }
+}

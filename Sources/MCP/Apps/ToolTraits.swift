@@ -1,0 +1,27 @@
+import JSON
+
+/// What a tool's own description says that matters for the way it is called.
+struct ToolTraits: Hashable, Sendable {
+    /// The app says that calling it twice is as good as once. Its word counts, as it is the one that is called.
+    let mayRepeat: Bool
+    let parameters: ParameterHeaders
+
+    /// Nothing is known of it.
+    static let unknown = ToolTraits(of: [:])
+
+    init(of tool: JSONObject) {
+        let hints = tool["annotations"]
+        mayRepeat = hints?["readOnlyHint"] == true || hints?["idempotentHint"] == true
+        parameters = ParameterHeaders(of: tool["inputSchema"])
+    }
+
+    static func all(in list: JSONObject) -> [String: ToolTraits] {
+        var traits: [String: ToolTraits] = [:]
+        for case .object(let tool) in list["tools"]?.array ?? [] {
+            let trait = ToolTraits(of: tool)
+            // The usual tool needs no entry.
+            if trait != unknown, let name = tool["name"]?.string { traits[name] = trait }
+        }
+        return traits
+    }
+}

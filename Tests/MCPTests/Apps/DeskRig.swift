@@ -1,0 +1,107 @@
+import FoundationEssentials
+import JSON
+import Logging
+import Model
+import Pairing
+import Registry
+import Sockets
+import Synchronization
+
+@testable import MCP
+
+/// A desk with everything around it in memory.
+final class DeskRig: Sendable {
+    let registry = EndpointRegistry()
+    let trust: FakeTrust
+    let memory: FakeMemory
+    let desk: AppDesk
+    let owner = AgentCaller(.process(uid: 0, pid: 1, executable: Untrusted("test")), permissions: nil)
+
+    init(_ dialer: any Dialer, memory: FakeMemory = FakeMemory(), _ adjust: (inout AppLimits) -> Void = { _ in }) {
+        var limits = AppLimits()
+        adjust(&limits)
+        trust = FakeTrust()
+        self.memory = memory
+        desk = AppDesk(
+            registry: registry,
+            dialer: dialer,
+            trust: trust,
+            memory: memory,
+            trim: { result, _, _ in result },
+            limits: limits,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    /// Runs the desk while the body does.
+    func run(_ body: @Sendable () async throws -> Void) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.desk.run() }
+            try await body()
+            group.cancelAll()
+            while (try? await group.next()) != nil {}
+        }
+    }
+
+    /// An app shows itself at a port.
+    @discardableResult
+    func appear(_ name: String = "shop", port: UInt16 = 5_000, kind: EndpointKind = .appreveal) async -> Endpoint? {
+        let sighting = Sighting(
+            id: Sighting.ID(source: .config, key: name),
+            kind: kind,
+            app: Untrusted("com.example.\(name)"),
+            appIsBundleID: true,
+            name: Untrusted(name),
+            routes: [.lan(LANRoute(address: "127.0.0.1", port: port))]
+        )
+        await registry.apply(.seen(sighting))
+        return await registry.endpoint(seenAs: sighting.id)
+    }
+
+    func disappear(_ name: String = "shop") async {
+        await registry.apply(.lost(Sighting.ID(source: .config, key: name)))
+    }
+}
+
+/// Trust that says yes to everything, unless it is told otherwise.
+final class FakeTrust: AppTrust {
+    private struct State {
+        var secret: EndpointSecret?
+        var isRefused = false
+        var uses: [EndpointUse] = []
+    }
+
+    private let state = Mutex(State())
+    private let (stream, out) = AsyncStream.makeStream(of: EndpointID.self)
+
+    var uses: [EndpointUse] { state.withLock { $0.uses } }
+    func refuse() { state.withLock { $0.isRefused = true } }
+
+    func set(secret: String, of id: EndpointID) throws {
+        let secret = try EndpointSecret(secret)
+        state.withLock { $0.secret = secret }
+        out.yield(id)
+    }
+
+    func clearance(of endpoint: Endpoint, for caller: AgentCaller) async -> Clearance {
+        state.withLock { state in
+            let clearance = Clearance(
+                state.isRefused ? [] : endpoint.routes.map { Passage($0, secret: state.secret) },
+                isRefused: state.isRefused
+            )
+            return caller.may(.secretUse, on: endpoint) ? clearance : clearance.withoutSecrets
+        }
+    }
+
+    func note(_ use: EndpointUse, by caller: AgentCaller) async { state.withLock { $0.uses.append(use) } }
+    func changes() async -> AsyncStream<EndpointID> { stream }
+}
+
+final class FakeMemory: AppMemory {
+    private let texts = Mutex<[EndpointID: String]>([:])
+
+    func text(of id: EndpointID) -> String? { texts.withLock { $0[id] } }
+    func recall(_ id: EndpointID) async -> String? { text(of: id) }
+    func keep(_ text: String, of id: EndpointID) async { texts.withLock { $0[id] = text } }
+    func forget(_ id: EndpointID) async { texts.withLock { $0[id] = nil } }
+}

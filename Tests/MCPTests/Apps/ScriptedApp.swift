@@ -1,0 +1,159 @@
+import FoundationEssentials
+import Glibc
+import JSON
+import Model
+import Rig
+import Sockets
+import Synchronization
+
+/// An app whose every answer is written down, reached through socket pairs: no network and no port.
+final class ScriptedApp: Dialer {
+    /// One request as it came over the wire.
+    struct Request: Sendable {
+        let head: String
+        let body: JSON
+
+        var method: String { body["method"]?.string ?? "" }
+        func header(_ name: String) -> String? {
+            head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("\(name.lowercased()): ") }
+                .map { String($0.dropFirst(name.utf8.count + 2)) }
+        }
+    }
+
+    enum Reply: Sendable {
+        /// A JSON-RPC result.
+        case result(JSON)
+        case error(Int, String)
+        case http(Int, [String], String)
+        /// An event stream of these messages; the last one is the result.
+        case stream([JSON], then: JSON)
+        /// Reads the request and ends the stream.
+        case drop
+        /// Reads the request and says nothing.
+        case silence
+    }
+
+    private struct State {
+        var isUp = true
+        var token: String?
+        var keepsStreams = false
+        var requests: [Request] = []
+        var dials: [Route] = []
+    }
+
+    private let state = Mutex(State())
+    private let answer: @Sendable (Request) -> Reply
+
+    init(_ answer: @escaping @Sendable (Request) -> Reply) { self.answer = answer }
+
+    /// AppReveal's habits: one revision, 204 for notifications, no ping, one answer for each stream.
+    static func appReveal(_ call: @escaping @Sendable (JSON) -> Reply = { _ in .result(["content": []]) })
+        -> ScriptedApp
+    {
+        ScriptedApp { request in
+            switch request.method {
+            case "initialize":
+                .result([
+                    "protocolVersion": "2025-06-18", "capabilities": ["tools": [:]],
+                    "serverInfo": ["name": "AppReveal", "version": "0.10.1"],
+                ])
+            case "tools/list":
+                .result(["tools": [["name": "tap"], ["name": "get_screen", "annotations": ["readOnlyHint": true]]]])
+            case "tools/call": call(request.body["params"] ?? .null)
+            case let method where method.hasPrefix("notifications/"): .http(204, [], "")
+            default: .error(-32_601, "Method not found")
+            }
+        }
+    }
+
+    var requests: [Request] { state.withLock { $0.requests } }
+    var calls: [Request] { requests.filter { $0.method == "tools/call" } }
+    var dials: [Route] { state.withLock { $0.dials } }
+
+    func set(isUp: Bool) { state.withLock { $0.isUp = isUp } }
+    func set(token: String?) { state.withLock { $0.token = token } }
+    func keepStreams() { state.withLock { $0.keepsStreams = true } }
+
+    func dial(_ route: Route) async throws -> Carrier {
+        let isUp = state.withLock { state in
+            state.dials.append(route)
+            return state.isUp
+        }
+        guard isUp else { throw DialFailure(.refused, "nothing listens on \(route)") }
+        var numbers: [CInt] = [-1, -1]
+        guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &numbers) == 0 else {
+            throw RigError(call: "socketpair")
+        }
+        _ = fcntl(numbers[0], F_SETFL, O_NONBLOCK)
+        let far = numbers[1]
+        startThread(named: "scripted-app") { [self] in serve(far) }
+        return Carrier(descriptor: Descriptor(owning: numbers[0]), halfClose: .propagates)
+    }
+
+    private func serve(_ number: CInt) {
+        let stream = Descriptor(owning: number)
+        while let request = Self.read(stream.number) {
+            let (token, keeps) = state.withLock { state in
+                state.requests.append(request)
+                return (state.token, state.keepsStreams)
+            }
+            let isLetIn = token == nil || request.header("Authorization") == "Bearer \(token ?? "")"
+            let reply =
+                isLetIn
+                ? answer(request)
+                : .http(401, [], #"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Unauthorized"}}"#)
+            guard let text = Self.text(of: reply, to: request, keeps) else {
+                if case .silence = reply { _ = Self.read(stream.number) }
+                return
+            }
+            let bytes = Array(text.utf8)
+            guard send(stream.number, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count, keeps else { return }
+        }
+    }
+
+    private static func read(_ number: CInt) -> Request? {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let text = String(decoding: bytes, as: UTF8.self)
+            if let end = text.firstRange(of: "\r\n\r\n") {
+                let head = String(text[..<end.lowerBound])
+                let body = text[end.upperBound...]
+                let length =
+                    head.split(separator: "\r\n").first { $0.hasPrefix("Content-Length: ") }
+                    .flatMap { Int($0.dropFirst("Content-Length: ".count)) } ?? 0
+                if body.utf8.count >= length {
+                    return Request(head: head, body: (try? JSON(parsing: String(body))) ?? .null)
+                }
+            }
+            let count = Glibc.read(number, &chunk, chunk.count)
+            guard count > 0 else { return nil }
+            bytes += chunk[..<count]
+        }
+    }
+
+    private static func text(of reply: Reply, to request: Request, _ keeps: Bool) -> String? {
+        let id = request.body["id"] ?? .null
+        switch reply {
+        case .result(let result):
+            return http(200, [], JSON.object(["jsonrpc": "2.0", "id": id, "result": result]).text, keeps)
+        case .error(let code, let message):
+            let error: JSON = ["code": .number(JSONNumber(code)), "message": .string(message)]
+            return http(200, [], JSON.object(["jsonrpc": "2.0", "id": id, "error": error]).text, keeps)
+        case .http(let status, let headers, let body): return http(status, headers, body, keeps)
+        case .stream(let messages, let result):
+            let all = messages + [["jsonrpc": "2.0", "id": id, "result": result]]
+            let events = all.map { "event: message\ndata: \($0.text)\n\n" }.joined()
+            return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + "\(String(events.utf8.count, radix: 16))\r\n\(events)\r\n0\r\n\r\n"
+        case .drop, .silence: return nil
+        }
+    }
+
+    private static func http(_ status: Int, _ headers: [String], _ body: String, _ keeps: Bool) -> String {
+        let all =
+            ["HTTP/1.1 \(status) X", "Content-Type: application/json", "Content-Length: \(body.utf8.count)"]
+            + (keeps ? [] : ["Connection: close"]) + headers
+        return all.joined(separator: "\r\n") + "\r\n\r\n" + body
+    }
+}
