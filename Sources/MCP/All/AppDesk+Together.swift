@@ -1,0 +1,21 @@
+import JSON
+import Model
+import Sockets
+
+/// What is asked of apps for the list of all.
+extension AppDesk {
+    /// An app's tools, live if it answers at once, else as they were; none where it was never heard.
+    func toolsAtOnce(of endpoint: Endpoint, for caller: AgentCaller) async -> [JSON] {
+        let fresh = try? await withDeadline(limits.oneOfAll, clock: clock) { [self] in
+            try await freshList(AppRecord.tools, of: endpoint.id, for: caller, wait: .zero)
+        }
+        if let list = fresh ?? nil { return list["tools"]?.array ?? [] }
+        return await shelf.record(of: endpoint.id).list(of: AppRecord.tools)?["tools"]?.array ?? []
+    }
+
+    /// An app's own name of the tool that is listed under that name; nil where its list does not have it.
+    func tool(listedAs name: String, alias: String, of id: EndpointID) async -> String? {
+        await shelf.record(of: id).list(of: AppRecord.tools)?["tools"]?.array?.lazy.compactMap { $0["name"]?.string }
+            .first { ToolAlias.name(of: $0, alias: alias) == name }
+    }
+}
