@@ -111,8 +111,8 @@ let package = Package(
         program(
             "patchbayd",
             [
-                "API", "CLinux", "Devices", "Discovery", "Facade", "Model", "Pairing", "Probes", "Registry", "Sockets",
-                "State", "Tunnels", argumentParser, logging, lifecycle, tomlKit, unixSignals,
+                "API", "CLinux", "Devices", "Discovery", "Facade", "MCP", "Model", "Pairing", "Probes", "Registry",
+                "Sockets", "State", "Tunnels", argumentParser, logging, lifecycle, tomlKit, unixSignals,
             ]
         ),
         program("patchbay", ["Client", "JSON", "Model", "QR", argumentParser]),
@@ -157,7 +157,7 @@ let package = Package(
             ["Images", "JSON", "MCP", "Model", "Pairing", "Registry", "Rig", "Sockets", "Tunnels", logging, lifecycle]
         ),
         tests("ClientTests", ["Client", "JSON", "Model", nioCore, nioPosix]),
-        tests("PatchbaydTests", ["Model", "patchbayd"]),
+        tests("PatchbaydTests", ["Model", "Rig", "patchbayd", logging]),
         tests("PatchbayTests", ["Client", "JSON", "Model", "Rig", "patchbay", argumentParser, nioCore, nioPosix]),
         tests("HouseTests", []),
         tests("RigTests", ["CLinux", "Rig"]),

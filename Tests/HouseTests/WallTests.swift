@@ -30,8 +30,8 @@ import Testing
         "Facade": ["Devices", "Model", "Sockets", "Tunnels", "Logging", "ServiceLifecycle"],
         "Client": ["JSON", "Model", "NIOCore", "NIOPosix", "NIOHTTP1"],
         "patchbayd": [
-            "API", "CLinux", "Devices", "Discovery", "Facade", "Model", "Pairing", "Probes", "Registry", "Sockets",
-            "State", "Tunnels", "ArgumentParser", "Logging", "ServiceLifecycle", "TOMLKit", "UnixSignals",
+            "API", "CLinux", "Devices", "Discovery", "Facade", "MCP", "Model", "Pairing", "Probes", "Registry",
+            "Sockets", "State", "Tunnels", "ArgumentParser", "Logging", "ServiceLifecycle", "TOMLKit", "UnixSignals",
         ],
         "patchbay": ["ArgumentParser", "Client", "JSON", "Model", "QR"],
     ]
