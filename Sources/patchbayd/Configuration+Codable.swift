@@ -6,7 +6,7 @@ import Model
 /// A value that does not fit is said in the file's words (`ConfigurationMisfit`). Written by hand because a synthesised decoder demands every key, and strict decoding wants to see each key asked for.
 extension Configuration: Decodable {
     private enum Table: String, CodingKey {
-        case broker, api, discovery, devices, tunnels
+        case broker, api, discovery, devices, tunnels, mcp
         case endpoints = "endpoint"
     }
 
@@ -17,6 +17,7 @@ extension Configuration: Decodable {
         discovery = try tables.value(.discovery, "a table: [discovery]") ?? Discovery()
         devices = try tables.value(.devices, "a table: [devices]") ?? Devices()
         tunnels = try tables.value(.tunnels, "a table: [tunnels]") ?? Tunnels()
+        mcp = try tables.value(.mcp, "a table: [mcp]") ?? MCP()
         let list = try tables.value(.endpoints, "written [[endpoint]], for each", as: [ConfiguredEndpoint].self)
         endpoints = list?.map(\.endpoint) ?? []
     }
@@ -95,6 +96,15 @@ extension Configuration.Tunnels {
     init(from decoder: any Decoder) throws {
         let keys = try decoder.container(keyedBy: CodingKeys.self)
         maxConnections = try keys.value(.maxConnections, "a whole number") ?? maxConnections
+    }
+}
+
+extension Configuration.MCP {
+    private enum CodingKeys: String, CodingKey { case all }
+
+    init(from decoder: any Decoder) throws {
+        let keys = try decoder.container(keyedBy: CodingKeys.self)
+        all = try keys.value(.all, "true or false") ?? all
     }
 }
 

@@ -53,11 +53,17 @@ struct Configuration: Equatable, Sendable {
         var maxConnections = 2_000
     }
 
+    struct MCP: Equatable, Sendable, Decodable {
+        /// Whether the tools of all apps can be had at one address as well.
+        var all = false
+    }
+
     var broker = Broker()
     var api = API()
     var discovery = Discovery()
     var devices = Devices()
     var tunnels = Tunnels()
+    var mcp = MCP()
     /// Endpoints that nothing announces.
     var endpoints: [StaticEndpoint] = []
     /// The file this was read from; nil when there was none.

@@ -100,10 +100,24 @@ struct Daemon: Sendable {
         let start = Date()
         let activation = try SocketActivation(environment: environment)
         let loopback = LoopbackSockets(configuration.api, activation: activation, logger: logger)
+        let granted = GrantedTunnels(table: tunnels, pairing: pairing)
+        let agents = await AgentParts(
+            configuration.mcp,
+            in: directory,
+            registry: registry,
+            tunnels: tunnels,
+            granted: granted,
+            pairing: pairing,
+            phones: phones,
+            dialer: dialer,
+            logger: logger
+        )
         let broker = Broker(
             registry: registry,
             tunnels: tunnels,
             pairing: pairing,
+            grantedTunnels: granted,
+            agents: agents.agents,
             port: loopback.port,
             devices: phones,
             advertisements: BonjourDesk(source: sources.bonjour),
@@ -187,6 +201,7 @@ struct Daemon: Sendable {
             },
             EndpointJournal(registry: registry, logger: logger), TunnelJournal(tunnels: tunnels, logger: logger),
         ]
+        services += agents.services
         services += loopbackDoors
         services += [door, StopNotice(notifier: notifier, logger: logger)]
         // After the tunnels, and so stopped before them: the relay is theirs.

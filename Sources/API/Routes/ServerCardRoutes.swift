@@ -2,6 +2,7 @@ import Hummingbird
 import JSON
 import MCP
 import Model
+import Registry
 
 /// Server cards and the catalog of them (SEP-2127, the extension experimental-ext-server-card): experimental, as it is there.
 ///

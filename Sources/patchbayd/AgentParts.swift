@@ -1,0 +1,68 @@
+import API
+import Images
+import Logging
+import MCP
+import Pairing
+import Registry
+import ServiceLifecycle
+import Sockets
+import State
+import Tunnels
+
+/// Everything behind the agents' doors, put together.
+struct AgentParts: Sendable {
+    let agents: Agents
+    /// In the order of the data's way.
+    let services: [any Service]
+
+    init(
+        _ configuration: Configuration.MCP,
+        in directory: String,
+        registry: EndpointRegistry,
+        tunnels: TunnelTable,
+        granted: GrantedTunnels,
+        pairing: PairingStore,
+        phones: PhoneList,
+        dialer: any Dialer,
+        logger: Logger
+    ) async {
+        let artifacts = ArtifactStore(in: "\(directory)/artifacts", logger: logger)
+        let trimmer = ResultTrimmer(images: ImageReducer(), artifacts: artifacts)
+        let desk = AppDesk(
+            registry: registry,
+            dialer: dialer,
+            trust: PairingTrust(pairing),
+            memory: AppFolder(in: directory, logger: logger),
+            trim: { await trimmer.trim($0, maxPixels: $1, for: $2) },
+            logger: logger
+        )
+        let broker = BrokerServer(
+            registry: registry,
+            apps: desk,
+            trust: pairing,
+            tunnels: AgentTunnels(registry: registry, table: tunnels, granted: granted, pairing: pairing),
+            phones: Phones(list: { await phones.devices() }, lists: { await phones.deviceLists() })
+        )
+        agents = Agents(
+            broker: broker,
+            app: { AppServer($0, desk: desk) },
+            all: configuration.all ? AllServer(desk: desk) : nil,
+            apps: desk,
+            sessions: SessionDesk(key: await Self.key(in: directory, logger)),
+            artifacts: artifacts
+        )
+        services = [artifacts, desk, broker]
+    }
+
+    /// The key that session ids are signed with; made at the first start.
+    private static func key(in directory: String, _ logger: Logger) async -> SessionKey {
+        let file = StateFile<SessionKey>("sessions", in: directory, logger: logger)
+        if let key = await file.read() { return key }
+        let key = SessionKey()
+        do { try await file.write(key) } catch {
+            // It works all the same; clients begin new sessions after the next start.
+            logger.warning("the key of agents' sessions is not kept", metadata: ["reason": "\(error)"])
+        }
+        return key
+    }
+}
