@@ -30,10 +30,10 @@ package struct AgentReply: Hashable, Sendable {
 
     static let accepted = AgentReply(202)
 
-    /// The head of an answer that is a stream of events. The second keeps nginx and its like from holding events back.
+    /// The head of an answer that is a stream of events. The second keeps nginx and its like from holding events back; that
+    /// nothing is to be kept, the HTTP door says of every answer.
     static let events = [
         Header(name: "Content-Type", value: "text/event-stream"),
-        Header(name: "Cache-Control", value: "no-cache, no-transform"),
         Header(name: "X-Accel-Buffering", value: "no"),
     ]
 }
