@@ -17,6 +17,7 @@ let house: [SwiftSetting] =
 
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let nioExtras: Target.Dependency = .product(name: "NIOExtras", package: "swift-nio-extras")
 let nioHTTPTypes: Target.Dependency = .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
@@ -111,8 +112,8 @@ let package = Package(
         program(
             "patchbayd",
             [
-                "API", "CLinux", "Devices", "Discovery", "Facade", "MCP", "Model", "Pairing", "Probes", "Registry",
-                "Sockets", "State", "Tunnels", argumentParser, logging, lifecycle, tomlKit, unixSignals,
+                "API", "CLinux", "Devices", "Discovery", "Facade", "Images", "MCP", "Model", "Pairing", "Probes",
+                "Registry", "Sockets", "State", "Tunnels", argumentParser, logging, lifecycle, tomlKit, unixSignals,
             ]
         ),
         program("patchbay", ["Client", "JSON", "Model", "QR", argumentParser]),
@@ -150,7 +151,7 @@ let package = Package(
             path: "Tests/PairingCrash",
             swiftSettings: house
         ),
-        tests("APITests", ["API", "Model", "Pairing", httpTypes]),
+        tests("APITests", ["API", "JSON", "Model", "Pairing", httpTypes, nioCore, nioEmbedded]),
         tests("QRTests", ["QR", "Rig"]),
         tests(
             "MCPTests",
@@ -168,9 +169,10 @@ let package = Package(
                 logging,
             ],
             exclude: [
-                "Agents/caller.py", "Agents/environment", "Agents/peer.py", "Agents/requirements", "Agents/server.py",
-                "Agents/transcript.py", "Load/burst.py", "Move/calls.py", "Pairing/brim.py", "Pairing/doors.py",
-                "Pairing/leaks.py", "Pairing/race.py", "Pairing/silence.py", "Service/answers.py", "Service/callers.py",
+                "Agents/caller.py", "Agents/environment", "Agents/grants.py", "Agents/oracle.py", "Agents/peer.py",
+                "Agents/requirements", "Agents/schemas", "Agents/server.py", "Agents/transcript.py", "Load/burst.py",
+                "Move/calls.py", "Pairing/brim.py", "Pairing/doors.py", "Pairing/leaks.py", "Pairing/race.py",
+                "Pairing/silence.py", "Service/answers.py", "Service/callers.py",
             ],
             swiftSettings: house
         ),

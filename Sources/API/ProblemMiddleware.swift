@@ -92,6 +92,7 @@ extension AppFailure {
         case .away, .tooSlow, .unclear, .lostAfterDelivery: Problem(.unavailable, description)
         case .notApproved(let id): Problem(.forbidden, description, next: "patchbay approve \(id)")
         case .needsSecret(let id): Problem(.forbidden, description, next: "patchbay secret set \(id)")
+        case .notPermitted: Problem(.forbidden, description)
         case .noTools(let id): Problem(.conflict, description, next: "patchbay forward \(id)")
         case .busy: Problem(.limit, description)
         }

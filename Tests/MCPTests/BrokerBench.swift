@@ -36,7 +36,7 @@ final class FakeApps: Apps {
 }
 
 /// Trust as a test has it.
-final class FakeTrust: AgentTrust {
+final class ScriptedTrust: AgentTrust {
     struct State {
         var unapproved: Set<EndpointID> = []
         var held: [EndpointID: String] = [:]
@@ -102,7 +102,7 @@ struct BrokerBench: Sendable {
         now: { Date(timeIntervalSince1970: 1_795_000_000) }
     )
     let apps = FakeApps()
-    let trust = FakeTrust()
+    let trust = ScriptedTrust()
     let tunnels = FakeTunnels()
     let clock = StillClock()
     let phones = AsyncStream.makeStream(of: [Device].self)

@@ -45,6 +45,14 @@ enum OpenAPIDocument {
         switch route.gives {
         case nil: "\"204\":{\"description\":\"Done\"}"
         case "events"?: "\"200\":{\"description\":\"Server-sent events\",\"content\":{\"text/event-stream\":{}}}"
+        case "MCPMessage"?:
+            """
+            "200":{"description":"The answer","content":{"text/event-stream":{},\
+            "application/json":{"schema":{"$ref":"#/components/schemas/MCPMessage"}}}},\
+            "202":{"description":"Taken; there is no answer"}
+            """
+        case "ServerCard"?, "Catalog"?:
+            "\"200\":{\"description\":\"Experimental\",\(content(ServerCardRoutes.type(of: route.gives), route.gives ?? ""))}"
         case let gives?:
             "\"\(route.creates ? 201 : 200)\":{\"description\":\"\(gives)\",\(content("application/json", gives))}"
         }

@@ -10,8 +10,8 @@ extension OpenAPISchemas {
           "wait_s":{"type":"integer","minimum":0,"maximum":60},
           "max_px":{"type":"integer","minimum":0,"maximum":4096}}},
         "ToolAnswer":{"type":"object","required":["schema","result"],"properties":{
-          "schema":{"const":1},"result":{"type":"object","required":["content"],"properties":{
-            "content":{"type":"array"},"isError":{"type":"boolean"}}}}},
+          "schema":{"const":1},"result":{"type":"object","required":["content"],
+            "additionalProperties":true,"properties":{"content":{"type":"array"},"isError":{"type":"boolean"}}}}},
         "ServerCard":{"type":"object","required":["$schema","name","version","remotes"]},
         "Catalog":{"type":"object","required":["specVersion","entries"]}
         """#

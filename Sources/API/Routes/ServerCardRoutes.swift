@@ -11,6 +11,9 @@ enum ServerCardRoutes {
     private static let cardType = "application/mcp-server-card+json"
     private static let catalogType = "application/ai-catalog+json"
 
+    /// The media type of one of the two documents.
+    static func type(of document: String?) -> String { document == "Catalog" ? catalogType : cardType }
+
     @Sendable static func broker(_ call: Call) async throws -> Response {
         call.answer(json: card("broker", path: "/mcp", call), type: cardType)
     }

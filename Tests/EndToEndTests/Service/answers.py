@@ -4,10 +4,12 @@ usage: answers.py SOCKET UDID; prints one line for each answer, `ok` or `WRONG`,
 """
 
 import http.client
+import http.server
 import json
 import re
 import socket
 import sys
+import threading
 
 from jsonschema import Draft202012Validator, FormatChecker
 from openapi_spec_validator import validate
@@ -118,6 +120,52 @@ expect(200, "PATCH", f"/v1/advertisements/{desk}", {"txt": [{"key": "path", "bas
 expect(200, "POST", "/v1/tunnels/held", [tunnel("tcp:127.0.0.1:0")])
 expect(200, "POST", "/v1/advertisements/held", advertised | {"name": "Held"})
 
+# Agents' addresses: the broker's own, and a small app's that speaks MCP 2025-06-18.
+class App(http.server.BaseHTTPRequestHandler):
+    results = {
+        "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                       "serverInfo": {"name": "app", "version": "1"}},
+        "tools/list": {"tools": [{"name": "tap", "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": "tapped"}]},
+    }
+
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        result = self.results.get(request["method"])
+        said = {"result": result} if result else {"error": {"code": -32601, "message": "no such method"}}
+        body = json.dumps({"jsonrpc": "2.0", "id": request.get("id")} | said).encode() if "id" in request else b""
+        self.send_response(200 if body else 202)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+app = http.server.ThreadingHTTPServer(("127.0.0.1", 0), App)
+threading.Thread(target=app.serve_forever, daemon=True).start()
+sample = static | {"name": "Sample", "port": app.server_port, "app": "com.example.sample"}
+shop = expect(201, "POST", "/v1/endpoints", sample)["id"]
+ask = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+for target in ("/mcp", f"/e/{shop}/mcp"):
+    assert expect(200, "POST", target, ask)["result"]["tools"]
+    expect(202, "POST", target, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    expect(200, "GET", target, more={"Accept": "text/event-stream"})
+    expect(204, "DELETE", target)
+    expect(200, "GET", target + "/server-card")
+for method in ("POST", "GET", "DELETE"):
+    expect(404, method, "/all/mcp", ask if method == "POST" else None)
+    expect(404, method, "/e/none/mcp", ask if method == "POST" else None)
+expect(200, "GET", "/.well-known/ai-catalog.json")
+assert expect(200, "GET", f"/v1/endpoints/{shop}/tools")["tools"][0]["name"] == "tap"
+assert expect(200, "POST", f"/v1/endpoints/{shop}/call", {"tool": "tap"})["result"]["content"][0]["text"] == "tapped"
+for body in (b"{", {}, {"tool": "tap", "arguments": []}, {"tool": "tap", "wait_s": 61}):
+    expect(400, "POST", f"/v1/endpoints/{shop}/call", body)
+expect(413, "POST", "/mcp", b"[" + b" " * (4 << 20) + b"]")
+expect(415, "POST", "/mcp", b"{}", "text/plain")
+
 # Who may come in. The owner's own connection is the unix socket; a grant is shown in a header.
 permissions = {"scopes": ["registry.read", "invite.create", "secret.use"], "selector": "all"}
 key = "0123456789abcdefghijklmnopqrst"
@@ -191,7 +239,8 @@ expect(413, "POST", "/v1/endpoints", b"[" + b" " * (4 << 20) + b"]")
 expect(204, "DELETE", f"/v1/advertisements/{desk}")
 expect(204, "DELETE", f"/v1/tunnels/{first['id']}")
 expect(200, "DELETE", "/v1/tunnels")
-expect(204, "DELETE", f"/v1/endpoints/{lab}")
+for id in (lab, shop):
+    expect(204, "DELETE", f"/v1/endpoints/{id}")
 
 written = {(method.upper(), route) for route, operations in document["paths"].items() for method in operations}
 for method, route in sorted(written - used):
