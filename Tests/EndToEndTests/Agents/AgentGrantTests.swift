@@ -1,0 +1,68 @@
+import Rig
+import Testing
+
+/// Who gets through the agents' doors, and how far.
+@Suite(.needs(.python)) struct AgentGrantTests {
+    private static let script = "\(AgentPeer.folder)/grants.py"
+
+    @Test(.timeLimit(.minutes(2)))
+    func `a grant opens as much of the agents' doors as it says, and everything of it ends with it`() async throws {
+        try await withScratchFolder { scratch in
+            let port = try FreePorts.take()[0]
+            let app = try await SampleApp(in: scratch)
+            let broker = try await RunningBroker(
+                in: scratch,
+                configuration: """
+                    [api]
+                    port = \(port)
+                    [[endpoint]]
+                    name = "shop"
+                    kind = "appreveal"
+                    address = "127.0.0.1"
+                    port = \(app.port)
+                    app = "\(app.bundle)"
+                    """
+            )
+
+            let lines = try await Program.run(
+                "python3",
+                [Self.script, broker.socket, "\(port)", "shop"],
+                in: scratch,
+                within: .seconds(60)
+            )
+
+            let denied = "error: what you were granted does not allow"
+            let next = "; ask the person who invited you for a grant that does"
+            #expect(
+                lines == [
+                    "stranger 401 Bearer", "host 421", "origin 403", "reader lists 6", "reader sees ok: shop",
+                    "reader calls \(denied) endpoint.call\(next)", "reader forwards \(denied) tunnel.open\(next)",
+                    "reader at the app error: your grant does not reach shop: ask an owner for the scope endpoint.call "
+                        + "on it",
+                    "caller calls ok:", "caller at the app ok:", "other sees ok: none", "other at the app 404",
+                    "opener opens ok: active", "opener has 1", "tunnels then ok: none", "stream cut", "afterwards 401",
+                    "meanwhile ok", "at once True",
+                ]
+            )
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func `a session of before goes on after a restart of the broker`() async throws {
+        try await withScratchFolder { scratch in
+            let broker = try await RunningBroker(in: scratch)
+            let client = try await Program(
+                "python3",
+                [Self.script, "session", broker.socket],
+                in: scratch,
+                input: .pipe
+            )
+            try await client.waitForLine(".2025-06-18.")
+
+            try await broker.restart()
+            try client.write("go on\n")
+
+            try await client.waitForLine("200 6")
+        }
+    }
+}

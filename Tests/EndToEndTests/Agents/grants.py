@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""What a grant opens at the agents' doors, and what is refused there.
+
+  grants.py SOCKET PORT ID       an owner, grants and strangers at /mcp and /e/ID/mcp; prints what came, in lines
+  grants.py session SOCKET       begins a session and prints its id; then goes on with it after each line of input
+"""
+import http.client
+import json
+import socket
+import sys
+import threading
+import time
+
+
+class Unix(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=20)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(20)
+        self.sock.connect(self.path)
+
+
+def post(connection, target, method, params={}, **headers):
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    headers = {key.replace("_", "-"): value for key, value in headers.items() if value}
+    accept = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    connection.request("POST", target, body, accept | headers)
+    answer = connection.getresponse()
+    content = answer.read()
+    return answer, json.loads(content) if content else None
+
+
+def owner(connection, method, target, document):
+    connection.request(method, target, json.dumps(document), {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    content = answer.read()
+    assert answer.status < 300, content
+    return json.loads(content) if content else None
+
+
+def grant(connection, scopes, selector="all"):
+    spec = {"permissions": {"scopes": scopes, "selector": selector}, "uses": 1, "lifetime": 60}
+    token = owner(connection, "POST", "/v1/invites", spec)["token"]
+    issued = owner(connection, "POST", "/v1/invites/redeem", {"token": token, "client": "k" * 30, "name": "agent"})
+    return "Bearer " + issued["token"], issued["grant"]["id"]
+
+
+def tool(connection, name, arguments={}, token=None, target="/mcp"):
+    _, answer = post(connection, target, "tools/call", {"name": name, "arguments": arguments}, Authorization=token)
+    if "result" not in answer:
+        return answer.get("status") or answer["error"]["code"]
+    failed = answer["result"].get("isError", False)
+    return ("error: " if failed else "ok: ") + answer["result"]["content"][0]["text"]
+
+
+def doors(path, port, id):
+    mine = Unix(path)
+    anyone = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
+    answer, _ = post(anyone, "/mcp", "tools/list")
+    print("stranger", answer.status, answer.getheader("WWW-Authenticate"))
+    for name, headers in (("host", {"Host": "evil.test"}), ("origin", {"Origin": "https://evil.test"})):
+        print(name, post(anyone, "/mcp", "tools/list", **headers)[0].status)
+
+    reader, reader_id = grant(mine, ["registry.read"])
+    print("reader lists", len(post(anyone, "/mcp", "tools/list", Authorization=reader)[1]["result"]["tools"]))
+    print("reader sees", tool(anyone, "endpoint_list", token=reader))
+    print("reader calls", tool(anyone, "endpoint_call", {"endpoint": id, "name": "launch_context"}, reader))
+    print("reader forwards", tool(anyone, "port_forward", {"action": "list"}, reader))
+    print("reader at the app", tool(anyone, "launch_context", token=reader, target=f"/e/{id}/mcp"))
+    caller, _ = grant(mine, ["endpoint.call"])
+    print("caller calls", tool(anyone, "endpoint_call", {"endpoint": id, "name": "launch_context"}, caller)[:3])
+    print("caller at the app", tool(anyone, "launch_context", token=caller, target=f"/e/{id}/mcp")[:3])
+    other, _ = grant(mine, ["registry.read", "endpoint.call"], {"endpoints": ["somewhere-else"]})
+    print("other sees", tool(anyone, "endpoint_list", token=other)[:8])
+    print("other at the app", post(anyone, f"/e/{id}/mcp", "tools/list", Authorization=other)[0].status)
+    opener, opener_id = grant(mine, ["tunnel.open"])
+    opened = tool(anyone, "port_forward", {"action": "open", "endpoint": id}, opener)
+    print("opener opens", opened.split()[0], opened.split()[-1])
+    print("opener has", len(tool(anyone, "port_forward", {"action": "list"}, opener).split("\n")))
+    owner(mine, "DELETE", f"/v1/grants/{opener_id}", None)
+    print("tunnels then", tool(mine, "port_forward", {"action": "list"}))
+
+    # A stream ends with its grant, before the revocation is answered.
+    stream = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
+    stream.request("GET", "/mcp", headers={"Accept": "text/event-stream", "Authorization": reader})
+    answer = stream.getresponse()
+    answer.readline()
+    owner(mine, "DELETE", f"/v1/grants/{reader_id}", None)
+    try:
+        while answer.readline():
+            pass
+        print("stream ended")
+    except (ConnectionError, http.client.IncompleteRead):
+        print("stream cut")
+    print("afterwards", post(anyone, "/mcp", "tools/list", Authorization=reader)[0].status)
+
+    # A call that waits does not hold up others, and its caller may go.
+    slow = Unix(path)
+    waiting = threading.Thread(target=lambda: tool(slow, "endpoint_wait", {"filter": "nobody", "timeout_s": 2}))
+    start = time.monotonic()
+    waiting.start()
+    print("meanwhile", tool(mine, "endpoint_pair", {"endpoint": id}).split(":")[0])
+    print("at once", time.monotonic() - start < 1.5)
+    waiting.join()
+
+
+def session(path):
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    answer, _ = post(Unix(path), "/mcp", "initialize", hello)
+    id = answer.getheader("Mcp-Session-Id")
+    print(id, flush=True)
+    for _ in sys.stdin:
+        answer, said = post(Unix(path), "/mcp", "tools/list", Mcp_Session_Id=id, MCP_Protocol_Version="2025-06-18")
+        print(answer.status, len(said["result"]["tools"]), flush=True)
+
+
+if sys.argv[1] == "session":
+    session(sys.argv[2])
+else:
+    doors(*sys.argv[1:])
