@@ -24,7 +24,7 @@ enum ServerCardRoutes {
     }
 
     @Sendable static func catalog(_ call: Call) async throws -> Response {
-        let endpoints = await call.seen(await call.broker.registry.endpoints)
+        let endpoints = call.seen(await call.broker.registry.endpoints)
         let speaking = endpoints.filter { $0.kind == .appreveal || $0.kind == .mcp }.map(\.id.text)
         let entries = [entry("broker", path: "/mcp", call)] + speaking.map { entry($0, path: "/e/\($0)/mcp", call) }
         return call.answer(
