@@ -50,11 +50,13 @@ extension AppDesk {
             case .tryAgain: continue
             case .giveUp(let failure): throw failure
             case .wait(let longest):
-                if let bell {
-                    _ = try await withDeadline(longest, clock: clock) {
-                        for await _ in bell { break }
+                if let heard = bell {
+                    let isRung = try await withDeadline(longest, clock: clock) {
+                        for await _ in heard { break }
                         return true
                     }
+                    // A stream whose reader is cancelled is over.
+                    if isRung == nil { bell = bells.stream(of: id, keeping: 1) { _, _ in () } }
                 } else {
                     // What changed before the bell was there shows at the next try.
                     bell = bells.stream(of: id, keeping: 1) { _, _ in () }

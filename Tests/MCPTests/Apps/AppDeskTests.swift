@@ -75,6 +75,18 @@ import Testing
         #expect(app.calls.count == 1)
     }
 
+    @Test func `while it waits, an app is knocked at four times a second and no oftener`() async throws {
+        let app = ScriptedApp.appReveal()
+        let rig = DeskRig(app)
+        let shop = try #require(await rig.appear())
+        app.set(isUp: false)
+
+        let result = await rig.desk.call(AppCall("tap", of: shop, wait: .seconds(1)), of: rig.owner)
+
+        #expect(result["_meta"] == ["patchbay/failure": "away"])
+        #expect((3...6).contains(app.dials.count))
+    }
+
     @Test func `an app that stays away is a result that says so and what to do`() async throws {
         let rig = DeskRig(ScriptedApp.appReveal())
         let shop = try #require(await rig.appear())
