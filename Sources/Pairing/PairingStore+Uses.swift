@@ -1,11 +1,10 @@
+import Logging
 package import Model
 
 /// What the calls of endpoints need of pairing.
 extension PairingStore {
     /// How long a call may be missing in the audit log: each line alone would cost a call several milliseconds of fsync(2).
     static let notePause: Duration = .seconds(1)
-    /// With so many of them they are written at once.
-    static let noteLimit = 4_096
 
     /// The ways to an endpoint that may be taken for an agent now, with the secret for each.
     package func clearance(of endpoint: Endpoint) -> Clearance {
@@ -21,14 +20,16 @@ extension PairingStore {
 
     /// Writes a call of an endpoint into the audit log, within a second and before the broker stops in order.
     ///
-    /// A crash may lose the last second of them; nothing else depends on these lines.
-    package func note(_ use: EndpointUse, by caller: Caller, from origin: Origin) {
+    /// Does not wait for the store, which may be waiting for the disk. A crash may lose the last second of them; nothing else
+    /// depends on these lines.
+    package nonisolated func note(_ use: EndpointUse, by caller: Caller, from origin: Origin) {
         var event = AuditEvent(.called, by: caller, from: origin)
         event.endpoint = use.endpoint
         event.subject = use.subject
         event.bytes = use.bytes
         event.detail = use.outcome
-        add(note: event)
+        guard !notes.add(event) else { return }
+        logger.error("a call is missing in the audit log", metadata: ["endpoint": "\(use.endpoint)"])
     }
 
     /// The endpoints whose approval or secret changes from now on. A follower that is too slow misses some, and is told of a

@@ -36,7 +36,7 @@ package actor PairingStore {
     private var unsaved = Change()
     private var unsavedUses: Set<String> = []
     /// Calls of endpoints that are not in the log yet, and since when.
-    private var notes: [AuditEvent] = []
+    nonisolated let notes = NoteBox()
     private var notesSince: EffectiveTime?
     var trustFollowers: [AsyncStream<EndpointID>.Continuation] = []
     private var saved: EffectiveTime
@@ -135,6 +135,7 @@ package actor PairingStore {
         var whole = unsaved + change
         let restless = unsavedUses.subtracting(whole.grants.map(\.id))
         whole.grants += restless.compactMap { ledger.grants[$0] }
+        let notes = self.notes.notes
         whole.events += notes
         var next = head
         let lines = try whole.events.map { event in
@@ -151,7 +152,7 @@ package actor PairingStore {
         pending += lines
         unsaved = Change()
         unsavedUses = []
-        notes = []
+        self.notes.remove(first: notes.count)
         notesSince = nil
         saved = now
         try flush()
@@ -177,27 +178,13 @@ package actor PairingStore {
         unsavedUses.insert(grant)
     }
 
-    /// Keeps a line for the log until there is time to write it.
-    ///
-    /// While the disk takes nothing, the first 16,384 are kept, and the operator is told about the rest.
-    func add(note: AuditEvent) {
-        guard notes.count < 4 * Self.noteLimit else {
-            logger.error(
-                "a call is missing in the audit log",
-                metadata: ["endpoint": "\(note.endpoint.map(\.text) ?? "-")"]
-            )
-            return
-        }
-        notes.append(note)
-        if notesSince == nil || notes.count == Self.noteLimit {
-            notesSince = notesSince ?? now()
-            wake()
-        }
-    }
-
-    /// When what was noted has to be written; nil when there is nothing.
+    /// How long until what was noted has to be written; nil when there is nothing.
     func noteDeadline(at now: EffectiveTime) -> Duration? {
-        notesSince.map { notes.count >= Self.noteLimit ? .zero : Self.notePause - (now - $0) }
+        let count = notes.count
+        guard count > 0 else { return nil }
+        let since = notesSince ?? now
+        notesSince = since
+        return count >= NoteBox.plenty ? .zero : Self.notePause - (now - since)
     }
 
     func keepGate() throws { try database.keep(gate, as: "gate") }
@@ -209,6 +196,7 @@ package actor PairingStore {
     func makeWakes() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         wakeUp = continuation
+        notes.wake(continuation)
         return stream
     }
 

@@ -80,8 +80,8 @@ import Testing
             let id = try #require(EndpointID("shop-iphone"))
             let use = EndpointUse(of: id, subject: Untrusted("tap\u{1B}"), bytes: 120, outcome: "answered")
 
-            await store.note(use, by: Bench.owner, from: Bench.socket)
-            await store.note(use, by: .grant("abcdefgh"), from: Bench.loopback)
+            store.note(use, by: Bench.owner, from: Bench.socket)
+            store.note(use, by: .grant("abcdefgh"), from: Bench.loopback)
             #expect(try Bench.audit(in: scratch).isEmpty)
             #expect(await store.sweep().pause <= .seconds(1))
             clock.pass(1.1)
@@ -104,7 +104,7 @@ import Testing
             let id = try #require(EndpointID("shop-iphone"))
             let use = EndpointUse(of: id, subject: Untrusted("tap"), bytes: 1, outcome: "answered")
 
-            await store.note(use, by: Bench.owner, from: Bench.socket)
+            store.note(use, by: Bench.owner, from: Bench.socket)
             try await store.close()
 
             #expect(try Bench.audit(in: scratch).map(\.event.action) == [.called])

@@ -13,7 +13,7 @@ package struct PairingTrust: AppTrust {
     }
 
     package func note(_ use: EndpointUse, by caller: AgentCaller) async {
-        await pairing.note(use, by: caller.caller, from: caller.origin)
+        pairing.note(use, by: caller.caller, from: caller.origin)
     }
 
     package func changes() async -> AsyncStream<EndpointID> { await pairing.trustChanges() }
