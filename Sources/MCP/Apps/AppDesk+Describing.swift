@@ -44,11 +44,12 @@ extension AppDesk {
         }
     }
 
-    /// What changes about an app's lists from now on.
-    func changes(of id: EndpointID) -> AsyncStream<ServerChange> {
+    /// What changes about an app from now on.
+    func changes(of id: EndpointID, for caller: AgentCaller) -> AsyncStream<ServerChange> {
         let changes = news.stream(of: id, keeping: 64) { _, change in change }
         // What is known of it may be from an earlier launch; whoever listens is told when that turns out.
-        send(.list(id))
+        send(.list(id, for: caller))
+        send(.listen(id, for: caller))
         return changes
     }
 

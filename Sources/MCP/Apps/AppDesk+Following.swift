@@ -46,7 +46,7 @@ extension AppDesk {
             entries[endpoint.id] = entry
             return isNew
         }
-        if hasArrived, news.isHeard(endpoint.id) { send(.list(endpoint.id)) }
+        if hasArrived, news.isHeard(endpoint.id) { send(.list(endpoint.id, for: .broker)) }
     }
 
     private func forget(_ id: EndpointID) async {
@@ -59,10 +59,20 @@ extension AppDesk {
         await withDiscardingTaskGroup { group in
             for await errand in errands {
                 group.addTask { [self] in
-                    if case .tidy(let line) = errand { return await tidy(line) }
-                    guard let permit = try? await gate.enter() else { return }
-                    await run(errand)
-                    permit.giveBack()
+                    switch errand {
+                    // These two wait more than they do.
+                    case .tidy(let line): await tidy(line)
+                    case .listen(let id, let caller): await listen(to: id, for: caller)
+                    case .tell(let line, let message, let passages):
+                        guard let permit = try? await gate.enter() else { return }
+                        // Nobody waits for it: an app that cannot be told is one that need not be.
+                        try? await line.tell(message, by: passages)
+                        permit.giveBack()
+                    case .list(let id, let caller):
+                        guard let permit = try? await gate.enter() else { return }
+                        _ = try? await freshList(AppRecord.tools, of: id, for: caller, wait: .zero)
+                        permit.giveBack()
+                    }
                 }
             }
         }
@@ -73,15 +83,9 @@ extension AppDesk {
             guard (try? await clock.sleep(for: IdleConnection.lifetime)) != nil else { return }
         } while await line.tidy()
     }
+}
 
-    private func run(_ errand: Errand) async {
-        switch errand {
-        case .tell(let line, let message, let passages):
-            // Nobody waits for it: an app that cannot be told is one that need not be.
-            try? await line.tell(message, by: passages)
-        case .list(let id):
-            _ = try? await freshList("tools/list", of: id, for: AgentCaller(.broker, permissions: nil), wait: .zero)
-        case .tidy: break
-        }
-    }
+extension AgentCaller {
+    /// The broker itself, which follows what others want to hear of.
+    static let broker = AgentCaller(.broker, permissions: nil)
 }

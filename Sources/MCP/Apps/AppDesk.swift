@@ -20,6 +20,8 @@ package final class AppDesk: Apps, Service {
         var arrival: Duration?
         /// When it was last asked what it is, for nothing but that.
         var lastMeeting: Duration?
+        /// Its changes are being followed.
+        var isFollowed = false
     }
 
     let registry: EndpointRegistry
@@ -105,7 +107,7 @@ package final class AppDesk: Apps, Service {
             send: { [out] in out.yield($0) },
             tell: { [news, out] change in
                 // What is listed is asked for anew, so that the shelf is right when the app is away.
-                if change == .tools { out.yield(.list(id)) }
+                if change == .tools { out.yield(.list(id, for: .broker)) }
                 news.ring(id, change)
             },
             met: { [shelf] met in _ = await shelf.update(id) { $0.note(met) } }

@@ -36,7 +36,7 @@ package struct AppServer: AgentServer {
         }
     }
 
-    package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> { desk.changes(of: id) }
+    package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> { desk.changes(of: id, for: caller) }
 
     /// What is wrong with an app that cannot be called is told where the model reads it: in the result.
     private func call(_ request: AppRequest, _ caller: AgentCaller) async throws -> JSONObject {

@@ -1,4 +1,5 @@
 import Model
+import Sockets
 import Synchronization
 
 /// Tells those who wait for news of an endpoint, or of all.
@@ -12,6 +13,10 @@ final class Bells<News: Sendable>: Sendable {
     private struct State {
         var listeners: [UInt64: Listener] = [:]
         var last: UInt64 = 0
+        /// Those who wait until nobody listens to an endpoint alone.
+        var waiting: [(id: EndpointID, end: Promise<Void>)] = []
+
+        func isHeard(alone id: EndpointID) -> Bool { listeners.values.contains { $0.id == id } }
     }
 
     private let state = Mutex(State())
@@ -40,15 +45,36 @@ final class Bells<News: Sendable>: Sendable {
         for listener in hearing { listener.hear(id, news) }
     }
 
-    /// Everybody, as if something had happened to all.
+    /// Everybody who listens to one endpoint, as if something had happened to each.
     func ringAll(_ news: News) {
         let hearing = state.withLock { Array($0.listeners.values) }
         for listener in hearing { if let id = listener.id { listener.hear(id, news) } }
     }
 
+    /// Whether anybody hears of an endpoint, among others or of it alone.
     func isHeard(_ id: EndpointID) -> Bool {
         state.withLock { $0.listeners.values.contains { $0.id == nil || $0.id == id } }
     }
 
-    private func remove(_ number: UInt64) { state.withLock { _ = $0.listeners.removeValue(forKey: number) } }
+    func isHeard(alone id: EndpointID) -> Bool { state.withLock { $0.isHeard(alone: id) } }
+
+    /// Returns when nobody listens to that endpoint alone, or the task is cancelled.
+    func quiet(_ id: EndpointID) async {
+        let end = Promise<Void>()
+        let isHeard = state.withLock { state in
+            guard state.isHeard(alone: id) else { return false }
+            state.waiting.append((id, end))
+            return true
+        }
+        if isHeard { try? await end.value() }
+        state.withLock { $0.waiting.removeAll { $0.end === end } }
+    }
+
+    private func remove(_ number: UInt64) {
+        let ends = state.withLock { state -> [Promise<Void>] in
+            guard let id = state.listeners.removeValue(forKey: number)?.id, !state.isHeard(alone: id) else { return [] }
+            return state.waiting.filter { $0.id == id }.map(\.end)
+        }
+        for end in ends { end.settle(.success(())) }
+    }
 }

@@ -19,24 +19,28 @@ actor AppLine {
     static let queue = 64
 
     nonisolated let id: EndpointID
-    private let dialer: any Dialer
+    let dialer: any Dialer
     private let limits: UpstreamLimits
-    private let clock: any Clock<Duration>
-    private let watch: Stopwatch
+    let clock: any Clock<Duration>
+    let watch: Stopwatch
     /// Takes what the app is to be told without anybody waiting.
-    private let send: @Sendable (Errand) -> Void
+    let send: @Sendable (Errand) -> Void
     /// Takes what the app says has changed.
-    private let tell: @Sendable (ServerChange) -> Void
+    let tell: @Sendable (ServerChange) -> Void
     /// Gets what the app says of itself, once for each launch.
     private let met: @Sendable (AppIntroduction) async -> Void
 
     private nonisolated let gate = Gate(places: AppLine.width)
     private nonisolated let meeting = Gate(places: 1)
-    private var introduction: (of: Launch, AppIntroduction)?
-    private var idle: [IdleConnection] = []
+    var introduction: (of: Launch, met: AppIntroduction)?
+    var idle: [IdleConnection] = []
     /// An errand is under way that closes idle streams.
-    private var isTidying = false
-    private var lastID = 0
+    var isTidying = false
+    var lastID = 0
+    /// Addresses of resources about which the app is asked to tell.
+    var addresses: Set<String> = []
+    /// Settled when the stream on which the app tells of changes has to be another one.
+    var renewal: Promise<Void>?
 
     init(
         to id: EndpointID,
@@ -87,14 +91,17 @@ actor AppLine {
         var isSecond = false
         while true {
             let known = try await meet(endpoint, by: passages)
+            if let reply = subscribe(request, known) { return reply }
             let answer = try await put(request, known, passages, parameters)
             if !isSecond, Self.isMisfit(answer, known) {
                 // Refused unheard: another server than the one that was met, or one that has forgotten the session.
                 isSecond = true
-                introduction = nil
+                if introduction?.met == known { introduction = nil }
                 continue
             }
-            return try Self.reply(answer, passages)
+            let reply = try Self.reply(answer, passages)
+            note(request, reply)
+            return reply
         }
     }
 
@@ -104,10 +111,10 @@ actor AppLine {
     func meet(_ endpoint: Endpoint, by passages: [Passage]) async throws -> AppIntroduction {
         guard let first = passages.first else { throw Trouble.unreachable(Self.noRoute(to: endpoint)) }
         let launch = Launch(boot: endpoint.boot, port: first.route.port)
-        if let introduction, introduction.of == launch { return introduction.1 }
+        if let introduction, introduction.of == launch { return introduction.met }
         let permit = try await meeting.enter()
         defer { permit.giveBack() }
-        if let introduction, introduction.of == launch { return introduction.1 }
+        if let introduction, introduction.of == launch { return introduction.met }
         idle = []
         let known = try await introduce(endpoint.kind, endpoint.txt, by: passages)
         introduction = (launch, known)
@@ -119,40 +126,6 @@ actor AppLine {
     func part() {
         introduction = nil
         idle = []
-    }
-
-    /// Tells the app something that is not answered.
-    func tell(_ message: RPCMessage, by passages: [Passage]) async throws {
-        guard let known = introduction?.1 else { return }
-        let (method, params): (String, JSONObject) =
-            if case .notification(let notification) = message {
-                (notification.method, notification.params ?? [:])
-            } else { ("", [:]) }
-        _ = try await exchange(
-            message.json,
-            at: known.path,
-            known.headers(for: method, params),
-            passages,
-            awaiting: nil,
-            limits: .introduction
-        )
-    }
-
-    /// Closes the streams that have been kept long enough.
-    ///
-    /// - Returns: Whether some are left, so that it has to be done again.
-    func tidy() -> Bool {
-        let now = watch.elapsed
-        idle.removeAll { now - $0.since >= IdleConnection.lifetime }
-        isTidying = !idle.isEmpty
-        return isTidying
-    }
-
-    private func keep(_ connection: IdleConnection) {
-        idle.append(connection)
-        guard !isTidying else { return }
-        isTidying = true
-        send(.tidy(self))
     }
 
     private func put(
@@ -195,66 +168,5 @@ actor AppLine {
         let params: JSONObject = ["requestId": .number(number), "reason": "nobody waits for the answer any more"]
         let message = RPCNotification(method: "notifications/cancelled", params: params)
         send(.tell(self, .notification(message), passages))
-    }
-
-    /// One message over a kept stream or a new one.
-    func exchange(
-        _ message: JSON,
-        at path: String,
-        _ headers: [(name: String, value: String)],
-        _ passages: [Passage],
-        awaiting id: RPCID?,
-        limits: UpstreamLimits,
-        notify: (@Sendable (RPCNotification) -> Void)? = nil
-    ) async throws -> UpstreamAnswer {
-        var mayKeep = true
-        while true {
-            let (connection, passage, isKept) = try await connect(passages, mayKeep: mayKeep)
-            let post = UpstreamPost(
-                path: path,
-                route: passage.route,
-                secret: passage.secret,
-                headers: headers,
-                message: message
-            )
-            let listener = UpstreamListener(id, line: self, passages: passages, notify: notify, send: send, tell: tell)
-            var exchange = UpstreamExchange(awaiting: id, limits: limits, clock: clock) { listener.heed($0) }
-            do {
-                let answer = try await exchange.run(post.bytes, over: connection)
-                let kept = IdleConnection(connection, rest: exchange.rest, since: watch.elapsed)
-                if kept.mayBecomeReady { keep(kept) }
-                return answer
-            } catch let trouble as Trouble where isKept && trouble == .unwritten {
-                // The app had closed it; a new stream tells whether the app is there.
-                mayKeep = false
-            }
-        }
-    }
-
-    private func connect(
-        _ passages: [Passage],
-        mayKeep: Bool
-    ) async throws -> (UpstreamConnection, Passage, isKept: Bool) {
-        if mayKeep, let passage = passages.first {
-            while var kept = idle.popLast() {
-                guard kept.connection.route == passage.route, watch.elapsed - kept.since < IdleConnection.lifetime
-                else {
-                    continue
-                }
-                if let connection = kept.take() { return (connection, passage, true) }
-            }
-        }
-        var failures: [DialFailure] = []
-        for passage in passages {
-            do {
-                let carrier = try await dialer.dial(passage.route)
-                guard carrier.early.isEmpty else { throw Trouble.noMCP }
-                return (UpstreamConnection(over: passage.route, carrier), passage, false)
-            } catch let failure as DialFailure {
-                failures.append(failure)
-            }
-            try Task.checkCancellation()
-        }
-        throw Trouble.unreachable(failures.first ?? DialFailure(.noRoute, "\(id) has no route now"))
     }
 }

@@ -8,5 +8,7 @@ enum Errand: Sendable {
     /// Streams that it kept open are closed when nobody has used them for a while.
     case tidy(AppLine)
     /// Its tools are listed, as somebody wants to hear when they change.
-    case list(EndpointID)
+    case list(EndpointID, for: AgentCaller)
+    /// Its changes are followed while somebody wants to hear of them.
+    case listen(EndpointID, for: AgentCaller)
 }

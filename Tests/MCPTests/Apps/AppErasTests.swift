@@ -157,7 +157,7 @@ import Testing
         let shop = try #require(await rig.appear(kind: .mcp))
         let heard = Mutex<[RPCNotification]>([])
         try await rig.run {
-            let changes = rig.desk.changes(of: shop.id)
+            let changes = rig.desk.changes(of: shop.id, for: rig.owner)
 
             let result = await rig.desk.call(
                 AppCall("tap", of: shop) { notification in heard.withLock { $0.append(notification) } },

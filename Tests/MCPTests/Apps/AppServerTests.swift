@@ -56,7 +56,7 @@ import Testing
         let shop = try #require(await rig.appear())
         try await rig.run {
             let first = try await rig.desk.tools(of: shop, for: rig.owner)
-            var changes = rig.desk.changes(of: shop.id).makeAsyncIterator()
+            var changes = rig.desk.changes(of: shop.id, for: rig.owner).makeAsyncIterator()
             tools.withLock { $0 = [["name": "tap"], ["name": "wipe"]] }
 
             await rig.appear(port: 6_000)

@@ -12,7 +12,7 @@ import Synchronization
 /// A desk with everything around it in memory.
 final class DeskRig: Sendable {
     let registry = EndpointRegistry()
-    let trust: FakeTrust
+    let trust: FakeAppTrust
     let memory: FakeMemory
     let desk: AppDesk
     let owner = AgentCaller(.process(uid: 0, pid: 1, executable: Untrusted("test")), permissions: nil)
@@ -20,7 +20,7 @@ final class DeskRig: Sendable {
     init(_ dialer: any Dialer, memory: FakeMemory = FakeMemory(), _ adjust: (inout AppLimits) -> Void = { _ in }) {
         var limits = AppLimits()
         adjust(&limits)
-        trust = FakeTrust()
+        trust = FakeAppTrust()
         self.memory = memory
         desk = AppDesk(
             registry: registry,
@@ -64,7 +64,7 @@ final class DeskRig: Sendable {
 }
 
 /// Trust that says yes to everything, unless it is told otherwise.
-final class FakeTrust: AppTrust {
+final class FakeAppTrust: AppTrust {
     private struct State {
         var secret: EndpointSecret?
         var isRefused = false

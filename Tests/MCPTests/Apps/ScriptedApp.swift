@@ -27,6 +27,8 @@ final class ScriptedApp: Dialer {
         case http(Int, [String], String)
         /// An event stream of these messages; the last one is the result.
         case stream([JSON], then: JSON)
+        /// An event stream that stays open until the other side goes.
+        case open([JSON])
         /// Reads the request and ends the stream.
         case drop
         /// Reads the request and says nothing.
@@ -38,6 +40,7 @@ final class ScriptedApp: Dialer {
         var token: String?
         var keepsStreams = false
         var requests: [Request] = []
+        var open = 0
         var dials: [Route] = []
     }
 
@@ -68,6 +71,8 @@ final class ScriptedApp: Dialer {
 
     var requests: [Request] { state.withLock { $0.requests } }
     var calls: [Request] { requests.filter { $0.method == "tools/call" } }
+    /// Event streams that are open now.
+    var open: Int { state.withLock { $0.open } }
     var dials: [Route] { state.withLock { $0.dials } }
 
     func set(isUp: Bool) { state.withLock { $0.isUp = isUp } }
@@ -102,13 +107,25 @@ final class ScriptedApp: Dialer {
                 isLetIn
                 ? answer(request)
                 : .http(401, [], #"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Unauthorized"}}"#)
+            if case .open(let messages) = reply {
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+                state.withLock { $0.open += 1 }
+                Self.write(head + messages.map { "data: \($0.text)\n\n" }.joined(), to: stream.number)
+                _ = Self.read(stream.number)
+                return state.withLock { $0.open -= 1 }
+            }
             guard let text = Self.text(of: reply, to: request, keeps) else {
                 if case .silence = reply { _ = Self.read(stream.number) }
                 return
             }
-            let bytes = Array(text.utf8)
-            guard send(stream.number, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count, keeps else { return }
+            guard Self.write(text, to: stream.number), keeps else { return }
         }
+    }
+
+    @discardableResult
+    private static func write(_ text: String, to number: CInt) -> Bool {
+        let bytes = Array(text.utf8)
+        return send(number, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count
     }
 
     private static func read(_ number: CInt) -> Request? {
@@ -146,7 +163,7 @@ final class ScriptedApp: Dialer {
             let events = all.map { "event: message\ndata: \($0.text)\n\n" }.joined()
             return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
                 + "\(String(events.utf8.count, radix: 16))\r\n\(events)\r\n0\r\n\r\n"
-        case .drop, .silence: return nil
+        case .drop, .silence, .open: return nil
         }
     }
 

@@ -5,25 +5,30 @@ import Pairing
 /// One HTTP request to an app.
 ///
 /// It has the headers that are made here and no other: nothing of what a client sent us can get through by being forgotten.
-struct UpstreamPost: Sendable {
+struct UpstreamCall: Sendable {
     let path: String
     /// Where it goes, for the `Host` header.
     let route: Route
     let secret: EndpointSecret?
     /// What belongs to the era: revision, session, method, name.
     var headers: [(name: String, value: String)] = []
-    let message: JSON
+    /// Nil for a GET, which opens the stream on which an app tells of changes.
+    let message: JSON?
 
     /// Head and body in one piece. In two, Nagle's algorithm and a delayed acknowledgement would cost 40 ms between them.
     var bytes: [UInt8] {
-        let body = message.bytes
-        var head = "POST \(path) HTTP/1.1\r\nHost: \(Self.host(of: route))\r\n"
-        head += "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+        let body = message?.bytes ?? []
+        var head = "\(message == nil ? "GET" : "POST") \(path) HTTP/1.1\r\nHost: \(Self.host(of: route))\r\n"
+        if message == nil {
+            head += "Accept: text/event-stream\r\n"
+        } else {
+            head += "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+        }
         head += "User-Agent: patchbay/\(Version.text)\r\n"
         if let secret { head += "Authorization: Bearer \(secret.reveal())\r\n" }
         for header in headers { head += "\(header.name): \(header.value)\r\n" }
-        head += "Content-Length: \(body.count)\r\n\r\n"
-        return Array(head.utf8) + body
+        if message != nil { head += "Content-Length: \(body.count)\r\n" }
+        return Array("\(head)\r\n".utf8) + body
     }
 
     /// The address that is dialled, and a phone's own loopback: a name is for servers that guard against DNS rebinding, and

@@ -1,0 +1,102 @@
+import JSON
+import Model
+import Pairing
+import Sockets
+
+/// Messages to the app, one by one, over streams that it keeps open or over new ones.
+extension AppLine {
+    /// Tells the app something that is not answered.
+    func tell(_ message: RPCMessage, by passages: [Passage]) async throws {
+        guard let known = introduction?.met else { return }
+        let (method, params): (String, JSONObject) =
+            if case .notification(let notification) = message {
+                (notification.method, notification.params ?? [:])
+            } else { ("", [:]) }
+        _ = try await exchange(
+            message.json,
+            at: known.path,
+            known.headers(for: method, params),
+            passages,
+            awaiting: nil,
+            limits: .introduction
+        )
+    }
+
+    /// One message over a kept stream or a new one.
+    func exchange(
+        _ message: JSON?,
+        at path: String,
+        _ headers: [(name: String, value: String)],
+        _ passages: [Passage],
+        awaiting id: RPCID?,
+        limits: UpstreamLimits,
+        notify: (@Sendable (RPCNotification) -> Void)? = nil
+    ) async throws -> UpstreamAnswer {
+        var mayKeep = true
+        while true {
+            let (connection, passage, isKept) = try await connect(passages, mayKeep: mayKeep)
+            let call = UpstreamCall(
+                path: path,
+                route: passage.route,
+                secret: passage.secret,
+                headers: headers,
+                message: message
+            )
+            let listener = UpstreamListener(id, line: self, passages: passages, notify: notify, send: send, tell: tell)
+            var exchange = UpstreamExchange(awaiting: id, limits: limits, clock: clock) { listener.heed($0) }
+            do {
+                let answer = try await exchange.run(call.bytes, over: connection)
+                let kept = IdleConnection(connection, rest: exchange.rest, since: watch.elapsed)
+                if kept.mayBecomeReady { keep(kept) }
+                return answer
+            } catch let trouble as Trouble where isKept && trouble == .unwritten {
+                // The app had closed it; a new stream tells whether the app is there.
+                mayKeep = false
+            }
+        }
+    }
+
+    private func connect(
+        _ passages: [Passage],
+        mayKeep: Bool
+    ) async throws -> (UpstreamConnection, Passage, isKept: Bool) {
+        if mayKeep, let passage = passages.first {
+            while var kept = idle.popLast() {
+                guard kept.connection.route == passage.route, watch.elapsed - kept.since < IdleConnection.lifetime
+                else {
+                    continue
+                }
+                if let connection = kept.take() { return (connection, passage, true) }
+            }
+        }
+        var failures: [DialFailure] = []
+        for passage in passages {
+            do {
+                let carrier = try await dialer.dial(passage.route)
+                guard carrier.early.isEmpty else { throw Trouble.noMCP }
+                return (UpstreamConnection(over: passage.route, carrier), passage, false)
+            } catch let failure as DialFailure {
+                failures.append(failure)
+            }
+            try Task.checkCancellation()
+        }
+        throw Trouble.unreachable(failures.first ?? DialFailure(.noRoute, "\(id) has no route now"))
+    }
+
+    /// Closes the streams that have been kept long enough.
+    ///
+    /// - Returns: Whether some are left, so that it has to be done again.
+    func tidy() -> Bool {
+        let now = watch.elapsed
+        idle.removeAll { now - $0.since >= IdleConnection.lifetime }
+        isTidying = !idle.isEmpty
+        return isTidying
+    }
+
+    func keep(_ connection: IdleConnection) {
+        idle.append(connection)
+        guard !isTidying else { return }
+        isTidying = true
+        send(.tidy(self))
+    }
+}
