@@ -7,7 +7,9 @@ import Testing
 @Suite struct DepartureTests {
     @Test(arguments: [true, false]) func `who closes a connection is gone`(isHalfClosed: Bool) async throws {
         let channel = NIOAsyncTestingChannel()
-        try await channel.pipeline.addHandler(Departures()).get()
+        try await channel.testingEventLoop.executeInContext {
+            try channel.pipeline.syncOperations.addHandler(Departures())
+        }
         async let departure: Void = Departures.next(on: channel)
 
         if isHalfClosed {
@@ -23,7 +25,9 @@ import Testing
 
     @Test func `of the second request on a connection it is told, too, and of none that is over`() async throws {
         let channel = NIOAsyncTestingChannel()
-        try await channel.pipeline.addHandler(Departures()).get()
+        try await channel.testingEventLoop.executeInContext {
+            try channel.pipeline.syncOperations.addHandler(Departures())
+        }
 
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await Departures.next(on: channel) }
