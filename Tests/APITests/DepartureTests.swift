@@ -5,39 +5,57 @@ import Testing
 @testable import API
 
 @Suite struct DepartureTests {
-    @Test(arguments: [true, false]) func `who closes a connection is gone`(isHalfClosed: Bool) async throws {
+    /// A connection whose loop turns while the test runs.
+    private func withConnection(_ body: @escaping @Sendable (NIOAsyncTestingChannel) async throws -> Void) async throws
+    {
         let channel = NIOAsyncTestingChannel()
         try await channel.testingEventLoop.executeInContext {
             try channel.pipeline.syncOperations.addHandler(Departures())
         }
-        async let departure: Void = Departures.next(on: channel)
-
-        if isHalfClosed {
-            try await channel.testingEventLoop.executeInContext {
-                channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while !Task.isCancelled {
+                    await channel.testingEventLoop.run()
+                    await Task.yield()
+                }
             }
-        } else {
-            try await channel.close().get()
-        }
-
-        await departure
-    }
-
-    @Test func `of the second request on a connection it is told, too, and of none that is over`() async throws {
-        let channel = NIOAsyncTestingChannel()
-        try await channel.testingEventLoop.executeInContext {
-            try channel.pipeline.syncOperations.addHandler(Departures())
-        }
-
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { await Departures.next(on: channel) }
+            try await body(channel)
             group.cancelAll()
         }
-        async let departure: Void = Departures.next(on: channel)
+    }
+
+    private func closeInput(_ channel: NIOAsyncTestingChannel) async throws {
         try await channel.testingEventLoop.executeInContext {
             channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
         }
+    }
 
-        await departure
+    @Test(.timeLimit(.minutes(1))) func `who closes its end of a connection is gone`() async throws {
+        try await withConnection { channel in
+            async let departure: Void = Departures.next(on: channel)
+            try await closeInput(channel)
+            await departure
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `whose connection is gone is gone`() async throws {
+        try await withConnection { channel in
+            async let departure: Void = Departures.next(on: channel)
+            try await channel.testingEventLoop.executeInContext { channel.pipeline.fireChannelInactive() }
+            await departure
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `of the second request on a connection it is told, too, and of none that is over`() async throws {
+        try await withConnection { channel in
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await Departures.next(on: channel) }
+                group.cancelAll()
+            }
+            async let departure: Void = Departures.next(on: channel)
+            try await closeInput(channel)
+            await departure
+        }
     }
 }

@@ -66,8 +66,9 @@ final class BrokerNews: Sendable {
 
     /// Until the broker stops.
     func follow(_ registry: EndpointRegistry, _ phones: Phones) async {
+        let revision = await registry.revision
         await withDiscardingTaskGroup { group in
-            group.addTask { await self.followEndpoints(registry) }
+            group.addTask { await self.followEndpoints(registry, after: revision) }
             group.addTask {
                 var isFirst = true
                 for await _ in await phones.lists().cancelOnGracefulShutdown() {
@@ -85,8 +86,8 @@ final class BrokerNews: Sendable {
     }
 
     /// The registry lets a follower go that is too slow; then it goes on where it was.
-    private func followEndpoints(_ registry: EndpointRegistry) async {
-        var revision = await registry.revision
+    private func followEndpoints(_ registry: EndpointRegistry, after start: UInt64) async {
+        var revision = start
         while !Task.isCancelled, !Task.isShuttingDownGracefully {
             let (start, changes) = await registry.changes(after: revision)
             if case .replay(let missed) = start { for change in missed { gather { $0.take(change) } } }

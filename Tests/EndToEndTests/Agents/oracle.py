@@ -67,7 +67,7 @@ class Client:
 
     def headers(self, method, params):
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        if self.version >= "2025-06-18" and method != "initialize":
+        if self.version == MODERN or (self.version >= "2025-06-18" and method != "initialize"):
             headers["MCP-Protocol-Version"] = self.version
         if self.version == MODERN:
             headers["Mcp-Method"] = method
