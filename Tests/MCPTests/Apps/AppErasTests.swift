@@ -175,7 +175,20 @@ import Testing
         }
     }
 
-    @Test func `a stream that the app keeps is used again, and one that it closed costs nothing`() async throws {
+    @Test func `a stream that the app closed after all costs nothing`() async throws {
+        let app = ScriptedApp.appReveal()
+        app.keepStreams(forAWhile: true)
+        let rig = DeskRig(app)
+        let shop = try #require(await rig.appear())
+
+        for number in 1...5 {
+            let result = await rig.desk.call(AppCall("tap", of: shop), of: rig.owner)
+            #expect(result["isError"] == nil)
+            #expect(app.calls.count == number)
+        }
+    }
+
+    @Test func `a stream that the app keeps is used again`() async throws {
         let app = ScriptedApp.appReveal()
         app.keepStreams()
         let rig = DeskRig(app)

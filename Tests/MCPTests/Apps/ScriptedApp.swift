@@ -25,6 +25,8 @@ final class ScriptedApp: Dialer {
         case result(JSON)
         case error(Int, String)
         case http(Int, [String], String)
+        /// These very bytes, and the end of the stream.
+        case raw(String)
         /// An event stream of these messages; the last one is the result.
         case stream([JSON], then: JSON)
         /// An event stream that stays open until the other side goes.
@@ -39,6 +41,8 @@ final class ScriptedApp: Dialer {
         var isUp = true
         var token: String?
         var keepsStreams = false
+        /// Says that it keeps a stream, and closes it.
+        var isForgetful = false
         var requests: [Request] = []
         var open = 0
         var dials: [Route] = []
@@ -77,7 +81,12 @@ final class ScriptedApp: Dialer {
 
     func set(isUp: Bool) { state.withLock { $0.isUp = isUp } }
     func set(token: String?) { state.withLock { $0.token = token } }
-    func keepStreams() { state.withLock { $0.keepsStreams = true } }
+    func keepStreams(forAWhile isForgetful: Bool = false) {
+        state.withLock {
+            $0.keepsStreams = true
+            $0.isForgetful = isForgetful
+        }
+    }
 
     func dial(_ route: Route) async throws -> Carrier {
         let isUp = state.withLock { state in
@@ -118,7 +127,7 @@ final class ScriptedApp: Dialer {
                 if case .silence = reply { _ = Self.read(stream.number) }
                 return
             }
-            guard Self.write(text, to: stream.number), keeps else { return }
+            guard Self.write(text, to: stream.number), keeps, !state.withLock({ $0.isForgetful }) else { return }
         }
     }
 
@@ -163,6 +172,7 @@ final class ScriptedApp: Dialer {
             let events = all.map { "event: message\ndata: \($0.text)\n\n" }.joined()
             return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
                 + "\(String(events.utf8.count, radix: 16))\r\n\(events)\r\n0\r\n\r\n"
+        case .raw(let text): return text
         case .drop, .silence, .open: return nil
         }
     }

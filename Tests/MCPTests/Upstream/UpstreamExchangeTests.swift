@@ -1,0 +1,65 @@
+import JSON
+import Model
+import Sockets
+import Testing
+
+@testable import MCP
+
+@Suite struct UpstreamExchangeTests {
+    private static let route = Route.lan(LANRoute(address: "127.0.0.1", port: 1))
+    private static let request = RPCRequest(id: .number(JSONNumber(1)), method: "x")
+
+    private static func answer(
+        _ reply: ScriptedApp.Reply,
+        awaiting id: RPCID? = request.id,
+        limits: UpstreamLimits = UpstreamLimits()
+    ) async throws -> UpstreamAnswer {
+        let app = ScriptedApp { _ in reply }
+        let connection = UpstreamConnection(over: route, try await app.dial(route))
+        let call = UpstreamCall(path: "/", route: route, secret: nil, message: RPCMessage.request(request).json)
+        var exchange = UpstreamExchange(awaiting: id, limits: limits, clock: PollerClock()) { _ in }
+        return try await exchange.run(call.bytes, over: connection)
+    }
+
+    @Test(arguments: [
+        ScriptedApp.Reply.result(["x": 1]), .stream([], then: ["x": 1]),
+        .http(200, [], #"[{"jsonrpc":"2.0","id":7,"result":{}},{"jsonrpc":"2.0","id":1,"result":{"x":1}}]"#),
+    ])
+    func `an answer is found, alone, on a stream, or among others`(reply: ScriptedApp.Reply) async throws {
+        #expect(try await Self.answer(reply).outcome == .success(["x": 1]))
+    }
+
+    @Test func `an error without an id is the answer to what could not be read: ours`() async throws {
+        let body = #"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Unauthorized"}}"#
+
+        let answer = try await Self.answer(.http(401, [], body))
+
+        #expect(answer.status == 401)
+        #expect(answer.outcome == .failure(RPCError(-32_603, "Unauthorized")))
+    }
+
+    @Test func `an answer that is larger than it may be is given up on the way`() async throws {
+        let limits = UpstreamLimits(bytes: 1_048_576)
+        let large = JSON.string(String(repeating: "x", count: 2_000_000))
+
+        for reply in [ScriptedApp.Reply.result(["x": large]), .stream([], then: ["x": large])] {
+            await #expect(throws: Trouble.unclear("more than 1 MiB")) {
+                _ = try await Self.answer(reply, limits: limits)
+            }
+        }
+    }
+
+    @Test func `a stream that ends before the answer has lost it`() async throws {
+        await #expect(throws: Trouble.lost) { _ = try await Self.answer(.drop) }
+        await #expect(throws: Trouble.lost) {
+            _ = try await Self.answer(.raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"))
+        }
+    }
+
+    @Test func `nothing is waited for where nothing is answered`() async throws {
+        let answer = try await Self.answer(.http(202, [], ""), awaiting: nil)
+
+        #expect(answer.status == 202)
+        #expect(answer.outcome == nil)
+    }
+}
