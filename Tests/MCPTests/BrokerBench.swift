@@ -106,16 +106,24 @@ struct BrokerBench: Sendable {
     let tunnels = FakeTunnels()
     let clock = StillClock()
     let phones = AsyncStream.makeStream(of: [Device].self)
+    /// Says when the server has begun to follow.
+    let followed = AsyncStream.makeStream(of: Void.self)
     let server: BrokerServer
 
     init() {
-        let lists = phones.stream
+        let (lists, follows) = (phones.stream, followed.continuation)
         server = BrokerServer(
             registry: registry,
             apps: apps,
             trust: trust,
             tunnels: tunnels,
-            phones: Phones(list: { [] }, lists: { lists }),
+            phones: Phones(
+                list: { [] },
+                lists: {
+                    follows.yield()
+                    return lists
+                }
+            ),
             clock: clock
         )
     }
