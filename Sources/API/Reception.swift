@@ -12,10 +12,18 @@ struct Reception: Sendable {
     let pairing: PairingStore
     /// Whose a TCP client is, by the kernel's word.
     let sockets: SocketOwners
+    private let acquaintances = Acquaintances()
+
+    init(border: Border, owners: Owners, pairing: PairingStore, sockets: SocketOwners) {
+        self.border = border
+        self.owners = owners
+        self.pairing = pairing
+        self.sockets = sockets
+    }
 
     /// - Throws: `Problem`, `PairingError`.
     func visitor(_ request: HTTPRequest, on channel: any Channel) async throws -> Visitor {
-        let arrival = await arrival(on: channel)
+        let arrival = await acquaintances.visitor(on: channel) { await self.arrival(on: channel) }
         if let exposed = ExposedTokens.find(in: request) {
             for token in exposed { try await pairing.expose(token, from: arrival.origin) }
             throw Problem(
