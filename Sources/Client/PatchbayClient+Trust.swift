@@ -18,8 +18,10 @@ extension PatchbayClient {
     }
 
     /// Gives the broker an endpoint's secret for this launch of the app, to keep sealed and to present.
-    package func setSecret(_ secret: String, of id: EndpointID) async throws {
-        let spec = try body(SecretSpec(secret: secret))
+    ///
+    /// An app that says on which port it listens may be there before the broker knows.
+    package func setSecret(_ secret: String, of id: EndpointID, on port: UInt16? = nil) async throws {
+        let spec = try body(SecretSpec(secret: secret, port: port))
         try await perform(HTTPCall(method: .PUT, path: ["endpoints", id.text, "secret"], body: spec))
     }
 

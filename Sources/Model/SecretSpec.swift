@@ -7,11 +7,20 @@ package struct SecretSpec: Sendable, Codable {
     package let invite: String?
     package let client: String?
     package let name: Untrusted?
+    /// Where the app says that it listens: it logs its secret before it is announced there.
+    package let port: UInt16?
 
-    package init(secret: String, invite: String? = nil, client: String? = nil, name: Untrusted? = nil) {
+    package init(
+        secret: String,
+        invite: String? = nil,
+        client: String? = nil,
+        name: Untrusted? = nil,
+        port: UInt16? = nil
+    ) {
         self.secret = secret
         self.invite = invite
         self.client = client
         self.name = name
+        self.port = port
     }
 }

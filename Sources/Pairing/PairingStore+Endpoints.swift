@@ -49,12 +49,13 @@ extension PairingStore {
 
     /// Keeps an endpoint's secret, sealed, for this launch of the app and this approval.
     ///
-    /// On the cable, and where the owner wrote it down, giving the secret is the yes; an endpoint on the network has to be
+    /// An app that says its port may be there before the broker knows: then the secret is for that launch, too. On the cable, and where the owner wrote it down, giving the secret is the yes; an endpoint on the network has to be
     /// approved first.
     /// - Throws: `PairingError.secretNotPresentable`, `.notSaved`.
     package func setSecret(
         _ secret: EndpointSecret,
         of endpoint: Endpoint,
+        on port: UInt16? = nil,
         by caller: Caller,
         from origin: Origin
     ) throws {
@@ -66,13 +67,20 @@ extension PairingStore {
         }
         let approval = try ledger.approvals[endpoint.id] ?? approve(endpoint, by: caller, from: origin)
         let boot = Self.boot(of: endpoint)
+        let nextBoot = endpoint.boot == nil ? port.map { "port \($0)" } : nil
         let record = SecretRecord(
             endpoint: endpoint.id,
             approval: approval.id,
             boot: boot,
+            nextBoot: nextBoot == boot ? nil : nextBoot,
             sealed: try keys.seal(
                 secret,
-                context: SecretRecord.context(endpoint: endpoint.id, approval: approval.id, boot: boot)
+                context: SecretRecord.context(
+                    endpoint: endpoint.id,
+                    approval: approval.id,
+                    boot: boot,
+                    nextBoot == boot ? nil : nextBoot
+                )
             ),
             set: now()
         )
@@ -100,7 +108,7 @@ extension PairingStore {
         guard record.approval == approval?.id else {
             throw refusal("it was given under an earlier approval; set it again")
         }
-        guard record.boot == Self.boot(of: endpoint) else {
+        guard record.isFor(Self.boot(of: endpoint)) else {
             throw refusal("the app was started again since; set the new one: patchbay secret set \(endpoint.id)")
         }
         do { return try keys.open(record) } catch {
@@ -110,7 +118,7 @@ extension PairingStore {
 
     /// Whether a secret is held for this launch of an endpoint; its list says `token-held`.
     package func holdsSecret(of endpoint: Endpoint) -> Bool {
-        ledger.secrets[endpoint.id].map { $0.boot == Self.boot(of: endpoint) } ?? false
+        ledger.secrets[endpoint.id].map { $0.isFor(Self.boot(of: endpoint)) } ?? false
     }
 
     /// The endpoints of which a secret is held.

@@ -6,7 +6,8 @@ import Testing
 @testable import Pairing
 
 @Suite struct EndpointUseTests {
-    private static func endpoint(_ routes: [Route], sources: [Sighting.Source], boot: String = "1") throws -> Endpoint {
+    private static func endpoint(_ routes: [Route], sources: [Sighting.Source], boot: String? = "1") throws -> Endpoint
+    {
         Endpoint(
             id: try #require(EndpointID("shop-iphone")),
             kind: .appreveal,
@@ -17,7 +18,7 @@ import Testing
             approval: .discovered,
             routes: routes,
             sources: sources,
-            boot: Untrusted(boot),
+            boot: boot.map { Untrusted($0) },
             since: Date(timeIntervalSince1970: 0),
             lastSeen: nil
         )
@@ -43,6 +44,30 @@ import Testing
             #expect(now.withoutSecrets.passages.allSatisfy { $0.secret == nil })
             #expect(later.passages.first?.secret == nil)
             #expect(later.isSecretOutdated)
+        }
+    }
+
+    @Test func `a secret that comes before the app is seen at its new port is for that launch`() async throws {
+        try await withScratchFolder { scratch in
+            func shop(_ port: UInt16) throws -> Endpoint {
+                let route = Route.lan(LANRoute(address: "192.168.1.20", port: port))
+                return try Self.endpoint([route], sources: [.config], boot: nil)
+            }
+            let store = try Bench.store(in: scratch)
+            try await store.setSecret(
+                EndpointSecret("new"),
+                of: shop(5_000),
+                on: 6_000,
+                by: Bench.owner,
+                from: Bench.socket
+            )
+            try await store.close()
+            let again = try Bench.store(in: scratch)
+
+            #expect(await again.clearance(of: try shop(6_000)).passages.first?.secret?.reveal() == "new")
+            #expect(await again.holdsSecret(of: try shop(6_000)))
+            #expect(await again.clearance(of: try shop(7_000)).passages.first?.secret == nil)
+            #expect(await again.clearance(of: try shop(7_000)).isSecretOutdated)
         }
     }
 

@@ -96,7 +96,8 @@ extension OpenAPISchemas {
           "schema":{"const":1},"approvals":{"type":"array","items":{"$ref":"#/components/schemas/Approval"}}}},
         "SecretSpec":{"type":"object","required":["secret"],"properties":{
           "secret":{"type":"string","maxLength":4096},"invite":{"$ref":"#/components/schemas/InviteToken"},
-          "client":{"type":"string"},"name":{"type":"string"}}},
+          "client":{"type":"string"},"name":{"type":"string"},
+          "port":{"type":"integer","minimum":0,"maximum":65535}}},
         "AuditPage":{"type":"object","required":["schema","lines"],"properties":{
           "schema":{"const":1},"lines":{"type":"array","items":{"type":"string"}}}},
         "AuditVerdict":{"type":"object","required":["lines"],"properties":{

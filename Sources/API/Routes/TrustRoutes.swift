@@ -85,6 +85,7 @@ enum TrustRoutes {
         try await call.broker.trust.keep(
             try EndpointSecret(spec.secret),
             of: endpoint,
+            on: spec.port,
             by: caller,
             from: call.visitor.origin
         )

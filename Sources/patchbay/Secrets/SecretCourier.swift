@@ -68,7 +68,7 @@ struct SecretCourier {
 
     private func give(_ due: SecretDeliveries.Due, _ deliveries: inout SecretDeliveries) async throws {
         do {
-            try await client.setSecret(due.session.token.reveal(), of: due.endpoint)
+            try await client.setSecret(due.session.token.reveal(), of: due.endpoint, on: due.session.port)
             deliveries.given(due)
             note("the secret of \(due.endpoint) is with the broker")
         } catch let error as ClientError {
