@@ -37,7 +37,7 @@ extension AppDesk {
     ) async throws -> AppReply {
         let watch = Stopwatch(clock)
         let traits = await traits(of: request, id)
-        var hold = Hold(of: id, for: wait, mayRepeat: request.tool == nil || traits.mayRepeat)
+        var hold = Hold(of: id, for: wait, mayRepeat: request.mayRepeat(traits))
         var bell: AsyncStream<Void>?
         while true {
             let trouble: Trouble
@@ -75,7 +75,7 @@ extension AppDesk {
         let endpoint = try await endpoint(id)
         let (line, clearance) = try await admit(caller, to: endpoint)
         do {
-            let reply = try await line.ask(request, of: endpoint, by: clearance.passages, parameters: traits.parameters)
+            let reply = try await line.ask(request, of: endpoint, by: clearance.passages, traits)
             if endpoint.state != .online { await registry.report(nil, of: id) }
             return reply
         } catch Trouble.wantsSecret(.missing) where clearance.isSecretOutdated {

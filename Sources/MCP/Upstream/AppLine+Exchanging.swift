@@ -23,6 +23,9 @@ extension AppLine {
     }
 
     /// One message over a kept stream or a new one.
+    ///
+    /// The app may be closing a kept one at this very moment, and nobody could say then whether it got the message: what it
+    /// must not get twice goes over a new one.
     func exchange(
         _ message: JSON?,
         at path: String,
@@ -30,9 +33,10 @@ extension AppLine {
         _ passages: [Passage],
         awaiting id: RPCID?,
         limits: UpstreamLimits,
+        mayKeep: Bool = true,
         notify: (@Sendable (RPCNotification) -> Void)? = nil
     ) async throws -> UpstreamAnswer {
-        var mayKeep = true
+        var mayKeep = mayKeep
         while true {
             let (connection, passage, isKept) = try await connect(passages, mayKeep: mayKeep)
             let call = UpstreamCall(

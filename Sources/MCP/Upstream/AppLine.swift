@@ -61,20 +61,20 @@ actor AppLine {
         watch = Stopwatch(clock)
     }
 
-    /// Asks once, by the best way that works; the parameters say which arguments are repeated as headers.
+    /// Asks once, by the best way that works; the traits are those of the tool, if one is called.
     ///
     /// - Throws: `Trouble`, `CancellationError`.
     func ask(
         _ request: AppRequest,
         of endpoint: Endpoint,
         by passages: [Passage],
-        parameters: ParameterHeaders?
+        _ traits: ToolTraits
     ) async throws -> AppReply {
         guard gate.waiting < Self.queue else { throw Trouble.busy }
         let permit = try await gate.enter()
         defer { permit.giveBack() }
         do {
-            return try await ask(request, endpoint, passages, parameters)
+            return try await ask(request, endpoint, passages, traits)
         } catch let trouble as Trouble {
             // Whatever answers there next may be another launch.
             if trouble.isDeparture { part() }
@@ -86,13 +86,13 @@ actor AppLine {
         _ request: AppRequest,
         _ endpoint: Endpoint,
         _ passages: [Passage],
-        _ parameters: ParameterHeaders?
+        _ traits: ToolTraits
     ) async throws -> AppReply {
         var isSecond = false
         while true {
             let known = try await meet(endpoint, by: passages)
             if let reply = subscribe(request, known) { return reply }
-            let answer = try await put(request, known, passages, parameters)
+            let answer = try await put(request, known, passages, traits)
             if !isSecond, Self.isMisfit(answer, known) {
                 // Refused unheard: another server than the one that was met, or one that has forgotten the session.
                 isSecond = true
@@ -132,7 +132,7 @@ actor AppLine {
         _ request: AppRequest,
         _ known: AppIntroduction,
         _ passages: [Passage],
-        _ parameters: ParameterHeaders?
+        _ traits: ToolTraits
     ) async throws -> UpstreamAnswer {
         lastID += 1
         let number = JSONNumber(lastID)
@@ -141,7 +141,7 @@ actor AppLine {
         if request.notify != nil { meta["progressToken"] = .number(number) }
         params["_meta"] = meta.members.isEmpty ? nil : .object(meta)
         var headers = known.headers(for: request.method, params)
-        if known.revision.isStateless, let parameters { headers += parameters.headers(for: params["arguments"]) }
+        if known.revision.isStateless { headers += traits.parameters.headers(for: params["arguments"]) }
         let message = RPCRequest(
             id: .number(number),
             method: request.method,
@@ -155,6 +155,7 @@ actor AppLine {
                 passages,
                 awaiting: .number(number),
                 limits: limits,
+                mayKeep: request.mayRepeat(traits),
                 notify: request.notify
             )
         } catch {

@@ -194,10 +194,15 @@ import Testing
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear())
 
-        for _ in 0..<5 { _ = await rig.desk.call(AppCall("tap", of: shop), of: rig.owner) }
+        _ = try await rig.desk.tools(of: shop, for: rig.owner)
 
+        for _ in 0..<5 { _ = await rig.desk.call(AppCall("get_screen", of: shop), of: rig.owner) }
         #expect(app.calls.count == 5)
         #expect(app.dials.count == 1)
+
+        // What must not come twice goes over a stream that cannot be closing.
+        for _ in 0..<2 { _ = await rig.desk.call(AppCall("tap", of: shop), of: rig.owner) }
+        #expect(app.dials.count == 3)
     }
 
     @Test func `what speaks no MCP is said to speak none`() async throws {
