@@ -5,6 +5,8 @@ import NIOHTTP1
 extension PatchbayClient {
     /// The longest that a door is silent: it has a comment for every stream each 15 s.
     private static let doorPatience = Duration.seconds(45)
+    /// An artifact of 32 MiB in base64, with room for what is around it.
+    private static let messageLimit = 48 << 20
 
     /// Sends a message to an agent's door and gives what comes back, in order, until it has ended.
     ///
@@ -32,12 +34,12 @@ extension PatchbayClient {
         ) { head in
             guard (200..<300).contains(head.status.code) else { return refusal = Int(head.status.code) }
             let isStream = head.headers.first(name: "Content-Type")?.hasPrefix("text/event-stream") == true
-            if isStream { events = EventStreamParser(limit: HTTPConnection.bodyLimit) }
+            if isStream { events = EventStreamParser(limit: Self.messageLimit) }
             try await receive(.opened(session: head.headers.first(name: "Mcp-Session-Id")))
         } body: { bytes in
             if events == nil {
                 whole += bytes.readableBytesView
-                if whole.count > HTTPConnection.bodyLimit { throw tooLarge(call) }
+                if whole.count > Self.messageLimit { throw tooLarge(call) }
                 return
             }
             for event in try events?.feed(bytes.readableBytesView) ?? [] where event.name == "message" {
@@ -59,7 +61,7 @@ extension PatchbayClient {
     private func tooLarge(_ call: HTTPCall) -> ClientError {
         .notUnderstood(
             what: "the answer to \(call.name)",
-            detail: "it is larger than \(HTTPConnection.bodyLimit) bytes"
+            detail: "it is larger than \(Self.messageLimit) bytes"
         )
     }
 }

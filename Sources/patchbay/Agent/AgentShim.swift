@@ -88,9 +88,15 @@ struct AgentShim: Sendable {
                 if let id = message.id, !tracker.isAnswered { try await write(AgentAnswer.none(to: id)) }
                 return
             } catch let error as ClientError {
+                try Task.checkCancellation()
                 if tracker.isAnswered { return }
+                // Whoever says no has done nothing.
+                if case .refused = error { isSent = false }
                 let mayRepeat = !isSent || message.isRepeatable(at: door)
-                if mayRepeat, error.isPassing, try await patience.wait() { continue }
+                if mayRepeat, error.isPassing {
+                    if !patience.hasWaited { note("\(error); waiting for it") }
+                    if try await patience.wait() { continue }
+                }
                 guard let id = message.id else { return note("\(message.method ?? "an answer") was lost: \(error)") }
                 return try await write(
                     mayRepeat ? AgentAnswer.failure(error, to: id) : AgentAnswer.lost(message, id: id)

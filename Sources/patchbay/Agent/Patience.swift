@@ -7,6 +7,8 @@ struct Patience {
     private var pause = Duration.milliseconds(20)
     private var waited = Duration.zero
 
+    var hasWaited: Bool { waited > .zero }
+
     /// - Parameters:
     ///   - limit: Nil for ever.
     ///   - clock: What to wait by.

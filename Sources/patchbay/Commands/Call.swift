@@ -35,8 +35,8 @@ struct Call: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        if let wait, !(0...120).contains(wait) { throw ValidationError("--wait is 0 to 120 seconds") }
-        if let maxPixels, maxPixels < 0 { throw ValidationError("--max-pixels is 0 or more") }
+        if let wait, !(0...60).contains(wait) { throw ValidationError("--wait is 0 to 60 seconds") }
+        if let maxPixels, !(0...4_096).contains(maxPixels) { throw ValidationError("--max-pixels is 0 to 4096") }
     }
 
     func run() async throws {

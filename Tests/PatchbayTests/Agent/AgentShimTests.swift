@@ -113,6 +113,22 @@ import Testing
         }
     }
 
+    @Test func `a broker that says not now is asked again, whatever the request`() async throws {
+        let problem = #"{"type":"urn:x","title":"No","status":503,"detail":"stopping","code":"unavailable"}"#
+        let first = FirstTime()
+        try await ShimBench.with { request in
+            first.is(Self.id(request))
+                ? FakeDoor.json(problem, status: "503 Service Unavailable") : FakeDoor.json(Self.answer(1))
+        } _: { bench in
+            bench.write(Self.call(1, "endpoint_call"))
+
+            let answers = try await bench.read(1)
+            #expect(answers.first?["result"] == [:])
+            #expect(bench.door.requests.count == 2)
+            #expect(bench.said == ["stopping; waiting for it"])
+        }
+    }
+
     @Test func `an answer that was lost is asked for again only where that does no harm`() async throws {
         let first = FirstTime()
         try await ShimBench.with { request in
