@@ -87,6 +87,26 @@ import Testing
         #expect(throws: ImageError.self) { try reduced([0xFF, 0xD8, 0xFF, 0xE0, 0, 0]) }
     }
 
+    @Test func `bytes that were changed at random give a picture or an error`() throws {
+        let raster = Samples.screen(width: 50, height: 40)
+        let files = [try png(raster), try JPEG.file(of: raster, quality: 75)]
+        var state: UInt64 = 7
+        func next(_ limit: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % limit
+        }
+        var pictures = 0
+        for round in 0..<600 {
+            var bytes = files[round % 2]
+            for _ in 0..<1 + next(8) { bytes[3 + next(bytes.count - 3)] = UInt8(next(256)) }
+            do throws(ImageError) {
+                let file = try ImageFile(reading: bytes, within: limits)
+                pictures += try file.fitted(to: 20, within: limits).longEdge <= 20 ? 1 : 0
+            } catch {}
+        }
+        #expect((1..<600).contains(pictures))
+    }
+
     @Test func `half a JPEG is still a picture`() throws {
         let bytes = try JPEG.file(of: Samples.screen(width: 800, height: 800), quality: 80)
 
