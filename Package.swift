@@ -165,14 +165,14 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "API", "CLinux", "Devices", "Discovery", "Model", "Pairing", "Rig", "Sockets", "patchbay", "patchbayd",
-                logging,
+                "API", "CLinux", "Devices", "Discovery", "Images", "Model", "Pairing", "Rig", "Sockets", "patchbay",
+                "patchbayd", logging,
             ],
             exclude: [
-                "Agents/caller.py", "Agents/environment", "Agents/grants.py", "Agents/oracle.py", "Agents/peer.py",
-                "Agents/requirements", "Agents/schemas", "Agents/server.py", "Agents/transcript.py", "Load/burst.py",
-                "Move/calls.py", "Pairing/brim.py", "Pairing/doors.py", "Pairing/leaks.py", "Pairing/race.py",
-                "Pairing/silence.py", "Service/answers.py", "Service/callers.py",
+                "Agents/caller.py", "Agents/environment", "Agents/grants.py", "Agents/keeper.py", "Agents/oracle.py",
+                "Agents/peer.py", "Agents/requirements", "Agents/schemas", "Agents/server.py", "Agents/transcript.py",
+                "Load/burst.py", "Move/calls.py", "Pairing/brim.py", "Pairing/doors.py", "Pairing/leaks.py",
+                "Pairing/race.py", "Pairing/silence.py", "Service/answers.py", "Service/callers.py",
             ],
             swiftSettings: house
         ),

@@ -211,7 +211,23 @@ class PatchbaySocket(Patchbay):
         self.headers = {}
 
     def extra(self):
-        pass
+        """How long an agent's client waits for `patchbay mcp`, from its start to the first answer."""
+        hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}}
+        times = []
+        for _ in range(20):
+            start = time.perf_counter()
+            shim = subprocess.Popen([os.path.join(self.options.built, "patchbay"), "mcp", "--socket", self.socket],
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            shim.stdin.write(json.dumps(hello).encode() + b"\n")
+            shim.stdin.flush()
+            shim.stdout.readline()
+            times.append(time.perf_counter() - start)
+            shim.stdin.close()
+            shim.wait()
+        times.sort()
+        print("patchbay mcp, start to first answer: p50 %.0f ms, slowest of %d %.0f ms" % (
+            times[len(times) // 2] * 1e3, len(times), times[-1] * 1e3))
 
 
 class FastMCPProxy(Path):

@@ -18,6 +18,7 @@ import random
 import secrets
 import socket
 import struct
+import sys
 import time
 import urllib.parse
 import zlib
@@ -57,7 +58,6 @@ HABITS = {
                       minds_origin=True),
 }
 CALLS = itertools.count()
-TAPS = itertools.count(1)
 LARGEST = 1 << 20
 
 
@@ -122,7 +122,7 @@ class App(http.server.BaseHTTPRequestHandler):
             return answer(number, error={"code": -32000, "message": "The app is still starting"})
         name = params.get("name")
         if method == "tools/call" and any(tool["name"] == name for tool in TOOLS):
-            print("call:", name, flush=True)
+            say("call: %s" % name)
             return answer(number, run(name, params.get("arguments") or {}))
         return answer(number, error={"code": -32601, "message": "Method not found"})
 
@@ -164,7 +164,13 @@ class App(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def log_message(self, *arguments):
-        print("request:", *arguments[1:], flush=True)
+        say("request: %s" % " ".join(str(part) for part in arguments[1:]))
+
+
+def say(line):
+    """In one piece: requests are answered by several threads."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 def answer(number, result=None, error=None):
@@ -181,7 +187,7 @@ def run(name, arguments):
         time.sleep(float(arguments.get("seconds", 1)))
     facts = {"bundleId": options.bundle, "version": options.version, "platform": options.mode.split("-")[0], "called": name}
     if name == "tap_element":
-        facts |= {"tapped": arguments.get("element_id"), "taps": next(TAPS)}
+        facts["tapped"] = arguments.get("element_id")
     return {"content": [{"type": "text", "text": json.dumps(facts)}], "isError": False}
 
 

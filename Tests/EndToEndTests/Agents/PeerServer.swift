@@ -2,7 +2,9 @@ import Rig
 
 /// `server.py`: a server that offers one of everything, made with one of the libraries.
 struct PeerServer {
-    let url: String
+    let port: UInt16
+
+    var url: String { "http://127.0.0.1:\(port)/mcp" }
     /// Where it listens as well.
     let socket: String
     let program: Program
@@ -17,6 +19,7 @@ struct PeerServer {
             environment: ["PYTHONDONTWRITEBYTECODE": "1"]
         )
         let line = try await program.waitForLine("listening on ", within: .seconds(60))
-        url = "http://127.0.0.1:\(line.dropFirst("listening on ".count))/mcp"
+        guard let port = UInt16(line.dropFirst("listening on ".count)) else { throw RigError("“\(line)” is no port") }
+        self.port = port
     }
 }

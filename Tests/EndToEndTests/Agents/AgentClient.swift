@@ -1,0 +1,70 @@
+import FoundationEssentials
+import Rig
+
+/// A real client that stays connected, and calls when it is told to (`caller.py`).
+final class AgentClient: Sendable {
+    private struct Outcome: Decodable {
+        let ok: Bool?
+        let text: String?
+        let error: String?
+    }
+
+    let peer: AgentPeer
+    private let program: Program
+
+    /// Returns when it is connected.
+    init(
+        _ peer: AgentPeer,
+        to url: String,
+        grant: String,
+        namespace: NetworkNamespace? = nil,
+        in scratch: ScratchFolder
+    ) async throws {
+        self.peer = peer
+        program = try await Program(
+            peer.library.interpreter(in: scratch),
+            ["\(AgentPeer.folder)/caller.py", peer.rawValue, url],
+            in: scratch,
+            environment: ["PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore", "PATCHBAY_GRANT": grant],
+            input: .pipe,
+            namespace: namespace
+        )
+        try await program.waitForLine(#"{"connected": true}"#, within: .seconds(60))
+    }
+
+    /// One of each kind, connected all at the same time.
+    static func all(
+        to url: String,
+        grant: String,
+        namespace: NetworkNamespace? = nil,
+        in scratch: ScratchFolder
+    ) async throws -> [AgentClient] {
+        try await withThrowingTaskGroup(of: AgentClient.self) { group in
+            for peer in AgentPeer.allCases {
+                group.addTask {
+                    try await AgentClient(peer, to: url, grant: grant, namespace: namespace, in: scratch)
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
+    /// Begins a call; `outcome` waits for it.
+    func begin(_ tool: String, _ arguments: String = "{}") throws -> Int {
+        let start = program.transcript.soFar.count
+        try program.write(#"{"tool": "\#(tool)", "arguments": \#(arguments)}"# + "\n")
+        return start
+    }
+
+    /// What the call that was begun there gave; nil where it went wrong, with the reason for the message of the test.
+    func outcome(from start: Int) async throws -> (text: String?, story: String) {
+        let line = try await program.waitForLine(#"{"ok": "#, from: start, within: .seconds(30))
+        let outcome = try JSONDecoder().decode(Outcome.self, from: Data(line.utf8))
+        return (outcome.ok == true ? outcome.text : nil, "\(peer): \(line)")
+    }
+
+    /// Calls, and waits for what comes of it.
+    func call(_ tool: String, _ arguments: String = "{}") async throws -> (text: String?, story: String) {
+        try await outcome(from: begin(tool, arguments))
+    }
+}

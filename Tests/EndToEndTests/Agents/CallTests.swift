@@ -1,0 +1,51 @@
+import FoundationEssentials
+import Images
+import Rig
+import Testing
+
+/// `patchbay tools` and `patchbay call`: an app's tools for people.
+@Suite(.needs(.python)) struct CallTests {
+    @Test func `what an app offers is listed, called with typed values, and said when it fails`() async throws {
+        try await withApp { broker, id, app in
+            let list = try await broker.ask("tools", id)
+            #expect(list.first?.hasPrefix("TOOL") == true)
+            #expect(list.contains { $0.hasPrefix("tap_element") && $0.contains("element_id") })
+
+            let answer = try await broker.ask("call", id, "tap_element", "element_id=5")
+            #expect(answer.joined().contains(#""tapped": "5""#))
+            let failed = try await broker.start("call", id, "screenshot", "format=bmp")
+            #expect(try await failed.exitStatus() == .exited(1))
+            #expect(failed.story.contains("invalid image data"))
+            let missing = try await broker.start("call", id, "tap_elemnt")
+            #expect(try await missing.exitStatus() == .exited(66))
+            #expect(missing.story.contains("patchbay tools \(id) tap_element"))
+            #expect(app.program.output.count { $0.hasPrefix("call: ") } == 2)
+        }
+    }
+
+    @Test func `a screenshot is saved at a size that agents take, and its original is a link`() async throws {
+        try await withApp { broker, id, app in
+            let file = "\(broker.socket).jpg"
+
+            let said = try await broker.ask("call", id, "screenshot", "--output", file)
+
+            #expect(said.first?.hasPrefix("[image/") == true)
+            let bytes = try Data(contentsOf: URL(filePath: file))
+            let (image, _) = try await ImageReducer().reduce(base64: bytes.base64EncodedString(), to: 10_000)
+            #expect((image.width, image.height) == (723, 1_568))
+            #expect(bytes.count <= 700_000)
+            let links = try await broker.ask("call", id, "screenshot", "--max-pixels", "0")
+            #expect(links.first?.hasPrefix("patchbay://artifact/") == true)
+        }
+    }
+
+    private func withApp(_ body: (RunningBroker, String, SampleApp) async throws -> Void) async throws {
+        try await withScratchFolder { scratch in
+            let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\n")
+            let app = try await SampleApp(screen: "1290x2796", in: scratch)
+            let added = try await broker.ask("add", "Shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
+            let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description
+            try await body(broker, id, app)
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import Model
+import Rig
+import Testing
+
+/// Clients stay connected to an app's address, whatever becomes of the app, its phone and the broker; five ways to be a client.
+@Suite(.needs(.python), .timeLimit(.minutes(3))) struct RestartTests {
+    private static let phone = "00008030-001A2B3C4D5E6F70"
+
+    @Test(.needs(.root, .namespaces, .avahi))
+    func `an app that comes back on another port with another token is called at the same address`() async throws {
+        try await withScratchFolder { scratch in
+            let network = try await MDNSNetwork(["here", "there"], in: scratch)
+            let (here, there) = (network.hosts[0], network.hosts[1])
+            let port = try FreePorts.take()[0]
+            let broker = try await RunningBroker(
+                in: scratch,
+                host: here,
+                isInside: true,
+                configuration: AgentBroker.configuration(port: port)
+            )
+            let agent = try await AgentBroker(socket: broker.socket, port: port, in: scratch)
+            let list = try await LiveList(of: broker)
+            let first = try await SampleApp(version: "1", mode: .ios, on: there, in: scratch)
+            let advert = try await first.advertise(through: there)
+            let seen = try await list.first("the app is online") { $0.state == .online }
+            let id = seen.endpoint.id.text
+            _ = try await broker.ask("approve", id)
+            try await Self.tell(first, to: broker, id)
+            let url = agent.url(of: id)
+            let clients = try await AgentClient.all(
+                to: url,
+                grant: agent.grant,
+                namespace: here.namespace,
+                in: scratch
+            )
+            try await Self.expect("launch_context", of: clients, toSay: #""version": "1""#)
+
+            advert.kill()
+            try await first.quit()
+            let second = try await SampleApp(version: "2", mode: .ios, on: there, in: scratch)
+            _ = try await second.advertise(through: there)
+            #expect(second.port != first.port && second.token != first.token)
+            // The calls come before the new token does, and wait for it.
+            _ = try await list.first("the new port is known", from: seen.next) { endpoint in
+                endpoint.routes.contains { $0.port == second.port }
+            }
+            let calls = try clients.map { ($0, try $0.begin("launch_context")) }
+            try await Self.tell(second, to: broker, id)
+
+            try await Self.expect(calls, toSay: #""version": "2""#)
+        }
+    }
+
+    @Test func `a call waits for an app that is away for three seconds, and is carried out once`() async throws {
+        try await withScratchFolder { scratch in
+            let port = try FreePorts.take()[0]
+            let broker = try await RunningBroker(
+                in: scratch,
+                configuration: AgentBroker.configuration(port: port)
+            )
+            let agent = try await AgentBroker(socket: broker.socket, port: port, in: scratch)
+            let first = try await SampleApp(in: scratch)
+            let id = try await Self.add(first, to: broker)
+            let clients = try await AgentClient.all(to: agent.url(of: id), grant: agent.grant, in: scratch)
+            try await Self.expect("launch_context", of: clients, toSay: "com.example.shop")
+
+            try await first.quit()
+            let calls = try clients.map { ($0, try $0.begin("tap_element")) }
+            try await ContinuousClock().sleep(for: .seconds(3))
+            let second = try await SampleApp(port: first.port, in: scratch)
+
+            try await Self.expect(calls, toSay: #""called": "tap_element""#)
+            // A second execution would have been said by now: each call is answered after it has been said.
+            try await eventually("every call is in the app's log") {
+                second.program.output.count { $0 == "call: tap_element" } >= clients.count
+            }
+            #expect(second.program.output.count { $0 == "call: tap_element" } == clients.count)
+        }
+    }
+
+    @Test(.needs(.root, .usbmuxd)) func `a call waits for a phone that is plugged in again`() async throws {
+        try await withScratchFolder { scratch in
+            let rig = try await PhoneRig(in: scratch)
+            let port = try FreePorts.take()[0]
+            let broker = try await RunningBroker(
+                in: scratch,
+                phones: rig,
+                configuration: AgentBroker.configuration(port: port)
+            )
+            let agent = try await AgentBroker(socket: broker.socket, port: port, in: scratch)
+            let list = try await LiveList(of: broker)
+            _ = try await SampleApp(address: PhoneOptions.loopback, port: 9_876, in: scratch)
+            try await rig.attach(Self.phone, .ofItsOwn)
+            let seen = try await list.first("the app is online") { $0.state == .online }
+            let url = agent.url(of: seen.endpoint.id.text)
+            let clients = try await AgentClient.all(to: url, grant: agent.grant, in: scratch)
+            try await Self.expect("launch_context", of: clients, toSay: "com.example.shop")
+
+            try await rig.detach(Self.phone)
+            let calls = try clients.map { ($0, try $0.begin("launch_context")) }
+            try await ContinuousClock().sleep(for: .seconds(1))
+            try await rig.attach(Self.phone, .ofItsOwn)
+
+            try await Self.expect(calls, toSay: "com.example.shop")
+        }
+    }
+
+    @Test func `a broker that restarts behind its listening socket is no event for its clients`() async throws {
+        try await withScratchFolder { scratch in
+            let port = try FreePorts.take()[0]
+            let socket = scratch.file("patchbay.sock")
+            let config = try scratch.write(AgentBroker.configuration(port: port), to: "patchbay.toml")
+            let keeper = try await Program(
+                "python3",
+                [
+                    "\(AgentPeer.folder)/keeper.py", "\(port)", socket, try Executable.built("patchbayd"), "--config",
+                    config, "--state-dir", scratch.file("state"),
+                ],
+                in: scratch,
+                environment: [
+                    "PATCHBAY_SOCKET": socket, "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(scratch.path)/no-bus",
+                    "USBMUXD_SOCKET_ADDRESS": "\(scratch.path)/no-usbmuxd", "HOME": scratch.path,
+                ],
+                input: .pipe
+            )
+            try await keeper.waitForLine("ready")
+            let agent = try await AgentBroker(socket: socket, port: port, in: scratch)
+            let app = try await SampleApp(in: scratch)
+            let words = ["add", "Shop", "127.0.0.1:\(app.port)", "--kind", "appreveal", "--socket", socket]
+            let added = try await Program.run(Executable.built("patchbay"), words, in: scratch)
+            let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description
+            _ = try await Program.run(
+                Executable.built("patchbay"),
+                ["approve", id, "--socket", socket],
+                in: scratch
+            )
+            let clients = try await AgentClient.all(to: agent.url(of: id), grant: agent.grant, in: scratch)
+            try await Self.expect("launch_context", of: clients, toSay: "com.example.shop")
+
+            try keeper.write("restart 1\n")
+            try await keeper.waitForLine("restarted")
+            let calls = try clients.map { ($0, try $0.begin("launch_context")) }
+
+            try await Self.expect(calls, toSay: "com.example.shop")
+            try await Self.expect("launch_context", of: clients, toSay: "com.example.shop")
+        }
+    }
+
+    private static func expect(_ tool: String, of clients: [AgentClient], toSay words: String) async throws {
+        try await expect(clients.map { ($0, try $0.begin(tool)) }, toSay: words)
+    }
+
+    private static func expect(_ calls: [(AgentClient, Int)], toSay words: String) async throws {
+        for (client, start) in calls {
+            let (text, story) = try await client.outcome(from: start)
+            #expect(text?.contains(words) == true, "\(story)")
+        }
+    }
+
+    /// Lists the app by its address; a person's own word is a yes.
+    private static func add(_ app: SampleApp, to broker: RunningBroker) async throws -> String {
+        let added = try await broker.ask("add", "Shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
+        let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description
+        _ = try await broker.ask("approve", id)
+        return id
+    }
+
+    private static func tell(_ app: SampleApp, to broker: RunningBroker, _ id: String) async throws {
+        let token = try #require(app.token)
+        let setting = try await broker.start("secret", "set", id, input: .pipe)
+        try setting.write(token + "\n")
+        setting.closeInput()
+        #expect(try await setting.exitStatus() == .exited(0), "\(setting.story)")
+    }
+}
