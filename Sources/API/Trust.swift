@@ -37,8 +37,14 @@ struct Trust: Sendable {
     /// Gives pairing an app's own token; on the cable that is a yes, too.
     ///
     /// - Throws: `PairingError`.
-    func keep(_ secret: EndpointSecret, of endpoint: Endpoint, by caller: Caller, from origin: Origin) async throws {
-        try await pairing.setSecret(secret, of: endpoint, by: caller, from: origin)
+    func keep(
+        _ secret: EndpointSecret,
+        of endpoint: Endpoint,
+        on port: UInt16?,
+        by caller: Caller,
+        from origin: Origin
+    ) async throws {
+        try await pairing.setSecret(secret, of: endpoint, on: port, by: caller, from: origin)
         await tell(endpoint.id)
     }
 

@@ -9,8 +9,9 @@ import Testing
     /// A command line for each verb that takes `--json`.
     private static let lines = [
         "add x 127.0.0.1:1", "advertise x _http._tcp 80", "advertisements list", "advertisements set a1 key=value",
-        "approve x", "audit", "devices", "doctor", "forward 9876", "grants", "invites", "list", "pair", "requests",
-        "show x", "status", "tunnels list", "watch",
+        "approve x", "audit", "call x tap", "devices", "doctor", "forward 9876", "grants", "invites", "list", "pair",
+        "requests",
+        "show x", "status", "tools x", "tunnels list", "watch",
     ]
 
     private struct Report: Decodable {
