@@ -4,12 +4,15 @@ import Model
 /// Finding the endpoint that a newly seen server is.
 extension EndpointBoard {
     /// The endpoint for a server that has none, made if need be; nil when a limit stands against it.
+    ///
+    /// `former` is the endpoint that the sighting belonged to until it moved here.
     mutating func home(
         for server: Server,
         of sighting: Sighting,
+        from former: EndpointID?,
         at now: Date
     ) -> (id: EndpointID, isNew: Bool, evicted: [Endpoint])? {
-        if let id = met(server, sighting) ?? known(sighting) { return (id, false, []) }
+        if let id = met(server, sighting) ?? kept(sighting, by: former) ?? known(sighting) { return (id, false, []) }
         if sighting.id.source == .bonjour, let host = hostKey(of: sighting),
             onHost[host, default: []].count >= Self.limitPerHost
         {
@@ -50,6 +53,19 @@ extension EndpointBoard {
         guard let known = members[other]?.first.flatMap({ sightings[$0] }) else { return nil }
         let contradict = sighting.appIsBundleID && known.appIsBundleID && sighting.app != known.app
         return contradict ? nil : id
+    }
+
+    /// The endpoint that an advert belonged to before it moved, while the other interfaces and the other protocol still tell
+    /// of the old place: on one host a service's name has one SRV record (RFC 6763, section 4.1), so that they follow.
+    private func kept(_ sighting: Sighting, by former: EndpointID?) -> EndpointID? {
+        guard sighting.id.source == .bonjour, let former, let entry = entries[former] else { return nil }
+        let rest = entry.servers.flatMap { members[$0] ?? [] }.compactMap { sightings[$0] }
+        let isOne = rest.allSatisfy { other in
+            other.id.source != .bonjour
+                || (other.name, other.kind, other.app) == (sighting.name, sighting.kind, sighting.app)
+                    && (other.host, other.role) == (sighting.host, sighting.role)
+        }
+        return isOne ? former : nil
     }
 
     /// The endpoint that was known under one of the sighting's keys and is not somebody else's now.

@@ -119,9 +119,11 @@ package struct EndpointBoard: Sendable {
         let server = Server(of: sighting)
         let isNews = sightings[sighting.id] != sighting
         var touched: [EndpointID] = []
+        var former: EndpointID?
         if let old = sightings[sighting.id], Server(of: old) != server, let owner = remove(sighting.id) {
             // The app moved (another port, another host): its old place is free before the new one looks for its endpoint.
             touched.append(owner)
+            former = owner
         }
         sightings[sighting.id] = sighting
         stale.remove(sighting.id)
@@ -132,7 +134,7 @@ package struct EndpointBoard: Sendable {
         var outcomes = absorbed.compactMap { entries[$0].map { Outcome.removed($0.record.endpoint) } }
         for id in absorbed { erase(id) }
         if owners[server] == nil {
-            guard let home = home(for: server, of: sighting, at: now) else {
+            guard let home = home(for: server, of: sighting, from: former, at: now) else {
                 refused += 1
                 _ = remove(sighting.id)
                 return outcomes + refresh(touched)

@@ -72,6 +72,38 @@ import Testing
         #expect(board.endpoints.first?.routes.map(\.port) == [5_555])
     }
 
+    @Test func `an app that moves is one endpoint while only one protocol has told so`() {
+        var board = board(Seen.lan(), Seen.lan(interface: "wlan0"), Seen.lan(address: "2001:db8::20"))
+
+        let first = board.apply(.seen(Seen.lan(port: 5_555, address: "2001:db8::20")), at: now)
+        #expect(first == board.endpoints.map(EndpointBoard.Outcome.changed))
+        #expect(board.endpoints.map(\.id.text) == ["shop-iphone"])
+        #expect(Set(board.endpoints.first?.routes.map(\.port) ?? []) == [4_000, 5_555])
+
+        for interface in ["eth0", "wlan0"] {
+            _ = board.apply(.seen(Seen.lan(port: 5_555, interface: interface)), at: now)
+        }
+        #expect(board.endpoints.map(\.id.text) == ["shop-iphone"])
+        #expect(board.endpoints.first?.routes.map(\.port) == [5_555, 5_555, 5_555])
+    }
+
+    @Test func `of twins the one that moves keeps its id, and the other its own`() {
+        let second = "AppReveal-com.example.shop (2)"
+        var board = board(
+            Seen.lan(),
+            Seen.lan(address: "2001:db8::20"),
+            Seen.lan(port: 4_001, name: second),
+            Seen.lan(port: 4_001, address: "2001:db8::20", name: second)
+        )
+
+        for address in ["192.168.1.20", "2001:db8::20"] {
+            _ = board.apply(.seen(Seen.lan(port: 5_555, address: address, name: second)), at: now)
+        }
+
+        #expect(board.endpoints.map(\.id.text) == ["shop-iphone", "shop-iphone-2"])
+        #expect(board.endpoints.map { Set($0.routes.map(\.port)) } == [[4_000], [5_555]])
+    }
+
     @Test func `a host that the network renames keeps its endpoints' ids`() {
         var board = board(Seen.lan(host: "mac.local"))
         _ = board.apply(.lost(Seen.lan(host: "mac.local").id), at: now)
