@@ -63,11 +63,11 @@ def ask(address, method, target, body=None, headers=None):
 
 
 class App:
-    """The sample app, at several ports at once."""
+    """The sample app, as evenly as it can."""
 
     def __init__(self, work):
         self.log = open(os.path.join(work, "app.log"), "w+")
-        self.process = subprocess.Popen([sys.executable, os.path.join(TESTS, "Rig/sampleapp.py")], stdout=self.log,
+        self.process = subprocess.Popen([sys.executable, os.path.join(TESTS, "Rig/sampleapp.py"), "--sequential"], stdout=self.log,
                                         stderr=subprocess.STDOUT)
         self.port = int(eventually("the sample app says no port", self.line))
 

@@ -224,7 +224,11 @@ def size(text):
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
-    address_family = socket.AF_INET
+
+    def process_request(self, request, address):
+        if options.sequential:
+            return http.server.HTTPServer.process_request(self, request, address)
+        super().process_request(request, address)
 
 
 parser = argparse.ArgumentParser()
@@ -236,6 +240,8 @@ parser.add_argument("--shy", type=int, default=0, help="how many calls it answer
 parser.add_argument("--mode", choices=HABITS, default="ios-0.9")
 parser.add_argument("--token", default=secrets.token_hex(32), help="its session token, where the mode wants one")
 parser.add_argument("--screen", type=size, default=(60, 130), help="the pixels of its screenshots, 1290x2796")
+parser.add_argument("--sequential", action="store_true",
+                    help="one connection at a time: threads of Python's take milliseconds to be woken now and then")
 options = parser.parse_args()
 habits = HABITS[options.mode]
 random.shuffle(TOOLS)
