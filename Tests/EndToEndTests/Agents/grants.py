@@ -80,6 +80,8 @@ def doors(path, port, id):
     opened = tool(anyone, "port_forward", {"action": "open", "endpoint": id}, opener)
     print("opener opens", opened.split()[0], opened.split()[-1])
     print("opener has", len(tool(anyone, "port_forward", {"action": "list"}, opener).split("\n")))
+    # What is still being put away of the last answer is cut with its grant, and the connection with it.
+    anyone.close()
     owner(mine, "DELETE", f"/v1/grants/{opener_id}", None)
     print("tunnels then", tool(mine, "port_forward", {"action": "list"}))
 
