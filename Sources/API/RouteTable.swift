@@ -211,6 +211,10 @@ enum RouteTable {
                     aftermath: context.aftermath,
                     late: context.late
                 )
+                // The router takes `/v1/grants/` for `/v1/grants`: an id that is empty would mean everything.
+                if route.path.hasPrefix("/v1/"), request.uri.path.hasSuffix("/") {
+                    throw Problem(.notFound, "there is nothing at \(request.uri.path)", next: "leave the last / away")
+                }
                 try await admit(call, to: route)
                 return try await route.handler(call)
             }

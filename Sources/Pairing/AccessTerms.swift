@@ -16,7 +16,8 @@ package struct AccessTerms: Sendable {
         lifetime: Int = 28_800
     ) {
         self.permissions = permissions
-        self.name = name
+        // Owners read it in tables: a longer one would push out of sight what they have to decide about.
+        self.name = Untrusted(name.text)
         self.isBearer = isBearer
         self.lifetime = lifetime
     }

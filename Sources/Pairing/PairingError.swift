@@ -32,7 +32,9 @@ package enum PairingError: Error, Hashable, Sendable {
 extension PairingError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .refused: "the token is not accepted; ask an owner of this broker for an invite (patchbay pair)"
+        case .refused:
+            // The same words for all of them: who guesses learns nothing.
+            "no token that counts was shown: it is missing, wrong, used, expired or revoked; ask an owner of this broker for an invite (patchbay pair)"
         case .tooManyAttempts(let seconds): "too many wrong tokens came from there; try again in \(seconds) s"
         case .notAToken: "that is no token of Patchbay's, or it is mistyped or cut off; copy it whole"
         case .notAPairingString(let why): "that is no pairing string: \(why)"

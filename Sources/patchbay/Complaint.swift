@@ -25,16 +25,26 @@ extension Complaint {
     ///   - command: The command as far as it was understood, `patchbay tunnels rm`.
     init(describing error: any Error, command: String) {
         let status = ExitStatus(for: error)
+        let said: Complaint
         switch error {
-        case let complaint as Complaint: self = complaint
+        case let complaint as Complaint: said = complaint
         case let error as ClientError:
-            self.init(status: status, message: error.description, remedy: error.remedy)
-            if case .refused(let problem) = error { self.problem = problem }
+            var complaint = Complaint(status: status, message: error.description, remedy: error.remedy)
+            if case .refused(let problem) = error { complaint.problem = problem }
+            said = complaint
         default:
-            // The parser repeats what was typed, which may have been a token.
-            let message = Secret.redacted(Self.lowered(Patchbay.message(for: error)))
-            self.init(status: status, message: message, remedy: "\(command) --help")
+            let message = Self.lowered(Patchbay.message(for: error))
+            said = Complaint(status: status, message: message, remedy: "\(command) --help")
         }
+        // What was typed is repeated, and may have been a token.
+        self.init(
+            status: said.status,
+            message: Secret.redacted(said.message),
+            candidates: said.candidates.map(Secret.redacted),
+            remedy: said.remedy.map(Secret.redacted),
+            exitCode: said.exitCode,
+            problem: said.problem
+        )
     }
 
     /// A sentence of the parser's in the case of ours, which follow "error:"; `UDID` and the like stay.

@@ -79,6 +79,22 @@ import Testing
         )
     }
 
+    @Test(arguments: [["revoke", ""], ["revoke", "pbg_"], ["revoke", "x", "pbi_"], ["tunnels", "rm", ""]])
+    func `an id that is empty ends nothing`(line: [String]) {
+        #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(line) }
+    }
+
+    @Test func `a token that was typed where an id belongs is not repeated`() {
+        let token = "pbg_0a1b2c3d_" + String(repeating: "x", count: 43) + "_abcdef"
+        let complaint = Complaint(
+            describing: Complaint.notFound("no endpoint is called \(token)", try: "patchbay show \(token)"),
+            command: "patchbay show"
+        )
+
+        #expect(complaint.message == "no endpoint is called pbg_0a1b2c3d_…")
+        #expect(complaint.remedy == "patchbay show pbg_0a1b2c3d_…")
+    }
+
     @Test(arguments: [("list --json", true), ("lst --json --x", true), ("list", false), ("iproxy -- --json", false)])
     func `JSON is what the command line asks for, even a wrong one`(line: String, isWanted: Bool) {
         #expect(ComplaintReport.isWanted(by: line.split(separator: " ").map(String.init)) == isWanted)

@@ -47,7 +47,7 @@ struct Call: AsyncParsableCommand {
         // An old list is no reason to refuse a tool.
         let schema = list.isStale ? list.tool(named: tool) : try Tools.find(tool, in: list, of: id)
         let arguments = try Self.arguments(words, await given(), schema: schema?["inputSchema"])
-        let result = try await client.call(tool, of: id, arguments: arguments, wait: wait, maxPixels: maxPixels)
+        let result = try await result(of: id, arguments, from: client)
         let text = ToolResultText(result)
         if let output, let file = text.file { try Self.save(file, to: output) }
         if format.json {
@@ -57,6 +57,23 @@ struct Call: AsyncParsableCommand {
             throw Complaint(status: .error, message: text.lines.joined(separator: "\n"))
         } else {
             try options.output.line(Output.plain(text.lines.joined(separator: "\n")))
+        }
+    }
+
+    /// - Throws: `ClientError`; a `Complaint` where the call may have been carried out, so that nobody repeats it blindly.
+    private func result(
+        of id: EndpointID,
+        _ arguments: JSONObject,
+        from client: PatchbayClient
+    ) async throws -> JSONObject {
+        do {
+            return try await client.call(tool, of: id, arguments: arguments, wait: wait, maxPixels: maxPixels)
+        } catch ClientError.connectionLost {
+            throw Complaint(
+                status: .error,
+                message: "delivered, result unknown: the broker went away while \(id) had the call",
+                remedy: "look at the app's state before you call again"
+            )
         }
     }
 

@@ -7,6 +7,7 @@ struct Revoke: AsyncParsableCommand {
         abstract: "End grants and invites, what was made under them, and their connections.",
         discussion: """
             When the command returns, everything of theirs is cut. `patchbay grants` and `patchbay invites` show ids.
+            Where one id is wrong the others are ended all the same.
 
               patchbay revoke 0a1b2c3d
               patchbay revoke --all
@@ -21,6 +22,7 @@ struct Revoke: AsyncParsableCommand {
 
     func validate() throws {
         if all == !ids.isEmpty { throw ValidationError("Give the ids of what to end, or --all.") }
+        if ids.map(Self.id).contains("") { throw ValidationError("One of the ids is empty: nothing was ended.") }
     }
 
     func run() async throws {
@@ -30,7 +32,7 @@ struct Revoke: AsyncParsableCommand {
             let ended = try await client.revokeAll().ended
             return try output.line(ended.isEmpty ? "There was nothing to end." : "Ended \(Self.words(ended)).")
         }
-        for id in ids.map(Self.id) {
+        try await Series.run(ids.map(Self.id)) { id in
             let ended = try await client.revoke(id).ended
             try output.line(ended.isEmpty ? "\(Untrusted(id)) had ended before." : "Ended \(Self.words(ended)).")
         }

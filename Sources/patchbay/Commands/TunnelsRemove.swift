@@ -22,6 +22,7 @@ struct TunnelsRemove: AsyncParsableCommand {
 
     func validate() throws {
         if all == !ids.isEmpty { throw ValidationError("Give the ids of the tunnels to remove, or --all.") }
+        if ids.contains("") { throw ValidationError("One of the ids is empty: nothing was removed.") }
     }
 
     func run() async throws {

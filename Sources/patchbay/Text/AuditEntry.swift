@@ -25,7 +25,8 @@ struct AuditEntry: Decodable {
             event.invite.map { "invite \($0)" }, event.grant.map { "grant \($0)" }, event.endpoint.map(\.text),
         ].compactMap { $0 }
         var words = subjects + ["by \(Words.caller(event.who))"]
-        if let ended = event.ended, ended.count > 1 { words.append("with \(ended.joined(separator: ", "))") }
+        let ended = (event.ended ?? []).filter { $0 != event.grant && $0 != event.invite }
+        if !ended.isEmpty { words.append("with \(ended.joined(separator: ", "))") }
         if let detail = event.detail { words.append(detail) }
         let action = style.paint(Untrusted(event.action).text, isOn: isColoured)
         let facts = words.map { Untrusted($0, limit: .max).text }.joined(separator: "  ")

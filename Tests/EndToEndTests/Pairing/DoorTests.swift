@@ -57,6 +57,14 @@ import Testing
         }
     }
 
+    @Test func `an id that is empty is nothing, and not everything`() async throws {
+        try await withDoors { broker, scratch, port in
+            let lines = try await run("slashes", broker.socket, port, in: scratch)
+
+            #expect(lines == ["404 404 405 405 404", "200"])
+        }
+    }
+
     @Test func `a token where others read along is refused, ends, and is not in the log`() async throws {
         try await withDoors { broker, scratch, port in
             let lines = try await run("exposed", broker.socket, port, in: scratch)

@@ -5,6 +5,7 @@
   names SOCKET PORT             asks under every kind of name, with and without a token
   pages SOCKET PORT             asks as web pages would, with and without a token
   exposed SOCKET PORT           puts tokens where others read along
+  slashes SOCKET PORT           would end what has no name, and looks what is left
   slow PORT                     says half a head on many connections, and how long each of them stood
   expiry SOCKET PORT            lets a grant expire under an event stream, and says how late that was cut
   show PORT                     shows each token that is written to it, and says what the answer is
@@ -253,6 +254,13 @@ def exposed(path, port):
     print(len(tokens), "cases,", wrong, "wrong")
 
 
+def slashes(path, port):
+    grant, token = pair(path, port)
+    paths = ("/v1/grants/", "/v1/tunnels/", "/v1/invites/", "/v1/advertisements/", "/v1/grants//")
+    print(*[ask(unix(path), "DELETE", target)[0] for target in paths])
+    print(ask(tcp(port), "GET", "/v1/endpoints", token=token)[0])
+
+
 def slow(port, count=200):
     start = time.monotonic()
     silent = tcp(port)
@@ -331,7 +339,13 @@ def taken(path, port, endpoint, count):
     begin = time.monotonic()
     status, _, _ = ask(unix(path), "DELETE", f"/v1/endpoints/{endpoint}/approve")
     readers.report(begin, status == 204)
-    tunnels = ask(unix(path), "GET", "/v1/tunnels")[1]["tunnels"]
+    # What runs to it is cut by now; that its tunnels wait is news that follows.
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        tunnels = ask(unix(path), "GET", "/v1/tunnels")[1]["tunnels"]
+        if all(t["state"]["name"] == "waiting" for t in tunnels):
+            break
+        time.sleep(0.02)
     print("standing:", len(tunnels), "waiting:", sum(t["state"]["name"] == "waiting" for t in tunnels))
 
 

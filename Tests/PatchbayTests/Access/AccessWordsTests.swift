@@ -45,7 +45,7 @@ import Testing
 
         #expect(
             entry.text(isColoured: false) == "12  2026-11-21T14:30:00.000Z  revoked  grant a1  "
-                + "by user 0, /usr/bin/patchbay (process 7)  with a1, b2  \u{FFFD}[2Jgone"
+                + "by user 0, /usr/bin/patchbay (process 7)  with b2  \u{FFFD}[2Jgone"
         )
     }
 
