@@ -39,7 +39,7 @@ struct Deny: AsyncParsableCommand {
         let stands = (try? await client.endpoint(endpoint.id))?.approval == .approved
         try output.line(
             stands
-                ? "Nobody's yes to \(endpoint.id) stands, and its secret is forgotten; it needs none where it is now."
+                ? "The secret of \(endpoint.id) is forgotten. It needs nobody's yes on a cable or added by hand, and can be called still."
                 : "\(endpoint.id) is not approved any more, and its secret is forgotten."
         )
     }

@@ -45,6 +45,7 @@ struct Join: AsyncParsableCommand {
             let file = try folder.keep(entry)
             try output.line("Joined: \(AccessListing.line(issued.grant)).")
             try output.line("The grant is in \(Untrusted(file, limit: .max)), for you alone.")
+            try output.line("A program shows its token with each request, as Authorization: Bearer.")
         } catch let complaint as Complaint {
             throw Complaint(
                 status: complaint.status,

@@ -38,7 +38,8 @@ struct PairingWindow {
                 }
                 if invite.end != nil { return invite }
             } catch let error as ClientError where error.isPassing {
-                // The window stays open while the broker restarts.
+                // The window stays open while the broker restarts, and no longer than it was to be.
+                guard now() < issued.invite.expires else { throw error }
             }
             left(issued.invite.expires.timeIntervalSince(now()))
             try await clock.sleep(for: Self.interval)
