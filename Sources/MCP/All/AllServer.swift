@@ -24,7 +24,7 @@ package struct AllServer: AgentServer {
     package func answer(_ request: AgentRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
         switch request.method {
         case "tools/list": return ["tools": .array(await tools(for: caller))]
-        case "tools/call": return try await call(AppRequest(request), caller)
+        case "tools/call": return try await call(request, caller)
         default: throw .unknownMethod(request.method)
         }
     }
@@ -63,7 +63,7 @@ package struct AllServer: AgentServer {
         }
     }
 
-    private func call(_ request: AppRequest, _ caller: AgentCaller) async throws(RPCError) -> JSONObject {
+    private func call(_ request: AgentRequest, _ caller: AgentCaller) async throws(RPCError) -> JSONObject {
         guard let name = request.tool else {
             throw .invalidParams("tools/call must have the tool's name, a text")
         }

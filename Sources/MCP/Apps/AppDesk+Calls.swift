@@ -5,7 +5,7 @@ import Model
 extension AppDesk {
     package func call(_ call: AppCall, of caller: AgentCaller) async -> JSONObject {
         let params: JSONObject = ["name": .string(call.tool), "arguments": .object(call.arguments)]
-        let request = AppRequest("tools/call", params, notify: call.notify)
+        let request = AgentRequest("tools/call", params, notify: call.notify)
         let id = call.endpoint.id
         do {
             return try await self.call(request, at: id, for: caller, wait: call.wait, maxPixels: call.maxPixels)
@@ -22,7 +22,7 @@ extension AppDesk {
 
     /// - Throws: `AppFailure`, an `RPCError` of the app's own, `CancellationError`.
     func call(
-        _ request: AppRequest,
+        _ request: AgentRequest,
         at id: EndpointID,
         for caller: AgentCaller,
         wait: Duration,

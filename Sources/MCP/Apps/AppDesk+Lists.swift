@@ -83,7 +83,7 @@ extension AppDesk {
         for _ in 0..<Self.pageLimit {
             var params = JSONObject()
             params["cursor"] = cursor
-            result = try await reach(AppRequest(method, params), at: id, for: caller, wait: wait).outcome.get()
+            result = try await reach(AgentRequest(method, params), at: id, for: caller, wait: wait).outcome.get()
             entries += result[member]?.array ?? []
             cursor = result["nextCursor"]
             if cursor == nil || cursor == .null { break }

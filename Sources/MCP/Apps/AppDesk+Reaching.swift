@@ -11,7 +11,7 @@ extension AppDesk {
     ///
     /// - Throws: `AppFailure`, `CancellationError`.
     func reach(
-        _ request: AppRequest,
+        _ request: AgentRequest,
         at id: EndpointID,
         for caller: AgentCaller,
         wait: Duration
@@ -30,7 +30,7 @@ extension AppDesk {
     }
 
     private func hold(
-        _ request: AppRequest,
+        _ request: AgentRequest,
         _ id: EndpointID,
         _ caller: AgentCaller,
         _ wait: Duration
@@ -67,7 +67,7 @@ extension AppDesk {
 
     /// - Throws: `Trouble`, `CancellationError`.
     private func attempt(
-        _ request: AppRequest,
+        _ request: AgentRequest,
         _ id: EndpointID,
         _ caller: AgentCaller,
         _ traits: ToolTraits
@@ -119,7 +119,7 @@ extension AppDesk {
         ![.appDebug, .debug, .openagents, .dartVM, .tcp].contains(kind)
     }
 
-    private func traits(of request: AppRequest, _ id: EndpointID) async -> ToolTraits {
+    private func traits(of request: AgentRequest, _ id: EndpointID) async -> ToolTraits {
         guard let tool = request.tool else { return .unknown }
         return await shelf.record(of: id).traits[tool] ?? .unknown
     }
@@ -133,7 +133,8 @@ extension AppDesk {
     /// Lists are what a client asks for by itself; the rest is somebody's doing.
     private static let logged: Set = ["tools/call", "resources/read", "prompts/get"]
 
-    private func note(_ request: AppRequest, _ id: EndpointID, _ caller: AgentCaller, size: Int, outcome: String) async
+    private func note(_ request: AgentRequest, _ id: EndpointID, _ caller: AgentCaller, size: Int, outcome: String)
+        async
     {
         guard Self.logged.contains(request.method) else { return }
         let use = EndpointUse(of: id, subject: Untrusted(request.subject), bytes: size, outcome: outcome)

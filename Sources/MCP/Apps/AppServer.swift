@@ -22,11 +22,11 @@ package struct AppServer: AgentServer {
     package func answer(_ request: AgentRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
         do {
             return switch request.method {
-            case "tools/call": try await call(AppRequest(request), caller)
+            case "tools/call": try await call(request, caller)
             case let method where AppDesk.members[method] != nil && request.params["cursor"] == nil:
                 try await list(method, caller)
             default:
-                try await desk.reach(AppRequest(request), at: id, for: caller, wait: desk.limits.wait).outcome.get()
+                try await desk.reach(request, at: id, for: caller, wait: desk.limits.wait).outcome.get()
             }
         } catch let error as RPCError {
             throw error
@@ -39,7 +39,7 @@ package struct AppServer: AgentServer {
     package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> { desk.changes(of: id, for: caller) }
 
     /// What is wrong with an app that cannot be called is told where the model reads it: in the result.
-    private func call(_ request: AppRequest, _ caller: AgentCaller) async throws -> JSONObject {
+    private func call(_ request: AgentRequest, _ caller: AgentCaller) async throws -> JSONObject {
         guard request.tool != nil else { throw RPCError.invalidParams("tools/call must have the tool's name, a text") }
         do {
             return try await desk.call(

@@ -10,7 +10,7 @@ extension AppLine {
 
     /// Takes a request about subscriptions that the app itself has no word for: in the stateless era it stands in what the
     /// stream of changes is asked for.
-    func subscribe(_ request: AppRequest, _ known: AppIntroduction) -> AppReply? {
+    func subscribe(_ request: AgentRequest, _ known: AppIntroduction) -> AppReply? {
         guard known.revision.isStateless, let uri = request.params["uri"]?.string else { return nil }
         switch request.method {
         case "resources/subscribe" where addresses.count < Self.addressLimit:
@@ -22,7 +22,7 @@ extension AppLine {
     }
 
     /// Remembers what the app agreed to tell about, for its next launch.
-    func note(_ request: AppRequest, _ reply: AppReply) {
+    func note(_ request: AgentRequest, _ reply: AppReply) {
         guard case .success = reply.outcome, let uri = request.params["uri"]?.string else { return }
         switch request.method {
         case "resources/subscribe" where addresses.count < Self.addressLimit: addresses.insert(uri)

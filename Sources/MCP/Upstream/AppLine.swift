@@ -65,7 +65,7 @@ actor AppLine {
     ///
     /// - Throws: `Trouble`, `CancellationError`.
     func ask(
-        _ request: AppRequest,
+        _ request: AgentRequest,
         of endpoint: Endpoint,
         by passages: [Passage],
         _ traits: ToolTraits
@@ -83,7 +83,7 @@ actor AppLine {
     }
 
     private func ask(
-        _ request: AppRequest,
+        _ request: AgentRequest,
         _ endpoint: Endpoint,
         _ passages: [Passage],
         _ traits: ToolTraits
@@ -129,7 +129,7 @@ actor AppLine {
     }
 
     private func put(
-        _ request: AppRequest,
+        _ request: AgentRequest,
         _ known: AppIntroduction,
         _ passages: [Passage],
         _ traits: ToolTraits
