@@ -1,4 +1,4 @@
-/// Every grant of the last 30 days, the newest first: the answer to `GET /v1/grants`.
+/// Every grant that counts or ended within a day, the newest first: the answer to `GET /v1/grants`.
 package struct GrantList: Hashable, Sendable, Codable {
     package let schema: Int
     package let grants: [Grant]

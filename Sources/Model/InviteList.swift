@@ -1,4 +1,4 @@
-/// Every invite of the last 30 days, the newest first: the answer to `GET /v1/invites`.
+/// Every invite that counts or ended within a day, the newest first: the answer to `GET /v1/invites`.
 package struct InviteList: Hashable, Sendable, Codable {
     package let schema: Int
     package let invites: [Invite]

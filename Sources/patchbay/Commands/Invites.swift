@@ -14,7 +14,7 @@ struct Invites: AsyncParsableCommand {
             """
     )
 
-    @Flag(help: "Those of the last 30 days that ended, too.")
+    @Flag(help: "Those that ended within the last day, too.")
     var all = false
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
