@@ -172,7 +172,8 @@ let package = Package(
                 "Agents/caller.py", "Agents/environment", "Agents/grants.py", "Agents/keeper.py", "Agents/oracle.py",
                 "Agents/peer.py", "Agents/requirements", "Agents/schemas", "Agents/server.py", "Agents/transcript.py",
                 "Load/burst.py", "Move/calls.py", "Pairing/brim.py", "Pairing/doors.py", "Pairing/leaks.py",
-                "Pairing/race.py", "Pairing/silence.py", "Service/answers.py", "Service/callers.py",
+                "Pairing/race.py", "Pairing/silence.py", "Pairing/takeover.py", "Pairing/users.py",
+                "Service/answers.py", "Service/callers.py",
             ],
             swiftSettings: house
         ),

@@ -6,7 +6,9 @@ import Testing
 
 /// Both doors of a real broker, under callers who want in.
 @Suite(.serialized) struct DoorTests {
-    private static let script = String(#filePath.dropLast("DoorTests.swift".count)) + "doors.py"
+    private static let folder = String(#filePath.dropLast("DoorTests.swift".count))
+    private static let script = folder + "doors.py"
+    private static let users = folder + "users.py"
 
     /// A broker with a TCP door of its own. Its folder lets other users through, as its unix socket does.
     private func withDoors(_ body: (RunningBroker, ScratchFolder, String) async throws -> Void) async throws {
@@ -23,6 +25,10 @@ import Testing
 
     private func run(_ arguments: String..., in scratch: ScratchFolder) async throws -> [String] {
         try await Program.run("python3", [Self.script] + arguments, in: scratch)
+    }
+
+    private func runAsUsers(_ arguments: String..., in scratch: ScratchFolder) async throws -> [String] {
+        try await Program.run("python3", [Self.users] + arguments, in: scratch)
     }
 
     @Test func `an invite spent over TCP lets in, and whatever is wrong with a token is one and the same answer`()
@@ -116,7 +122,7 @@ import Testing
     @Test(.enabled(if: geteuid() == 0, "only root can be somebody else"))
     func `another user is refused what an owner may do, may ask, and is in the audit log`() async throws {
         try await withDoors { broker, scratch, _ in
-            let lines = try await run("nobody", broker.socket, in: scratch)
+            let lines = try await runAsUsers("nobody", broker.socket, in: scratch)
 
             #expect(lines == ["403 403 403 403 403 403 200 201"])
             let log = try String(contentsOfFile: "\(scratch.path)/state/audit.jsonl", encoding: .utf8)
@@ -128,7 +134,7 @@ import Testing
     @Test(.enabled(if: geteuid() == 0, "only root can be somebody else"))
     func `a grant of one user is nobody else's, on neither door`() async throws {
         try await withDoors { broker, scratch, port in
-            let lines = try await run("bound", broker.socket, port, in: scratch)
+            let lines = try await runAsUsers("bound", broker.socket, port, in: scratch)
 
             #expect(lines == ["redeemed by 401 401", "used by 200 401 401 401"])
         }
@@ -151,7 +157,7 @@ import Testing
                 configuration: "[api]\ntcp = false\nany_user = true\n"
             )
 
-            let lines = try await run("member", broker.socket, "4242", in: scratch)
+            let lines = try await runAsUsers("member", broker.socket, "4242", in: scratch)
 
             #expect(lines == ["403", "403", "200", "200", "200"])
             let mode = try await Program.run("stat", ["--format=%a %g", broker.socket], in: scratch)
@@ -162,7 +168,7 @@ import Testing
     @Test(.enabled(if: geteuid() == 0, "only root can be somebody else"))
     func `one user has 64 connections, all together leave eight to owners, and who waits is answered`() async throws {
         try await withDoors { broker, scratch, port in
-            let lines = try await run("guests", broker.socket, port, in: scratch)
+            let lines = try await runAsUsers("guests", broker.socket, port, in: scratch)
 
             #expect(
                 lines == ["one more: 429 429 another: 200", "owners come in: 8 at once", "who waited: 200"]
@@ -176,7 +182,7 @@ import Testing
             let lines = try await Program.run(
                 "unshare",
                 [
-                    "--pid", "--fork", "--mount-proc", "--kill-child", "--", "python3", Self.script, "recycled",
+                    "--pid", "--fork", "--mount-proc", "--kill-child", "--", "python3", Self.users, "recycled",
                     try Executable.built("patchbayd"), scratch.file("state"), scratch.file("p.sock"),
                 ],
                 in: scratch,

@@ -7,7 +7,7 @@ import Testing
 
 /// Somebody on the network takes the name of an app that a person approved.
 @Suite(.serialized, .needs(.root, .namespaces, .avahi, .python)) struct TakeoverTests {
-    private static let script = String(#filePath.dropLast("TakeoverTests.swift".count)) + "doors.py"
+    private static let script = String(#filePath.dropLast("TakeoverTests.swift".count)) + "takeover.py"
     private static let secret = String(repeating: "5ec2e7", count: 10)
 
     /// An app on a host of the network, as far as it can be told from outside.

@@ -1,0 +1,119 @@
+"""An app that somebody else takes the place of, and those who hold on to it. The first word says which.
+
+  serve WORD                    a server that answers with a word, and says when it gets bytes
+  gush                          a server that never stops sending
+  taken SOCKET PORT ENDPOINT STREAMS   takes back the yes to an endpoint under busy tunnels, and looks what still comes
+  hold PORT                     asks there, stays connected, and says how that ended
+  tunnel SOCKET PORT ENDPOINT   opens a tunnel under a grant and says on which port, or what the answer is instead
+"""
+
+import socket
+import sys
+import threading
+import time
+
+from doors import ask, head, pair, tcp, unix
+
+
+def flood(listener):
+    """Sends for ever to whoever connects."""
+    def serve(peer):
+        try:
+            while True:
+                peer.sendall(b"x" * 16384)
+        except OSError:
+            pass
+    while True:
+        threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+
+class Readers:
+    """Read from every connection until it ends, and note when."""
+
+    def __init__(self, callers):
+        self.last, self.ended = [0.0] * len(callers), [0.0] * len(callers)
+        self.threads = [threading.Thread(target=self.read, args=pair) for pair in enumerate(callers)]
+        for thread in self.threads:
+            thread.start()
+        time.sleep(0.5)
+        assert all(self.last), self.last
+
+    def read(self, index, caller):
+        try:
+            while caller.recv(65536):
+                self.last[index] = time.monotonic()
+        except OSError:
+            pass
+        self.ended[index] = time.monotonic()
+
+    def report(self, begin, isDone):
+        """To be called when whatever cuts them has been answered."""
+        answered = time.monotonic()
+        for thread in self.threads:
+            thread.join(5)
+        isCut = isDone and all(self.ended) and max(self.ended) < answered + 0.5
+        print("cut" if isCut else f"WRONG {isDone} {self.ended}")
+        print(f"figures: answered after {(answered - begin) * 1e3:.1f} ms, the last byte was read "
+              f"{(max(self.last) - answered) * 1e3:+.1f} ms from then")
+
+
+def gush():
+    listener = socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+    print("listening on", listener.getsockname()[1], flush=True)
+    flood(listener)
+
+
+def taken(path, port, endpoint, count):
+    _, token = pair(path, port, ("registry.read", "tunnel.open"))
+    spec = {"local": "tcp:127.0.0.1:0", "target": {"endpoint": endpoint}, "noRebind": True, "isKept": True}
+    ports = []
+    for number in range(int(count)):
+        door = ask(tcp(port), "POST", "/v1/tunnels", spec, token) if number % 2 else ask(unix(path), "POST", "/v1/tunnels", spec)
+        assert door[0] == 201, door
+        ports.append(int(door[1]["bound"][0].rsplit(":", 1)[1]))
+    readers = Readers([tcp(p) for p in ports])
+    begin = time.monotonic()
+    status, _, _ = ask(unix(path), "DELETE", f"/v1/endpoints/{endpoint}/approve")
+    readers.report(begin, status == 204)
+    # What runs to it is cut by now; that its tunnels wait is news that follows.
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        tunnels = ask(unix(path), "GET", "/v1/tunnels")[1]["tunnels"]
+        if all(t["state"]["name"] == "waiting" for t in tunnels):
+            break
+        time.sleep(0.02)
+    print("standing:", len(tunnels), "waiting:", sum(t["state"]["name"] == "waiting" for t in tunnels))
+
+
+def serve(word):
+    def answer(peer):
+        while peer.recv(65536):
+            print("bytes", flush=True)
+            peer.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(word)}\r\n\r\n{word}".encode())
+
+    listener = socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+    print("listening on", listener.getsockname()[1], flush=True)
+    while True:
+        threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+
+
+def hold(port):
+    caller = tcp(port)
+    caller.settimeout(60)
+    try:
+        caller.sendall(head("GET", "/"))
+        print("answered", caller.recv(65536).decode().split("\r\n")[-1], flush=True)
+        print("ended" if not caller.recv(1) else "more", flush=True)
+    except ConnectionResetError:
+        print("cut", flush=True)
+
+
+def tunnel(path, port, endpoint):
+    _, token = pair(path, port, ("registry.read", "tunnel.open"))
+    spec = {"local": "tcp:127.0.0.1:0", "target": {"endpoint": endpoint}, "noRebind": True, "isKept": True}
+    status, answer, _ = ask(tcp(port), "POST", "/v1/tunnels", spec, token)
+    print(int(answer["bound"][0].rsplit(":", 1)[1]) if status == 201 else status)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
