@@ -13,6 +13,7 @@ struct Call: Sendable {
     let broker: Broker
     let aftermath: Aftermath
     let late: LateAnswer
+    let departures: Departures
 
     /// The most bytes a body may have; every document we take is far smaller.
     static let bodyLimit = 64 * 1_024

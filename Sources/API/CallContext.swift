@@ -11,6 +11,7 @@ struct CallContext: RequestContext {
         let visitor: Visitor
         let aftermath: Aftermath
         let late: LateAnswer
+        let departures: Departures
 
         var logger: Logger { application.logger }
     }
@@ -21,6 +22,7 @@ struct CallContext: RequestContext {
     let visitor: Visitor
     let aftermath: Aftermath
     let late: LateAnswer
+    let departures: Departures
 
     init(source: Source) {
         coreContext = CoreRequestContextStorage(source: source.application)
@@ -28,5 +30,6 @@ struct CallContext: RequestContext {
         visitor = source.visitor
         aftermath = source.aftermath
         late = source.late
+        departures = source.departures
     }
 }

@@ -35,6 +35,7 @@ package final class Door: Service {
     private let owners: Owners
     private let sockets = SocketOwners()
     private let crowd: Crowd
+    private let departures = ConnectionBook<Departures>()
     private let logger: Logger
     private let onOpen: @Sendable () async -> Void
 
@@ -108,7 +109,7 @@ package final class Door: Service {
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .bind(listener) { [logger, crowd, owners, sockets] channel in
+            .bind(listener) { [logger, crowd, owners, sockets, departures] channel in
                 http.setup(channel: channel, logger: logger).flatMapThrowing { value in
                     let pipeline = channel.pipeline.syncOperations
                     let watch = HeadWatch(headLimit: Self.headLimit)
@@ -117,6 +118,7 @@ package final class Door: Service {
                         Usher(crowd: crowd, owners: owners, sockets: sockets),
                         position: .first
                     )
+                    departures.set(try pipeline.handler(type: Departures.self), for: channel)
                     let codec = try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)
                     try pipeline.addHandler(HeadNotice(to: watch), position: .before(codec))
                     return value
@@ -188,7 +190,8 @@ package final class Door: Service {
                     channel: channel,
                     visitor: visitor,
                     aftermath: aftermath,
-                    late: late
+                    late: late,
+                    departures: departures[channel] ?? Departures()
                 )
             )
             return try await responder.respond(to: request, context: context)

@@ -12,7 +12,8 @@ struct Reception: Sendable {
     let pairing: PairingStore
     /// Whose a TCP client is, by the kernel's word.
     let sockets: SocketOwners
-    private let acquaintances = Acquaintances()
+    /// Who each connection is of: asked of the kernel once, and not with every request.
+    private let arrivals = ConnectionBook<Visitor>()
 
     init(border: Border, owners: Owners, pairing: PairingStore, sockets: SocketOwners) {
         self.border = border
@@ -23,7 +24,7 @@ struct Reception: Sendable {
 
     /// - Throws: `Problem`, `PairingError`.
     func visitor(_ request: HTTPRequest, on channel: any Channel) async throws -> Visitor {
-        let arrival = await acquaintances.visitor(on: channel) { await self.arrival(on: channel) }
+        let arrival = await known(on: channel)
         if let exposed = ExposedTokens.find(in: request) {
             for token in exposed { try await pairing.expose(token, from: arrival.origin) }
             throw Problem(
@@ -49,6 +50,13 @@ struct Reception: Sendable {
             caller: .grant(grant.id),
             user: arrival.user
         )
+    }
+
+    private func known(on channel: any Channel) async -> Visitor {
+        if let arrival = arrivals[channel] { return arrival }
+        let arrival = await arrival(on: channel)
+        arrivals.set(arrival, for: channel)
+        return arrival
     }
 
     /// Who it is before it has shown anything.

@@ -209,7 +209,8 @@ enum RouteTable {
                     channel: context.channel,
                     broker: broker,
                     aftermath: context.aftermath,
-                    late: context.late
+                    late: context.late,
+                    departures: context.departures
                 )
                 // The router takes `/v1/grants/` for `/v1/grants`: an id that is empty would mean everything.
                 if route.path.hasPrefix("/v1/"), request.uri.path.hasSuffix("/") {

@@ -43,15 +43,17 @@ struct AgentParts: Sendable {
             tunnels: AgentTunnels(registry: registry, table: tunnels, granted: granted, pairing: pairing),
             phones: Phones(list: { await phones.devices() }, lists: { await phones.deviceLists() })
         )
+        let heartbeat = Heartbeat()
         agents = Agents(
             broker: broker,
             app: { AppServer($0, desk: desk) },
             all: configuration.all ? AllServer(desk: desk) : nil,
             apps: desk,
             sessions: SessionDesk(key: await Self.key(in: directory, logger)),
+            heartbeat: heartbeat,
             artifacts: artifacts
         )
-        services = [artifacts, desk, broker]
+        services = [artifacts, desk, broker, heartbeat]
     }
 
     /// The key that session ids are signed with; made at the first start.

@@ -1,61 +1,47 @@
 import NIOCore
 import NIOEmbedded
+import Synchronization
 import Testing
 
 @testable import API
 
 @Suite struct DepartureTests {
-    /// A connection whose loop turns while the test runs.
-    private func withConnection(_ body: @escaping @Sendable (NIOAsyncTestingChannel) async throws -> Void) async throws
-    {
-        let channel = NIOAsyncTestingChannel()
-        try await channel.testingEventLoop.executeInContext {
-            try channel.pipeline.syncOperations.addHandler(Departures())
-        }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask {
-                while !Task.isCancelled {
-                    await channel.testingEventLoop.run()
-                    await Task.yield()
-                }
-            }
-            try await body(channel)
-            group.cancelAll()
-        }
+    private let departures = Departures()
+    private let channel = EmbeddedChannel()
+    private let told = Told()
+
+    init() throws { try channel.pipeline.syncOperations.addHandler(departures) }
+
+    private final class Told: Sendable {
+        private let list = Mutex<[Int]>([])
+
+        var numbers: [Int] { list.withLock { $0 } }
+        func tell(_ number: Int) { list.withLock { $0.append(number) } }
     }
 
-    private func closeInput(_ channel: NIOAsyncTestingChannel) async throws {
-        try await channel.testingEventLoop.executeInContext {
-            channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
-        }
+    @Test(arguments: [true, false]) func `who closes a connection is gone, and that is told once`(isHalf: Bool) {
+        departures.next { [told] in told.tell(1) }
+
+        if isHalf { channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }
+        channel.pipeline.fireChannelInactive()
+
+        #expect(told.numbers == [1])
     }
 
-    @Test(.timeLimit(.minutes(1))) func `who closes its end of a connection is gone`() async throws {
-        try await withConnection { channel in
-            async let departure: Void = Departures.next(on: channel)
-            try await closeInput(channel)
-            await departure
-        }
+    @Test func `the request that runs is told, and none that is over`() {
+        departures.next { [told] in told.tell(1) }
+        departures.next { [told] in told.tell(2) }
+
+        channel.pipeline.fireChannelInactive()
+
+        #expect(told.numbers == [2])
     }
 
-    @Test(.timeLimit(.minutes(1))) func `whose connection is gone is gone`() async throws {
-        try await withConnection { channel in
-            async let departure: Void = Departures.next(on: channel)
-            try await channel.testingEventLoop.executeInContext { channel.pipeline.fireChannelInactive() }
-            await departure
-        }
-    }
+    @Test func `a request that comes when its caller has gone is told at once`() {
+        channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
 
-    @Test(.timeLimit(.minutes(1)))
-    func `of the second request on a connection it is told, too, and of none that is over`() async throws {
-        try await withConnection { channel in
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask { await Departures.next(on: channel) }
-                group.cancelAll()
-            }
-            async let departure: Void = Departures.next(on: channel)
-            try await closeInput(channel)
-            await departure
-        }
+        departures.next { [told] in told.tell(1) }
+
+        #expect(told.numbers == [1])
     }
 }

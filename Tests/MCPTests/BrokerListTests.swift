@@ -12,7 +12,7 @@ import Testing
         async throws
     {
         let bench = BrokerBench()
-        let door = AgentDoor(bench.server, sessions: SessionDesk(key: SessionKey()))
+        let door = AgentDoor(bench.server, sessions: SessionDesk(key: SessionKey()), heartbeat: Heartbeat())
         let nobody = BrokerBench.grant([], on: .endpoints([]))
         var bodies: Set<[UInt8]> = []
 
@@ -31,7 +31,7 @@ import Testing
 
     @Test func `ten endpoints are listed in two thousand bytes`() async throws {
         let bench = BrokerBench()
-        let door = AgentDoor(bench.server, sessions: SessionDesk(key: SessionKey()))
+        let door = AgentDoor(bench.server, sessions: SessionDesk(key: SessionKey()), heartbeat: Heartbeat())
         for number in 10..<20 {
             let id = try await bench.see("com.example.shop", on: "Test-iPhone-\(number).local")
             bench.apps.set(.success(AppTools(tools: Array(repeating: [:], count: 50))), of: id)

@@ -65,7 +65,12 @@ import Testing
                 }
             }
         }
-        let door = AgentDoor(ScriptedServer(), sessions: SessionDesk(key: SessionKey()), artifacts: Shelf())
+        let door = AgentDoor(
+            ScriptedServer(),
+            sessions: SessionDesk(key: SessionKey()),
+            heartbeat: Heartbeat(),
+            artifacts: Shelf()
+        )
         func read(_ sha: String, of caller: AgentCaller = BrokerBench.owner) async throws -> JSON {
             var answers = Answers()
             let call = DoorBench.modern("resources/read", ["uri": .string("patchbay://artifact/\(sha)")])

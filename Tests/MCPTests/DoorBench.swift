@@ -104,23 +104,29 @@ struct DoorBench: Sendable {
     let server: ScriptedServer
     let door: AgentDoor
     let sessions: SessionDesk
+    let heartbeat = Heartbeat(clock: StillClock())
 
     init(_ server: ScriptedServer = ScriptedServer(), key: SessionKey = SessionKey()) {
         self.server = server
         sessions = SessionDesk(key: key)
-        door = AgentDoor(server, sessions: sessions)
+        door = AgentDoor(server, sessions: sessions, heartbeat: heartbeat)
     }
 
     static func call(
         _ body: JSON?,
         _ method: AgentCall.Method = .post,
         headers: [String: [String]] = [:],
-        departure: (@Sendable () async -> Void)? = nil
+        onDeparture: (@Sendable (@escaping @Sendable () -> Void) -> Void)? = nil
     ) -> AgentCall {
         var headers = headers
         if headers["Accept"] == nil { headers["Accept"] = [both] }
         let all = headers
-        return AgentCall(method, headers: AgentHeaders { all[$0] ?? [] }, body: body?.bytes ?? [], departure: departure)
+        return AgentCall(
+            method,
+            headers: AgentHeaders { all[$0] ?? [] },
+            body: body?.bytes ?? [],
+            onDeparture: onDeparture
+        )
     }
 
     /// A request of 2026-07-28 as a client sends it.
@@ -130,7 +136,7 @@ struct DoorBench: Sendable {
         id: JSON = 1,
         meta: JSONObject = [:],
         headers changes: [String: [String]] = [:],
-        departure: (@Sendable () async -> Void)? = nil
+        onDeparture: (@Sendable (@escaping @Sendable () -> Void) -> Void)? = nil
     ) -> AgentCall {
         var all: JSONObject = [
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -143,7 +149,7 @@ struct DoorBench: Sendable {
         var headers = ["MCP-Protocol-Version": ["2026-07-28"], "Mcp-Method": [method]]
         if let name = params["name"]?.string ?? params["uri"]?.string { headers["Mcp-Name"] = [name] }
         headers.merge(changes) { $1 }
-        return call(request(method, params, id: id), headers: headers, departure: departure)
+        return call(request(method, params, id: id), headers: headers, onDeparture: onDeparture)
     }
 
     static func request(_ method: String, _ params: JSONObject? = nil, id: JSON = 1) -> JSON {

@@ -1,4 +1,5 @@
 import JSON
+import Synchronization
 import Testing
 
 @testable import MCP
@@ -155,17 +156,15 @@ import Testing
     }
 
     @Test func `who goes away has called the request off`() async throws {
-        let (began, begins) = AsyncStream.makeStream(of: Void.self)
         let (ended, ends) = AsyncStream.makeStream(of: Bool.self)
+        let farewell = Mutex<(@Sendable () -> Void)?>(nil)
         let server = ScriptedServer { _ throws(RPCError) in
-            begins.yield()
+            farewell.withLock { $0 }?()
             try? await Task.sleep(for: .seconds(60))
             ends.yield(Task.isCancelled)
             return [:]
         }
-        let call = DoorBench.modern("tools/call", ["name": "slow"]) {
-            for await _ in began { return }
-        }
+        let call = DoorBench.modern("tools/call", ["name": "slow"]) { leave in farewell.withLock { $0 = leave } }
 
         await #expect(throws: CancellationError.self) { try await DoorBench(server).reply(to: call) }
 

@@ -23,6 +23,37 @@ import Testing
         #expect(answers.messages.last?["result"]?["resultType"] == "complete")
     }
 
+    @Test func `a long silence becomes a stream with a sign of life, so that nobody gives up`() async {
+        let clock = StillClock()
+        let heartbeat = Heartbeat(clock: clock)
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        let server = ScriptedServer { _ throws(RPCError) in
+            for await _ in ends { break }
+            return ["content": []]
+        }
+        let door = AgentDoor(server, sessions: SessionDesk(key: SessionKey()), heartbeat: heartbeat)
+        let answers = Answers()
+
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { try? await heartbeat.run() }
+            group.addTask {
+                var answers = answers
+                try? await door.serve(DoorBench.modern("tools/call", ["name": "x"]), of: DoorBench.caller, to: &answers)
+            }
+            while server.requests.isEmpty { await Task.yield() }
+            for _ in 1...3 {
+                await clock.waitForSleeper()
+                clock.advance(by: Heartbeat.pause)
+            }
+            await answers.waits(for: ":\n\n")
+            end.yield()
+            await answers.waits(for: "resultType")
+            group.cancelAll()
+        }
+
+        #expect(answers.reply == nil && answers.messages.count == 1)
+    }
+
     @Test func `who asked for no progress and no log is told nothing`() async throws {
         let server = ScriptedServer { request throws(RPCError) in ["content": [], "told": .bool(request.notify != nil)]
         }

@@ -11,6 +11,7 @@ package struct Agents: Sendable {
     package let all: (any AgentServer)?
     package let apps: any Apps
     package let sessions: SessionDesk
+    package let heartbeat: Heartbeat
     package let artifacts: any Artifacts
 
     package init(
@@ -19,6 +20,7 @@ package struct Agents: Sendable {
         all: (any AgentServer)?,
         apps: any Apps,
         sessions: SessionDesk,
+        heartbeat: Heartbeat,
         artifacts: any Artifacts
     ) {
         self.broker = broker
@@ -26,6 +28,7 @@ package struct Agents: Sendable {
         self.all = all
         self.apps = apps
         self.sessions = sessions
+        self.heartbeat = heartbeat
         self.artifacts = artifacts
     }
 }

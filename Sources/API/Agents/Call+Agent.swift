@@ -17,9 +17,14 @@ extension Call {
             method,
             headers: AgentHeaders { Border.values(of: $0, in: request.head) },
             body: method == .post ? try await bytes(upTo: AgentCall.bodyLimit) : []
-        ) { [channel] in await Departures.next(on: channel) }
+        ) { [departures] in departures.next($0) }
         let (agents, caller) = (broker.agents, visitor.agent)
-        let door = AgentDoor(server, sessions: agents.sessions, artifacts: agents.artifacts)
+        let door = AgentDoor(
+            server,
+            sessions: agents.sessions,
+            heartbeat: agents.heartbeat,
+            artifacts: agents.artifacts
+        )
         late.set { writer in
             var response = AgentResponse(writer)
             try await door.serve(agent, of: caller, to: &response)

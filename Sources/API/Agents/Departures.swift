@@ -1,24 +1,29 @@
 import NIOCore
+import Synchronization
 
 /// Tells a request in progress that its caller has gone: it closed its end of the connection, or all of it.
 ///
 /// Hummingbird looks for that only while an answer is being streamed, and ends the connection for it.
-final class Departures: ChannelInboundHandler, RemovableChannelHandler {
+final class Departures: ChannelInboundHandler, RemovableChannelHandler, Sendable {
     typealias InboundIn = NIOAny
     typealias InboundOut = NIOAny
+    typealias Farewell = @Sendable () -> Void
 
-    private var hasGone = false
-    /// Of the request that runs; HTTP/1.1 has one at a time.
-    private var listener: AsyncStream<Never>.Continuation?
+    private struct State {
+        var hasGone = false
+        /// Of the request that runs; HTTP/1.1 has one at a time.
+        var farewell: Farewell?
+    }
 
-    /// Returns when the caller has gone, or when it is cancelled.
-    static func next(on channel: any Channel) async {
-        let (departure, listener) = AsyncStream.makeStream(of: Never.self)
-        channel.eventLoop.execute {
-            guard let departures = try? channel.pipeline.syncOperations.handler(type: Departures.self) else { return }
-            departures.hasGone ? listener.finish() : (departures.listener = listener)
+    private let state = Mutex(State())
+
+    /// Sets what is to be done, in the place of what the request before wanted; at once when the caller has gone already.
+    func next(_ farewell: @escaping Farewell) {
+        let hasGone = state.withLock { state in
+            state.farewell = state.hasGone ? nil : farewell
+            return state.hasGone
         }
-        for await _ in departure {}
+        if hasGone { farewell() }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -32,8 +37,10 @@ final class Departures: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     private func leave() {
-        hasGone = true
-        listener?.finish()
-        listener = nil
+        let farewell = state.withLock { state in
+            defer { state = State(hasGone: true) }
+            return state.farewell
+        }
+        farewell?()
     }
 }

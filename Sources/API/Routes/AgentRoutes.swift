@@ -2,6 +2,7 @@ import Hummingbird
 import JSON
 import MCP
 import Model
+import Registry
 
 /// Where agents come in (`/mcp`, `/e/{id}/mcp`, `/all/mcp`), and the same for people and scripts under `/v1/endpoints`.
 enum AgentRoutes {
@@ -10,7 +11,9 @@ enum AgentRoutes {
     }
 
     @Sendable static func app(_ call: Call) async throws -> Response {
-        let endpoint = try await call.endpoint()
+        // How far it is trusted is looked at when it is dialled.
+        let endpoint = try await call.broker.registry.endpoint(try call.endpointID())
+        guard call.visitor.sees(endpoint) else { throw RegistryError.noSuchEndpoint(endpoint.id.text) }
         return try await call.answer(at: call.broker.agents.app(endpoint.id))
     }
 

@@ -12,18 +12,18 @@ package struct AgentCall: Sendable {
     package let method: Method
     package let headers: AgentHeaders
     package let body: [UInt8]
-    /// Returns when the caller has gone, or when it is cancelled; nil where nobody can tell.
-    package let departure: (@Sendable () async -> Void)?
+    /// Takes what is to be done when the caller has gone, at once where it has; nil where nobody can tell.
+    package let onDeparture: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
     package init(
         _ method: Method,
         headers: AgentHeaders,
         body: [UInt8] = [],
-        departure: (@Sendable () async -> Void)? = nil
+        onDeparture: (@Sendable (@escaping @Sendable () -> Void) -> Void)? = nil
     ) {
         self.method = method
         self.headers = headers
         self.body = body
-        self.departure = departure
+        self.onDeparture = onDeparture
     }
 }

@@ -15,7 +15,7 @@ extension AgentDoor {
         of caller: AgentCaller,
         to writer: inout Writer
     ) async throws {
-        let running = RunningRequest(clock: clock)
+        let running = RunningRequest(heartbeat)
         if !isBatch, case .success(let inquiry)? = inquiries.first {
             let notify = call.headers.takesEvents ? Self.notifier(for: inquiry, running) : nil
             if let session = inquiry.session {

@@ -14,7 +14,7 @@ extension AgentDoor {
             // An app is asked to tell; that it cannot is known when nothing comes.
             _ = try? await server.answer(AgentRequest("resources/subscribe", ["uri": .string(uri)]), of: caller)
         }
-        try await Listening(clock: clock).run(
+        try await Listening(heartbeat).run(
             for: call,
             to: &writer,
             changes: changes,
@@ -32,7 +32,7 @@ extension AgentDoor {
     ) async throws {
         let changes = server.changes(for: caller)
         let description = await server.description(for: caller)
-        let listening = Listening(clock: clock)
+        let listening = Listening(heartbeat)
         var number: Int?
         if let session { number = await sessions.open(session) { listening.stop() } }
         var first = ServerEvent.retry

@@ -8,23 +8,23 @@ package struct AgentDoor: Sendable {
     let server: any AgentServer
     let sessions: SessionDesk
     let artifacts: (any Artifacts)?
-    let clock: any Clock<Duration>
+    let heartbeat: Heartbeat
 
     /// - Parameters:
     ///   - server: Who answers here.
     ///   - sessions: May be shared by all addresses of a broker.
+    ///   - heartbeat: Breaks the silence on streams.
     ///   - artifacts: What results refer to; read at every address, since a result may come from any.
-    ///   - clock: What the silence on a stream is measured with.
     package init(
         _ server: any AgentServer,
         sessions: SessionDesk,
-        artifacts: (any Artifacts)? = nil,
-        clock: any Clock<Duration> = ContinuousClock()
+        heartbeat: Heartbeat,
+        artifacts: (any Artifacts)? = nil
     ) {
         self.server = server
         self.sessions = sessions
         self.artifacts = artifacts
-        self.clock = clock
+        self.heartbeat = heartbeat
     }
 
     /// Answers one HTTP request.

@@ -15,11 +15,11 @@ struct Listening: Sendable {
 
     private let events: AsyncStream<Event>
     private let told: AsyncStream<Event>.Continuation
-    private let clock: any Clock<Duration>
+    private let heartbeat: Heartbeat
 
-    init(clock: any Clock<Duration>) {
+    init(_ heartbeat: Heartbeat) {
         (events, told) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingOldest(Self.backlog))
-        self.clock = clock
+        self.heartbeat = heartbeat
     }
 
     /// Ends it without a word, for a stream that takes its place.
@@ -37,7 +37,10 @@ struct Listening: Sendable {
     ) async throws {
         try await writer.begin(AgentReply.events)
         try await writer.send(first)
-        try await withThrowingDiscardingTaskGroup { [told, clock] group in
+        call.onDeparture? { [told] in told.finish() }
+        let beats = heartbeat.join { [told] in told.yield(.quiet) }
+        defer { heartbeat.leave(beats) }
+        try await withThrowingDiscardingTaskGroup { [told] group in
             group.addTask {
                 await withGracefulShutdownHandler {
                     for await change in changes {
@@ -46,15 +49,6 @@ struct Listening: Sendable {
                     told.finish()
                 } onGracefulShutdown: {
                     told.yield(.end)
-                    told.finish()
-                }
-            }
-            group.addTask {
-                while (try? await clock.sleep(for: RunningRequest.silence)) != nil { told.yield(.quiet) }
-            }
-            if let departure = call.departure {
-                group.addTask {
-                    await departure()
                     told.finish()
                 }
             }

@@ -19,8 +19,6 @@ struct RunningRequest: Sendable {
         case left
     }
 
-    /// Between two signs of life on a quiet stream; clients give up on an answer without a head after 30 s and more.
-    static let silence = Duration.seconds(15)
     /// Notifications that wait for a slow reader; further ones are dropped.
     private static let backlog = 256
 
@@ -43,12 +41,12 @@ struct RunningRequest: Sendable {
     let ending: Ending
     private let events: AsyncStream<Event>
     private let told: AsyncStream<Event>.Continuation
-    private let clock: any Clock<Duration>
+    private let heartbeat: Heartbeat
 
-    init(clock: any Clock<Duration>) {
+    init(_ heartbeat: Heartbeat) {
         (events, told) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingOldest(Self.backlog))
         ending = Ending(told)
-        self.clock = clock
+        self.heartbeat = heartbeat
     }
 
     func tell(_ notification: RPCNotification) { told.yield(.notification(notification)) }
@@ -62,21 +60,14 @@ struct RunningRequest: Sendable {
     ) async throws {
         let headers = call.headers
         var isStream = false
-        try await withThrowingDiscardingTaskGroup { [ending, told, clock] group in
+        call.onDeparture? { [ending] in ending.end(with: .left) }
+        // Clients give up on an answer without a head after 30 s and more.
+        let beats = headers.takesEvents ? heartbeat.join { [told] in told.yield(.quiet) } : nil
+        defer { if let beats { heartbeat.leave(beats) } }
+        try await withThrowingDiscardingTaskGroup { [ending] group in
             group.addTask {
                 let (json, status) = await work()
                 ending.end(with: .answered(json, status: status))
-            }
-            if headers.takesEvents {
-                group.addTask {
-                    while (try? await clock.sleep(for: Self.silence)) != nil { told.yield(.quiet) }
-                }
-            }
-            if let departure = call.departure {
-                group.addTask {
-                    await departure()
-                    if !Task.isCancelled { ending.end(with: .left) }
-                }
             }
             for await event in events where headers.takesEvents {
                 if !isStream { try await writer.begin(AgentReply.events) }
