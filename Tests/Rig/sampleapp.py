@@ -4,7 +4,7 @@
 Of all of them: any path takes POST, GET knows /health only, a notification is answered with 204 instead of 202, there is no
 session and no stream, the revision is always 2025-06-18, and the order of the tools differs from launch to launch. What each has
 for itself is in HABITS. Prints "listening on PORT" when it is ready, and before that, where it wants a token, the session URL in the
-words of AppReveal; then "request: …" for each one, and "call: TOOL" when a tool is run.
+words of AppReveal; then "request: …" for each one, and "call: TOOL" when a tool is run, with the format that was asked for.
 """
 import argparse
 import base64
@@ -62,12 +62,16 @@ LARGEST = 1 << 20
 
 
 def tool(name, **properties):
-    schema = {"type": "object", "properties": {key: {"type": kind} for key, kind in properties.items()}}
+    schema = {"type": "object", "properties": {
+        key: kind if isinstance(kind, dict) else {"type": kind} for key, kind in properties.items()}}
     return {"name": name, "description": name.replace("_", " "), "inputSchema": schema}
 
 
+FORMAT = {"type": "string", "enum": ["png", "jpeg"], "description": "Image format (default: png)"}
+
+
 TOOLS = [tool("launch_context"), tool("get_screen"), tool("get_elements"), tool("tap_element", element_id="string"),
-         tool("screenshot", format="string", element_id="string"), tool("get_state"),
+         tool("screenshot", format=FORMAT, element_id="string"), tool("get_state"),
          # The one that AppReveal does not have.
          tool("wait", seconds="number")]
 
@@ -122,8 +126,9 @@ class App(http.server.BaseHTTPRequestHandler):
             return answer(number, error={"code": -32000, "message": "The app is still starting"})
         name = params.get("name")
         if method == "tools/call" and any(tool["name"] == name for tool in TOOLS):
-            say("call: %s" % name)
-            return answer(number, run(name, params.get("arguments") or {}))
+            arguments = params.get("arguments") or {}
+            say("call: %s %s" % (name, arguments["format"]) if "format" in arguments else "call: %s" % name)
+            return answer(number, run(name, arguments))
         return answer(number, error={"code": -32601, "message": "Method not found"})
 
     def route(self):
@@ -192,12 +197,13 @@ def run(name, arguments):
 
 
 def screenshot(kind):
-    if kind != "png":
+    if kind not in ("png", "jpeg"):
         error = json.dumps({"error": "Screenshot returned invalid image data or format"})
         return {"content": [{"type": "text", "text": error}], "isError": True}
     width, height = options.screen
-    facts = {"width": width, "height": height, "scale": 3.0, "format": "png"}
-    image = {"type": "image", "data": base64.b64encode(picture(width, height)).decode(), "mimeType": "image/png"}
+    facts = {"width": width, "height": height, "scale": 3.0, "format": kind}
+    data = base64.b64encode((picture if kind == "png" else photograph)(width, height)).decode()
+    image = {"type": "image", "data": data, "mimeType": "image/" + kind}
     return {"content": [image, {"type": "text", "text": json.dumps(facts)}], "structuredContent": facts}
 
 
@@ -214,6 +220,30 @@ def picture(width, height):
 
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(rows), 1)) + chunk(b"IEND", b"")
+
+
+def photograph(width, height):
+    """A grey JPEG, each square of eight pixels of one brightness: the least that is a JPEG (ITU-T T.81)."""
+    # Codes of the differences between squares by their length in bits, as T.81 has them in table K.3.
+    codes = ["00", "010", "011", "100", "101", "110", "1110", "11110", "111110"]
+    noise, bits, last = random.Random(1), [], 0
+    for _ in range((width + 7) // 8 * ((height + 7) // 8)):
+        level = noise.randrange(-100, 100)
+        step, last = level - last, level
+        length = abs(step).bit_length()
+        # A negative difference is written one less, and nothing else stands in the square: the second code is one bit.
+        bits.append(codes[length] + (format(step if step > 0 else step + (1 << length) - 1, "0%db" % length) if length else "") + "0")
+    text = "".join(bits)
+    text += "1" * (-len(text) % 8)
+    body = int(text, 2).to_bytes(len(text) // 8, "big").replace(b"\xff", b"\xff\0")
+
+    def segment(mark, data):
+        return struct.pack(">BBH", 0xFF, mark, len(data) + 2) + data
+
+    counts = bytes([0, 1, 5, 1, 1, 1] + [0] * 10)
+    return (b"\xff\xd8" + segment(0xDB, b"\0" + b"\x08" * 64) + segment(0xC0, struct.pack(">BHHBBBB", 8, height, width, 1, 1, 0x11, 0))
+            + segment(0xC4, b"\0" + counts + bytes(range(9))) + segment(0xC4, b"\x10" + bytes([1] + [0] * 15) + b"\0")
+            + segment(0xDA, bytes([1, 1, 0, 0, 63, 0])) + body + b"\xff\xd9")
 
 
 def size(text):

@@ -28,8 +28,16 @@ extension AppDesk {
         wait: Duration,
         maxPixels: Int
     ) async throws -> JSONObject {
+        var request = request
+        // Whoever wants the original gets what the app gives by itself.
+        if maxPixels != 0, request.isOpenToJPEG, await offersJPEG(request, id) { request = request.askingForJPEG }
         let result = try await reach(request, at: id, for: caller, wait: wait).outcome.get()
         return await trim(result, maxPixels, caller)
+    }
+
+    private func offersJPEG(_ request: AgentRequest, _ id: EndpointID) async -> Bool {
+        guard await traits(of: request, id).offersJPEG else { return false }
+        return (try? await endpoint(id).kind) == .appreveal
     }
 
     /// A result of a tool that could not be called.

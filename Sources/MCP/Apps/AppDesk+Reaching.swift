@@ -119,7 +119,8 @@ extension AppDesk {
         ![.appDebug, .debug, .openagents, .dartVM, .tcp].contains(kind)
     }
 
-    private func traits(of request: AgentRequest, _ id: EndpointID) async -> ToolTraits {
+    /// What the app's list says of the tool that is called; nothing where it was never listed, as it is not asked for that.
+    func traits(of request: AgentRequest, _ id: EndpointID) async -> ToolTraits {
         guard let tool = request.tool else { return .unknown }
         return await shelf.record(of: id).traits[tool] ?? .unknown
     }

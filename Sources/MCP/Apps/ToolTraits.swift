@@ -5,6 +5,8 @@ struct ToolTraits: Hashable, Sendable {
     /// The app says that calling it twice is as good as once. Its word counts, as it is the one that is called.
     let mayRepeat: Bool
     let parameters: ParameterHeaders
+    /// It takes screenshots, as JPEG too if that is asked for.
+    let offersJPEG: Bool
 
     /// Nothing is known of it.
     static let unknown = ToolTraits(of: [:])
@@ -13,6 +15,7 @@ struct ToolTraits: Hashable, Sendable {
         let hints = tool["annotations"]
         mayRepeat = hints?["readOnlyHint"] == true || hints?["idempotentHint"] == true
         parameters = ParameterHeaders(of: tool["inputSchema"])
+        offersJPEG = AgentRequest.offersJPEG(tool)
     }
 
     static func all(in list: JSONObject) -> [String: ToolTraits] {

@@ -44,7 +44,7 @@ import Testing
             + reference.transcripts(of: older.map(\.direct), in: scratch)
         let throughs = try await peer.transcripts(of: (modern + older).map(\.through), grant: grant, in: scratch)
         for (path, (direct, through)) in zip(modern + older, zip(directs, throughs)) {
-            #expect(direct.count == (path.direct.kind == "app" ? 6 : 17), "\(path.name) for \(peer), directly")
+            #expect(direct.count == (path.direct.kind == "app" ? 7 : 17), "\(path.name) for \(peer), directly")
             #expect(direct == through, "\(path.name) for \(peer)")
         }
     }

@@ -39,11 +39,25 @@ class Transcript:
         self.entries.append([name, value])
         return value
 
+    @staticmethod
+    async def formless(awaitable):
+        """The answer without what tells a PNG from a JPEG."""
+        value = plain(await awaitable)
+        value["structuredContent"].pop("format")
+        for block in value["content"]:
+            if block["type"] == "image":
+                block["data"] = block["mimeType"] = None
+            else:
+                block["text"] = {**json.loads(block["text"]), "format": None}
+        return value
+
     async def app(self, client):
         await self.note("tools", client.list_tools())
         await self.note("call", client.call("launch_context", {}))
         await self.note("arguments", client.call("tap_element", {"element_id": "größe \u202e \U0001f600"}))
-        await self.note("picture", client.call("screenshot", {}))
+        await self.note("picture", client.call("screenshot", {"format": "png"}))
+        # The one difference that is meant: who says no format gets a JPEG through Patchbay.
+        await self.note("picture in any format", self.formless(client.call("screenshot", {})))
         await self.note("failed", client.call("screenshot", {"format": "bmp"}))
         await self.note("unknown", client.call("no_such_tool", {}))
 
