@@ -40,6 +40,7 @@ final class ScriptedTrust: AgentTrust {
     struct State {
         var unapproved: Set<EndpointID> = []
         var held: [EndpointID: String] = [:]
+        var ports: [EndpointID: UInt16] = [:]
         var refusal: PairingError?
     }
 
@@ -57,9 +58,17 @@ final class ScriptedTrust: AgentTrust {
         state.withLock { Set($0.held.keys).intersection(endpoints.map(\.id)) }
     }
 
-    func keep(_ secret: EndpointSecret, of endpoint: Endpoint, for caller: AgentCaller) async throws {
+    func keep(
+        _ secret: EndpointSecret,
+        of endpoint: Endpoint,
+        on port: UInt16?,
+        for caller: AgentCaller
+    ) async throws {
         if let refusal = state.withLock({ $0.refusal }) { throw refusal }
-        state.withLock { $0.held[endpoint.id] = secret.reveal() }
+        state.withLock {
+            $0.held[endpoint.id] = secret.reveal()
+            $0.ports[endpoint.id] = port
+        }
     }
 }
 

@@ -142,6 +142,8 @@ import Testing
         let line = "[AppReveal] Session URL: http://127.0.0.1:4000/?appreveal_session_token=\(token)&x=1"
         #expect(try await state(["code": .string(line)]) == "paired")
         #expect(bench.trust.state.withLock { $0.held[id] } == token)
+        // The app logs it before it is announced there.
+        #expect(bench.trust.state.withLock { $0.ports[id] } == 4_000)
         #expect(try await state() == "paired")
     }
 

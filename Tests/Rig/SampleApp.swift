@@ -7,6 +7,8 @@ package final class SampleApp: Sendable {
     package let port: UInt16
     /// What it wants to see with every request, new at each launch; nil where it wants nothing.
     package let token: String?
+    /// What it logs at its launch, in AppReveal's words; nil where it wants no token.
+    package let sessionURL: String?
     /// Says "request: …" for each one it gets, and "call: TOOL" when a tool is run.
     package let program: Program
 
@@ -44,8 +46,8 @@ package final class SampleApp: Sendable {
             throw RigError("the sample app said “\(line)” where its port should be")
         }
         self.port = port
-        self.token = program.output.first { $0.contains("[AppReveal] Session URL") }
-            .flatMap { $0.split(separator: "=").last.map(String.init) }
+        sessionURL = program.output.first { $0.contains("[AppReveal] Session URL") }
+        self.token = sessionURL.flatMap { $0.split(separator: "=").last.map(String.init) }
     }
 
     /// Advertises it as AppReveal does; returns when the name is established.

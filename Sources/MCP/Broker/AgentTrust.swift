@@ -7,8 +7,13 @@ package protocol AgentTrust: Sendable {
     func judged(_ endpoints: [Endpoint]) async -> [Endpoint]
     /// Those of which the broker has a token for this launch.
     func held(of endpoints: [Endpoint]) async -> Set<EndpointID>
-    /// Keeps an app's own token.
-    func keep(_ secret: EndpointSecret, of endpoint: Endpoint, for caller: AgentCaller) async throws
+    /// Keeps an app's own token, which may be for a launch at a port that the broker has not seen yet.
+    func keep(
+        _ secret: EndpointSecret,
+        of endpoint: Endpoint,
+        on port: UInt16?,
+        for caller: AgentCaller
+    ) async throws
 }
 
 extension PairingStore: AgentTrust {
@@ -24,7 +29,12 @@ extension PairingStore: AgentTrust {
         Set(endpoints.filter(holdsSecret).map(\.id))
     }
 
-    package func keep(_ secret: EndpointSecret, of endpoint: Endpoint, for caller: AgentCaller) async throws {
-        try setSecret(secret, of: endpoint, by: caller.caller, from: caller.origin)
+    package func keep(
+        _ secret: EndpointSecret,
+        of endpoint: Endpoint,
+        on port: UInt16?,
+        for caller: AgentCaller
+    ) async throws {
+        try setSecret(secret, of: endpoint, on: port, by: caller.caller, from: caller.origin)
     }
 }

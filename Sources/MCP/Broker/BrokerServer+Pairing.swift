@@ -23,7 +23,8 @@ extension BrokerServer {
             return Self.result(.denied, endpoint, "what you were granted does not allow secret.use")
         }
         do {
-            try await trust.keep(try EndpointSecret(Self.token(in: code)), of: endpoint, for: caller)
+            let pasted = PastedSecret(code)
+            try await trust.keep(try EndpointSecret(pasted.token), of: endpoint, on: pasted.port, for: caller)
         } catch {
             // Whatever the code was, it is not said again.
             throw ToolRefusal("\(endpoint.id) was not paired: \(error)")
@@ -54,12 +55,5 @@ extension BrokerServer {
             "\(endpoint.id) \(state.rawValue): \(next)",
             ["endpoint": .string(endpoint.id.text), "state": .string(state.rawValue), "next": .string(next)]
         )
-    }
-
-    /// The token itself, also out of the URL that AppReveal logs.
-    static func token(in code: String) -> String {
-        let code = code.split(whereSeparator: \.isWhitespace).last.map(String.init) ?? ""
-        guard let name = code.firstRange(of: "appreveal_session_token=") else { return code }
-        return String(code[name.upperBound...].prefix { $0 != "&" && $0 != "#" })
     }
 }

@@ -7,7 +7,8 @@ struct SecretSet: AsyncParsableCommand {
         commandName: "set",
         abstract: "Give the broker an endpoint's secret: from standard input, or typed without echo.",
         discussion: """
-            AppReveal's session URL may be given whole. An endpoint on the network has to be approved first.
+            AppReveal's session URL may be given whole, also before the broker has seen the launch that it is of. An endpoint
+            on the network has to be approved first.
 
               patchbay secret set shop-test-iphone
               patchbay secret set shop-test-iphone < token.txt
@@ -29,19 +30,19 @@ struct SecretSet: AsyncParsableCommand {
             among: list.endpoints
         )
         let text = try await SecretInput.line("Secret of \(endpoint.id) (not shown): ", command: command)
-        let secret = try Self.secret(in: text, command: command)
-        try await client.setSecret(secret.reveal(), of: endpoint.id)
+        let pasted = try Self.pasted(text, command: command)
+        try await client.setSecret(pasted.token, of: endpoint.id, on: pasted.port)
         try options.output.line("The broker has the secret of \(endpoint.id).")
     }
 
-    /// The secret in what was pasted: AppReveal prints it at the end of a URL.
-    static func secret(in text: String, command: String) throws(Complaint) -> Secret {
-        let parameter = "appreveal_session_token="
-        let token = text.firstRange(of: parameter).map { text[$0.upperBound...].prefix { $0 != "&" && $0 != " " } }
-        let secret = token.map(String.init) ?? text
-        guard (1...4_096).contains(secret.utf8.count), secret.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+    /// The secret in what was pasted: AppReveal prints it at the end of a URL, whose port says for which launch it is.
+    static func pasted(_ text: String, command: String) throws(Complaint) -> PastedSecret {
+        let pasted = PastedSecret(text)
+        guard (1...4_096).contains(pasted.token.utf8.count),
+            pasted.token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else {
             throw .usage("a secret is one word of at most 4096 printable ASCII letters", try: command)
         }
-        return Secret(secret)
+        return pasted
     }
 }

@@ -51,6 +51,53 @@ import Testing
         }
     }
 
+    @Test(.needs(.root, .namespaces, .avahi), arguments: ["secret set", "endpoint_pair"])
+    func `a session URL that is pasted before its launch is announced is for that launch`(by way: String) async throws {
+        try await withScratchFolder { scratch in
+            let network = try await MDNSNetwork(["here", "there"], in: scratch)
+            let (here, there) = (network.hosts[0], network.hosts[1])
+            let broker = try await RunningBroker(
+                in: scratch,
+                host: here,
+                isInside: true,
+                configuration: "[api]\ntcp = false\n"
+            )
+            let list = try await LiveList(of: broker)
+            let first = try await SampleApp(mode: .ios, on: there, in: scratch)
+            let advert = try await first.advertise(through: there)
+            let seen = try await list.first("the app is online") { $0.state == .online }
+            let id = seen.endpoint.id.text
+            _ = try await broker.ask("approve", id)
+            advert.kill()
+            try await first.quit()
+
+            let second = try await SampleApp(version: "2", mode: .ios, on: there, in: scratch)
+            let url = try #require(second.sessionURL)
+            if way == "secret set" {
+                try await Self.tell(url, to: broker, id)
+            } else {
+                let arguments = #"{"endpoint": "\#(id)", "code": "\#(url)"}"#
+                let call = #"{"name": "endpoint_pair", "arguments": \#(arguments)}"#
+                let request = #"{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": \#(call)}"#
+                let said = try await Program.run(
+                    "curl",
+                    [
+                        "-sS", "--unix-socket", broker.socket, "-H", "Content-Type: application/json", "-H",
+                        "Accept: application/json, text/event-stream", "-d", request, "http://localhost/mcp",
+                    ],
+                    in: scratch
+                )
+                #expect(said.joined().contains(#""state":"paired""#), "\(said)")
+            }
+            _ = try await second.advertise(through: there)
+            _ = try await list.first("the new port is known", from: seen.next) { endpoint in
+                endpoint.routes.contains { $0.port == second.port }
+            }
+
+            #expect(try await broker.ask("call", id, "launch_context").joined().contains(#""version": "2""#))
+        }
+    }
+
     @Test func `a call waits for an app that is away for three seconds, and is carried out once`() async throws {
         try await withScratchFolder { scratch in
             let port = try FreePorts.take()[0]
@@ -166,9 +213,12 @@ import Testing
     }
 
     private static func tell(_ app: SampleApp, to broker: RunningBroker, _ id: String) async throws {
-        let token = try #require(app.token)
+        try await tell(try #require(app.token), to: broker, id)
+    }
+
+    private static func tell(_ secret: String, to broker: RunningBroker, _ id: String) async throws {
         let setting = try await broker.start("secret", "set", id, input: .pipe)
-        try setting.write(token + "\n")
+        try setting.write(secret + "\n")
         setting.closeInput()
         #expect(try await setting.exitStatus() == .exited(0), "\(setting.story)")
     }

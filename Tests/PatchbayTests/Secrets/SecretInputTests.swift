@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import Model
 import Rig
 import Testing
 
@@ -100,13 +101,14 @@ import Testing
         #expect(!"\(shown)".contains("abcdefghijkl"))
     }
 
-    @Test func `a session URL may be pasted whole`() throws {
-        let url = "[AppReveal] Session URL: http://127.0.0.1:1/?appreveal_session_token=abc123"
+    @Test func `a session URL may be pasted whole, and says for which launch it is`() throws {
+        let url = "[AppReveal] Session URL: http://127.0.0.1:49213/?appreveal_session_token=abc123"
 
-        #expect(try SecretSet.secret(in: url, command: "").reveal() == "abc123")
-        #expect(try SecretSet.secret(in: "abc123", command: "").reveal() == "abc123")
-        #expect(throws: Complaint.self) { try SecretSet.secret(in: "two words", command: "") }
-        #expect(throws: Complaint.self) { try SecretSet.secret(in: "\u{1B}[31m", command: "") }
-        #expect(throws: Complaint.self) { try SecretSet.secret(in: String(repeating: "x", count: 4_097), command: "") }
+        #expect(try SecretSet.pasted(url, command: "").token == "abc123")
+        #expect(try SecretSet.pasted(url, command: "").port == 49_213)
+        #expect(try SecretSet.pasted("abc123", command: "").token == "abc123")
+        for text in ["two words", "\u{1B}[31m", "", String(repeating: "x", count: 4_097)] {
+            #expect(throws: Complaint.self) { try SecretSet.pasted(text, command: "") }
+        }
     }
 }
