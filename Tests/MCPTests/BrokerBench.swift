@@ -5,6 +5,7 @@ import Pairing
 import Registry
 import Synchronization
 import Testing
+import Tunnels
 
 @testable import MCP
 
@@ -86,7 +87,7 @@ final class FakeTunnels: TunnelDesk {
     func tunnels(of caller: AgentCaller) async -> [Tunnel] { opened.map(Self.tunnel) }
 
     func close(_ id: String, of caller: AgentCaller) async throws {
-        guard id == "t1" else { throw Problem(.notFound, "no tunnel is called \(id)", next: "patchbay tunnels") }
+        guard id == "t1" else { throw TunnelError.noSuchTunnel(id) }
         specs.withLock { $0 = [] }
     }
 

@@ -64,7 +64,7 @@ import Testing
                 "kind": "appreveal", "via": "lan", "state": "online", "auth": "needed",
             ]
         )
-        #expect(result.text == "\(id): needs token")
+        #expect(result.text == "online, needs token: \(id)")
         #expect(result.structure?["rev"]?.int != nil)
     }
 
@@ -84,7 +84,7 @@ import Testing
             #expect(!text.contains("Ignore") && !text.contains("evil.local"))
             #expect(text.contains("discovered"))
         }
-        #expect(result.text == "\(id): not approved")
+        #expect(result.text == "online, not approved: \(id)")
     }
 
     @Test func `more than fifty come in pages`() async throws {
@@ -110,9 +110,9 @@ import Testing
 
         #expect(try await bench.call("endpoint_list", ["filter": "BANK"]).structure?["endpoints"]?.array?.count == 1)
         let offline = try await bench.call("endpoint_list", ["state": "offline"])
-        #expect(offline.text.hasPrefix("\(bank): offline"))
+        #expect(offline.text.hasPrefix("offline, needs token: \(bank)"))
         let none = try await bench.call("endpoint_list", ["filter": "nothing"])
-        #expect(!none.isError && none.text.hasPrefix("none"))
+        #expect(!none.isError && none.text == "none fits; ask without filter, state and cursor for all 2")
     }
 
     @Test func `a part of a name is enough where it fits one, and where it fits more they are named`() async throws {

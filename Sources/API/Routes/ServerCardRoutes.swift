@@ -15,12 +15,13 @@ enum ServerCardRoutes {
     static func type(of document: String?) -> String { document == "Catalog" ? catalogType : cardType }
 
     @Sendable static func broker(_ call: Call) async throws -> Response {
-        call.answer(json: card("broker", path: "/mcp", call), type: cardType)
+        let card = card("broker", "Finds running apps and calls their tools", path: "/mcp", call)
+        return call.answer(json: card, type: cardType)
     }
 
     @Sendable static func app(_ call: Call) async throws -> Response {
         let id = try await call.endpoint().id.text
-        return call.answer(json: card(id, path: "/e/\(id)/mcp", call), type: cardType)
+        return call.answer(json: card(id, "The tools of one running app", path: "/e/\(id)/mcp", call), type: cardType)
     }
 
     @Sendable static func catalog(_ call: Call) async throws -> Response {
@@ -33,11 +34,11 @@ enum ServerCardRoutes {
         )
     }
 
-    private static func card(_ name: String, path: String, _ call: Call) -> JSON {
+    private static func card(_ name: String, _ what: String, path: String, _ call: Call) -> JSON {
         [
             "$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
             "name": .string("local.patchbay/\(name)"),
-            "description": "A debug server that Patchbay reaches; experimental",
+            "description": .string(what),
             "version": .string(Version.text),
             "remotes": [
                 [

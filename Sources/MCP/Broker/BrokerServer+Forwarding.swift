@@ -1,5 +1,6 @@
 import JSON
 import Model
+import Tunnels
 
 /// `port_forward`.
 extension BrokerServer {
@@ -23,7 +24,13 @@ extension BrokerServer {
             )
         case .close:
             let id = try arguments.required("tunnel")
-            do { try await tunnels.close(id, of: caller) } catch { throw Self.refusal(error) }
+            do {
+                try await tunnels.close(id, of: caller)
+            } catch TunnelError.noSuchTunnel {
+                throw ToolRefusal("no tunnel of yours is called \"\(Untrusted(id))\": action list shows them")
+            } catch {
+                throw Self.refusal(error)
+            }
             return ToolResult("closed", ["closed": .string(id)])
         }
     }

@@ -25,20 +25,31 @@ extension BrokerServer {
         let state = try arguments.word("state", as: StateFilter.self) ?? .any
         let cursor = try arguments.text("cursor") ?? ""
         let revision = await registry.revision
-        let fitting = await seen(by: caller).filter { state.admits($0) && $0.fits(filter) && $0.id.text > cursor }
+        let all = await seen(by: caller)
+        let fitting = all.filter { state.admits($0) && $0.fits(filter) && $0.id.text > cursor }
         let page = await rows(Array(fitting.prefix(Self.pageSize)))
         var structure: JSONObject = [
             "rev": .number(JSONNumber(Int(clamping: revision))), "endpoints": .array(page.map { .object($0.json) }),
         ]
         if fitting.count > page.count, let last = page.last { structure["next"] = .string(last.endpoint.id.text) }
-        return ToolResult(Self.text(page, more: fitting.count - page.count), structure)
+        return ToolResult(Self.text(page, more: fitting.count - page.count, of: all.count), structure)
     }
 
-    private static func text(_ page: [EndpointRow], more: Int) -> String {
+    private static func text(_ page: [EndpointRow], more: Int, of all: Int) -> String {
         guard !page.isEmpty else {
+            guard all == 0 else { return "none fits; ask without filter, state and cursor for all \(all)" }
             return "none: start a debug build or plug a phone in, then endpoint_wait for it"
         }
+        // Those of one status in one line: ten of them have to fit into two kilobytes, beside their structure.
+        var lines: [(status: String, ids: [String])] = []
+        for row in page {
+            if let index = lines.firstIndex(where: { $0.status == row.status }) {
+                lines[index].ids.append(row.endpoint.id.text)
+            } else {
+                lines.append((row.status, [row.endpoint.id.text]))
+            }
+        }
         let rest = more > 0 ? ["\(more) more: ask with cursor"] : []
-        return (page.map(\.line) + rest).joined(separator: "\n")
+        return (lines.map { "\($0.status): \($0.ids.joined(separator: ", "))" } + rest).joined(separator: "\n")
     }
 }

@@ -46,7 +46,7 @@ extension BrokerServer {
             return ToolResult(event, ["event": .string(event)])
         }
         return ToolResult(
-            "\(event): \(row.line)",
+            "\(event): \(row.endpoint.id) (\(row.status))",
             ["event": .string(event), "endpoint": .object(row.json)]
         )
     }

@@ -39,12 +39,11 @@ struct EndpointRow: Hashable, Sendable {
         return row
     }
 
-    /// For a reader of the text alone: which it is, and what stands in the way of calling it.
-    var line: String {
-        var words: [String] = []
-        if endpoint.state != .online { words.append(endpoint.state.rawValue) }
+    /// For a reader of the text alone: whether it is there, and what stands in the way of calling it.
+    var status: String {
+        var words = [endpoint.state.rawValue]
         if !isApproved { words.append("not approved") } else if needsToken { words.append("needs token") }
-        return words.isEmpty ? endpoint.id.text : "\(endpoint.id): \(words.joined(separator: ", "))"
+        return words.joined(separator: ", ")
     }
 
     private static func name(_ text: Untrusted) -> JSON? {
