@@ -79,10 +79,11 @@ struct Call: Sendable {
     }
 
     private func decode<Value: Decodable>(_ type: Value.Type, _ body: ByteBuffer) throws -> Value {
+        let bytes = Array(body.readableBytesView)
         do {
-            return try Wire.decoder().decode(type, from: Data(body.readableBytesView))
+            return try Wire.decoder().decode(type, from: Data(bytes))
         } catch let error as DecodingError {
-            throw Problem(.badRequest, error.sentence)
+            throw Problem(.badRequest, error.sentence(about: bytes), next: "GET /openapi.json has what goes where")
         }
     }
 
@@ -101,21 +102,4 @@ struct Call: Sendable {
 
 extension Substring {
     fileprivate var trimmed: String { self.filter { $0 != " " }.lowercased() }
-}
-
-extension DecodingError {
-    /// What is wrong where, for the person who wrote the document.
-    var sentence: String {
-        func place(_ context: Context) -> String {
-            let path = context.codingPath.map(\.stringValue).joined(separator: ".")
-            return path.isEmpty ? "the body" : "\"\(Untrusted(path, limit: 200))\""
-        }
-        return switch self {
-        case .keyNotFound(let key, let context): "\(place(context)) lacks \"\(key.stringValue)\""
-        case .typeMismatch(let type, let context): "\(place(context)) must be of the type \(type)"
-        case .valueNotFound(let type, let context): "\(place(context)) must be of the type \(type), not null"
-        case .dataCorrupted(let context): "\(place(context)) cannot be read: \(context.debugDescription)"
-        @unknown default: "the body cannot be read"
-        }
-    }
 }

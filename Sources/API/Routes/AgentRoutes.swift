@@ -68,9 +68,13 @@ struct ToolOrder: Hashable {
     /// - Throws: `Problem` that names what is wrong.
     init(_ body: [UInt8]) throws(Problem) {
         let json: JSON
-        do { json = try JSON(parsing: body) } catch { throw Problem(.badRequest, error.description) }
-        guard let tool = json["tool"]?.string, !tool.isEmpty else { throw Self.wrong("tool", "a text") }
-        guard let arguments = (json["arguments"] ?? [:]).object else { throw Self.wrong("arguments", "an object") }
+        do { json = try JSON(parsing: body) } catch { throw Problem(.badRequest, "the body cannot be read: \(error)") }
+        guard let tool = json["tool"]?.string, !tool.isEmpty else {
+            throw Self.wrong("tool", "the tool's name, a text", json["tool"])
+        }
+        guard let arguments = (json["arguments"] ?? [:]).object else {
+            throw Self.wrong("arguments", "an object", json["arguments"])
+        }
         self.tool = tool
         self.arguments = arguments
         wait = try Self.number(json["wait_s"], "wait_s", 0...60) ?? 10
@@ -80,12 +84,13 @@ struct ToolOrder: Hashable {
     private static func number(_ value: JSON?, _ name: String, _ range: ClosedRange<Int>) throws(Problem) -> Int? {
         guard let value else { return nil }
         guard let number = value.int, range.contains(number) else {
-            throw wrong(name, "a whole number from \(range.lowerBound) to \(range.upperBound)")
+            throw wrong(name, "a whole number from \(range.lowerBound) to \(range.upperBound)", value)
         }
         return number
     }
 
-    private static func wrong(_ name: String, _ what: String) -> Problem {
-        Problem(.badRequest, "\"\(name)\" must be \(what)")
+    private static func wrong(_ name: String, _ wanted: String, _ found: JSON?) -> Problem {
+        let found = found.map { $0.number.map { Untrusted($0.text, limit: 40).text } ?? $0.kind } ?? "left out"
+        return Problem(.badRequest, "\"\(name)\" must be \(wanted), not \(found)")
     }
 }
