@@ -38,10 +38,14 @@ struct SecretSet: AsyncParsableCommand {
     /// The secret in what was pasted: AppReveal prints it at the end of a URL, whose port says for which launch it is.
     static func pasted(_ text: String, command: String) throws(Complaint) -> PastedSecret {
         let pasted = PastedSecret(text)
-        guard (1...4_096).contains(pasted.token.utf8.count),
-            pasted.token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-        else {
-            throw .usage("a secret is one word of at most 4096 printable ASCII letters", try: command)
+        guard pasted.token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw .usage(
+                "a secret is one word of printable ASCII, and this has something else in it: a blank, perhaps",
+                try: "\(command), and paste the secret alone, or the line with the session URL"
+            )
+        }
+        guard (1...4_096).contains(pasted.token.utf8.count) else {
+            throw .usage("a secret has 1 to 4096 characters, and this has \(pasted.token.utf8.count)", try: command)
         }
         return pasted
     }

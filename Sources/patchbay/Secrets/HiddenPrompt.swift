@@ -26,9 +26,9 @@ enum HiddenPrompt {
     ///   - question: Written to standard error.
     ///   - descriptor: The terminal.
     ///   - limit: The longest line that is read, in bytes.
-    /// - Returns: The line without its end; nil when the input ended or the terminal cannot be used.
-    static func line(_ question: String, from descriptor: CInt = STDIN_FILENO, limit: Int) -> [UInt8]? {
-        guard tcgetattr(descriptor, modes) == 0 else { return nil }
+    /// - Returns: The line without its end; nothing when the input ended or the terminal cannot be used.
+    static func line(_ question: String, from descriptor: CInt = STDIN_FILENO, limit: Int) -> LineInput {
+        guard tcgetattr(descriptor, modes) == 0 else { return .nothing }
         modes[1] = modes[0]
         modes[1].c_lflag &= ~tcflag_t(ECHO)
         // The end of the line is shown, so that what comes next begins on one of its own.
@@ -42,7 +42,7 @@ enum HiddenPrompt {
             terminal.store(-1, ordering: .sequentiallyConsistent)
             for (number, handler) in before { signal(number, handler) }
         }
-        guard tcsetattr(descriptor, TCSAFLUSH, modes + 1) == 0 else { return nil }
+        guard tcsetattr(descriptor, TCSAFLUSH, modes + 1) == 0 else { return .nothing }
         _ = BlockingThread.write(Array(question.utf8), to: STDERR_FILENO)
         return LineInput.read(from: descriptor, limit: limit)
     }

@@ -17,17 +17,30 @@ enum SecretInput {
     /// - Throws: `Complaint`, which does not repeat what was read.
     static func line(_ question: String, command: String) async throws(Complaint) -> String {
         CoreFile.forbid()
-        let bytes = await BlockingThread.value {
+        let input = await BlockingThread.value {
             isatty(STDIN_FILENO) == 1
                 ? HiddenPrompt.line(question, limit: limit) : LineInput.read(from: STDIN_FILENO, limit: limit)
         }
-        guard let bytes, let text = String(validating: bytes, as: UTF8.self) else {
-            throw .usage("there was no line of text on standard input", try: "\(command), and paste it when asked")
+        return try text(in: input, command: command)
+    }
+
+    /// - Throws: `Complaint`, which does not repeat what was read.
+    static func text(in input: LineInput, command: String) throws(Complaint) -> String {
+        let remedy = "\(command), and paste it when asked"
+        let bytes: [UInt8]
+        switch input {
+        case .line(let line): bytes = line
+        case .nothing: throw .usage("nothing came on standard input", try: remedy)
+        case .tooLong:
+            throw .usage("the line on standard input has more than \(limit) bytes: no secret is so long", try: remedy)
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw .usage("the line on standard input is not UTF-8, and a secret is printable ASCII", try: remedy)
         }
         let blanks: Set<Character> = [" ", "\t", "\r"]
         let trimmed = text.drop { blanks.contains($0) }
         guard let last = trimmed.lastIndex(where: { !blanks.contains($0) }) else {
-            throw .usage("the line on standard input is empty", try: "\(command), and paste it when asked")
+            throw .usage("the line on standard input is empty", try: remedy)
         }
         return String(trimmed[...last])
     }

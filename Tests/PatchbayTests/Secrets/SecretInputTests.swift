@@ -32,7 +32,7 @@ import Testing
         try await eventually("the prompt hides") { !echoes(program) }
         write(person, "geheim\n", 7)
 
-        #expect(await answer == Array("geheim".utf8))
+        #expect(await answer == .line(Array("geheim".utf8)))
         #expect(echoes(program))
         var shown = [UInt8](repeating: 0, count: 100)
         let count = read(person, &shown, 100)
@@ -47,21 +47,35 @@ import Testing
         try await eventually("the prompt hides") { !echoes(program) }
         close(person)
 
-        #expect(await answer == nil)
+        #expect(await answer == .nothing)
     }
 
+    private static func line(_ text: String) -> LineInput { .line(Array(text.utf8)) }
+
     @Test(arguments: [
-        ("one\ntwo\n", "one"), ("one", "one"), ("", nil), ("\n", ""), (String(repeating: "x", count: 101), nil),
-        (String(repeating: "x", count: 100) + "\n", String(repeating: "x", count: 100)),
+        ("one\ntwo\n", line("one")), ("one", line("one")), ("", .nothing), ("\n", line("")),
+        (String(repeating: "x", count: 101), .tooLong),
+        (String(repeating: "x", count: 100) + "\n", line(String(repeating: "x", count: 100))),
     ])
-    func `one line is read, up to its limit`(input: String, line: String?) throws {
+    func `one line is read, up to its limit`(input: String, line: LineInput) throws {
         var ends: [CInt] = [0, 0]
         try #require(pipe(&ends) == 0)
         defer { close(ends[0]) }
         write(ends[1], input, input.utf8.count)
         close(ends[1])
 
-        #expect(LineInput.read(from: ends[0], limit: 100).map { String(decoding: $0, as: UTF8.self) } == line)
+        #expect(LineInput.read(from: ends[0], limit: 100) == line)
+    }
+
+    @Test(arguments: [
+        (LineInput.nothing, "nothing came"), (.tooLong, "more than 8192 bytes"), (.line([0x70, 0xFF]), "not UTF-8"),
+        (.line([0x20, 0x0D]), "is empty"),
+    ])
+    func `what is wrong with the input is said, and not the input`(input: LineInput, what: String) {
+        let complaint = #expect(throws: Complaint.self) { try SecretInput.text(in: input, command: "patchbay join -") }
+
+        #expect(complaint?.message.contains(what) == true)
+        #expect(complaint?.status == .usage && complaint?.remedy?.hasPrefix("patchbay join -") == true)
     }
 
     @Test func `a secret shows itself to nobody who does not ask for it`() {
@@ -107,8 +121,12 @@ import Testing
         #expect(try SecretSet.pasted(url, command: "").token == "abc123")
         #expect(try SecretSet.pasted(url, command: "").port == 49_213)
         #expect(try SecretSet.pasted("abc123", command: "").token == "abc123")
-        for text in ["two words", "\u{1B}[31m", "", String(repeating: "x", count: 4_097)] {
-            #expect(throws: Complaint.self) { try SecretSet.pasted(text, command: "") }
+        for odd in ["two words", "\u{1B}[31m", "geheim\u{E9}"] {
+            let complaint = #expect(throws: Complaint.self) { try SecretSet.pasted(odd, command: "") }
+            #expect(complaint?.message.contains("printable ASCII") == true)
         }
+        let long = String(repeating: "x", count: 4_097)
+        let complaint = #expect(throws: Complaint.self) { try SecretSet.pasted(long, command: "") }
+        #expect(complaint?.message.hasSuffix("this has 4097") == true)
     }
 }
