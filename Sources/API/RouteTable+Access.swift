@@ -169,6 +169,7 @@ extension RouteTable {
             "/v1/clock/recover",
             .owner,
             "Go by the wall clock again, after it was set right",
+            gives: "RevocationResult",
             AuditRoutes.recoverClock
         ),
     ]

@@ -92,7 +92,14 @@ enum RouteTable {
             takes: "SecretSpec",
             TrustRoutes.postSecret
         ),
-        APIRoute(.delete, "/v1/endpoints/{id}/secret", .owner, "Forget an app's token", TrustRoutes.forgetSecret),
+        APIRoute(
+            .delete,
+            "/v1/endpoints/{id}/secret",
+            .owner,
+            "Forget an app's token",
+            gives: "Removal",
+            TrustRoutes.forgetSecret
+        ),
         APIRoute(.get, "/v1/approvals", .owner, "Every yes to an endpoint", gives: "ApprovalList", TrustRoutes.list),
 
         APIRoute(

@@ -67,9 +67,9 @@ extension PatchbayClient {
         return try await answer(to: call)
     }
 
-    /// Lets the broker go by the machine's clock again, after that was set right.
-    package func recoverClock() async throws {
-        try await perform(HTTPCall(method: .POST, path: ["clock", "recover"]))
+    /// Lets the broker go by the machine's clock again, after that was set right; says what ended by that.
+    package func recoverClock() async throws -> RevocationResult {
+        try await answer(to: HTTPCall(method: .POST, path: ["clock", "recover"]), extraPatience: Self.cutting)
     }
 
     /// Checks the whole audit log. A long one takes long.

@@ -25,7 +25,9 @@ extension PatchbayClient {
         try await perform(HTTPCall(method: .PUT, path: ["endpoints", id.text, "secret"], body: spec))
     }
 
-    package func forgetSecret(of id: EndpointID) async throws {
-        try await perform(HTTPCall(method: .DELETE, path: ["endpoints", id.text, "secret"]))
+    /// Says whether there was one.
+    package func forgetSecret(of id: EndpointID) async throws -> Bool {
+        let call = HTTPCall(method: .DELETE, path: ["endpoints", id.text, "secret"])
+        return try await answer(to: call, as: Removal.self).removed > 0
     }
 }

@@ -1,4 +1,4 @@
-/// How many things a request removed: the answer to `DELETE /v1/tunnels`.
+/// How many things a request removed: the answer to `DELETE /v1/tunnels`, for one.
 package struct Removal: Hashable, Sendable, Codable {
     package let removed: Int
 

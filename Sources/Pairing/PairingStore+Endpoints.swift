@@ -124,14 +124,16 @@ extension PairingStore {
     /// The endpoints of which a secret is held.
     package var secretHolders: [EndpointID] { ledger.secrets.keys.sorted() }
 
-    package func forgetSecret(of endpoint: EndpointID, by caller: Caller, from origin: Origin) throws {
-        guard ledger.secrets[endpoint] != nil else { return }
+    @discardableResult
+    package func forgetSecret(of endpoint: EndpointID, by caller: Caller, from origin: Origin) throws -> Bool {
+        guard ledger.secrets[endpoint] != nil else { return false }
         var event = AuditEvent(.secretForgotten, by: caller, from: origin)
         event.endpoint = endpoint
         var change = Change()
         change.unsealed = [endpoint]
         change.events = [event]
         try commit(change)
+        return true
     }
 
     /// What tells one launch of an app from the next: what it says itself, else its port.

@@ -29,13 +29,18 @@ extension PairingStore {
     ///
     /// Ends for good what has expired until now, so that nothing comes back to life, and what was made in the time that
     /// never was, so that nothing lives ten years.
-    package func recoverClock(by caller: Caller, from origin: Origin) async throws {
+    ///
+    /// - Returns: The ids of the invites and grants that ended by that.
+    @discardableResult
+    package func recoverClock(by caller: Caller, from origin: Origin) async throws -> [String] {
         if let change = ledger.sweep(at: now()) { try await close(by: change) }
         clock.restart(at: reading())
         var change = ledger.endFuture(at: clock.now)
         var event = AuditEvent(.clockRecovered, by: caller, from: origin)
-        event.ended = (change.invites.map(\.id) + change.endedGrants).sorted()
+        let ended = (change.invites.map(\.id) + change.endedGrants).sorted()
+        event.ended = ended
         change.events = [event]
         try await close(by: change)
+        return ended
     }
 }

@@ -24,7 +24,7 @@ enum AuditRoutes {
     }
 
     @Sendable static func recoverClock(_ call: Call) async throws -> Response {
-        try await call.broker.pairing.recoverClock(by: call.visitor.caller, from: call.visitor.origin)
-        return call.nothing
+        let ended = try await call.broker.pairing.recoverClock(by: call.visitor.caller, from: call.visitor.origin)
+        return try call.answer(RevocationResult(ended: ended))
     }
 }

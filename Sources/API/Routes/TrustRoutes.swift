@@ -54,12 +54,12 @@ enum TrustRoutes {
     }
 
     @Sendable static func forgetSecret(_ call: Call) async throws -> Response {
-        try await call.broker.pairing.forgetSecret(
+        let wasThere = try await call.broker.pairing.forgetSecret(
             of: try call.endpointID(),
             by: call.visitor.caller,
             from: call.visitor.origin
         )
-        return call.nothing
+        return try call.answer(Removal(removed: wasThere ? 1 : 0))
     }
 
     /// The grant of such an invite is for this one thing, and ends with it.

@@ -40,7 +40,12 @@ struct Audit: AsyncParsableCommand {
             let entry = format.json ? nil : try? Wire.decoder().decode(AuditEntry.self, from: Data(line.utf8))
             try output.line(entry?.text(isColoured: output.isColoured) ?? Output.escaped(line))
         }
-        if lines.isEmpty, !format.json { try output.line("The audit log has no such line.") }
+        if lines.isEmpty, !format.json {
+            try output.line(
+                after.map { "The audit log has no line after \($0)." }
+                    ?? "The audit log is empty: nobody was let in, refused or revoked yet."
+            )
+        }
     }
 
     private func check(_ verdict: AuditVerdict, _ output: Output) throws {

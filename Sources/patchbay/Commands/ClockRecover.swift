@@ -1,5 +1,6 @@
 import ArgumentParser
 import Client
+import Model
 
 struct ClockRecover: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -16,9 +17,8 @@ struct ClockRecover: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        try await options.client.recoverClock()
-        try options.output.line(
-            "The broker goes by the machine's clock again. `patchbay audit --last 1` shows what ended by that."
-        )
+        let ended = try await options.client.recoverClock().ended
+        let what = ended.isEmpty ? "Nothing" : ended.sorted().joined(separator: ", ")
+        try options.output.line("The broker goes by the machine's clock again. \(what) ended by that.")
     }
 }

@@ -14,9 +14,14 @@ struct SecretRemove: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let list = try await options.client.endpoints()
+        let client = options.client
+        let list = try await client.endpoints()
         let endpoint = try EndpointSelector(text: selector, command: "patchbay secret rm").choose(among: list.endpoints)
-        try await options.client.forgetSecret(of: endpoint.id)
-        try options.output.line("The broker holds no secret of \(endpoint.id).")
+        let wasThere = try await client.forgetSecret(of: endpoint.id)
+        try options.output.line(
+            wasThere
+                ? "The broker has forgotten the secret of \(endpoint.id)."
+                : "The broker held no secret of \(endpoint.id), so there was nothing to forget."
+        )
     }
 }
