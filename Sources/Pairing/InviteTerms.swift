@@ -42,6 +42,9 @@ package struct InviteTerms: Hashable, Sendable {
             throw .outOfRange("a grant lives, and rests, from 1 second to 30 days")
         }
         guard !permissions.scopes.isEmpty else { throw .outOfRange("an invite without a scope would allow nothing") }
+        if case .bundles(let bundles) = permissions.selector, bundles.contains("") {
+            throw .outOfRange("an app's bundle identifier is not empty")
+        }
         guard uses == 1 || !permissions.allow(.admin) else {
             throw .tooWide("an invite for several never gives \(Scope.admin.rawValue)")
         }

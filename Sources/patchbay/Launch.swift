@@ -11,6 +11,7 @@ enum Launch {
             }
             try Suggestion.check(arguments, against: Patchbay.self)
             try ForwardArgument.refuseNegative(arguments)
+            try NegativeValue.refuse(arguments, command: Suggestion.command(in: arguments, below: Patchbay.self))
             var command = try Patchbay.parseAsRoot(arguments)
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()

@@ -51,6 +51,26 @@ import Testing
         #expect(complaint.remedy == "patchbay tunnels rm --help")
     }
 
+    @Test(arguments: [
+        (["pair", "--uses", "-1"], "--uses"), (["call", "shop", "tap", "--wait", "-5"], "--wait"),
+        (["pair", "--for", "-10m"], "--for"), (["audit", "--last", "-1"], "--last"),
+    ])
+    func `a negative value is told as what it is`(arguments: [String], option: String) {
+        let complaint = #expect(throws: Complaint.self) {
+            try NegativeValue.refuse(arguments, command: "patchbay pair")
+        }
+        #expect(complaint?.message.hasPrefix("\(option) takes no negative value such as \"-") == true)
+        #expect(complaint?.status == .usage && complaint?.remedy == "patchbay pair --help")
+    }
+
+    @Test(arguments: [
+        ["pair", "--uses", "1", "-e", "shop"], ["call", "shop", "tap", "x=-1"], ["call", "shop", "--", "-1"],
+        ["iproxy", "-s", "-1"], ["join", "-"],
+    ])
+    func `what is no negative value passes`(arguments: [String]) throws {
+        #expect(throws: Never.self) { try NegativeValue.refuse(arguments, command: "patchbay") }
+    }
+
     @Test func `with --json a refusal is the broker's problem, whole`() throws {
         let problem = Problem(.conflict, "port 22 is taken", next: "patchbay tunnels")
 

@@ -32,14 +32,12 @@ struct Approve: AsyncParsableCommand {
                 )
             } catch ClientError.refused(let problem) where problem.code == .notFound {
                 // An endpoint may be called like a code, but only by its whole id: a mistyped code approves nothing else.
-                let list = try await client.endpoints()
-                guard list.endpoints.contains(where: { $0.id.text == subject }) else {
-                    throw ClientError.refused(problem)
-                }
+                let list = try await client.endpoints().endpoints
+                try AccessSubject.check(subject, named: problem, among: list)
             }
         }
         let list = try await client.endpoints()
-        let endpoint = try EndpointSelector(text: subject, command: "patchbay approve").choose(among: list.endpoints)
+        let endpoint = try AccessSubject.endpoint(subject, command: "patchbay approve", among: list.endpoints)
         let approval = try await client.approve(endpoint.id)
         if format.json { return try output.document(approval) }
         try output.line("Approved \(approval.endpoint) \(Words.place(approval.place)).")

@@ -26,14 +26,12 @@ struct Deny: AsyncParsableCommand {
                 let request = try await client.denyRequest(code)
                 return try output.line("Denied \(request.code): \"\(request.name)\" (\(Words.caller(request.asker))).")
             } catch ClientError.refused(let problem) where problem.code == .notFound {
-                let list = try await client.endpoints()
-                guard list.endpoints.contains(where: { $0.id.text == subject }) else {
-                    throw ClientError.refused(problem)
-                }
+                let list = try await client.endpoints().endpoints
+                try AccessSubject.check(subject, named: problem, among: list)
             }
         }
         let list = try await client.endpoints()
-        let endpoint = try EndpointSelector(text: subject, command: "patchbay deny").choose(among: list.endpoints)
+        let endpoint = try AccessSubject.endpoint(subject, command: "patchbay deny", among: list.endpoints)
         try await client.withdrawApproval(of: endpoint.id)
         // Its cable, or that it is written down, may be a yes still.
         let stands = (try? await client.endpoint(endpoint.id))?.approval == .approved

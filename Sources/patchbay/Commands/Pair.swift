@@ -99,13 +99,27 @@ struct Pair: AsyncParsableCommand {
 
     /// Takes the invite back, so that nothing stays open that nobody looks at.
     private func close(_ issued: InviteIssued, _ client: PatchbayClient) async throws {
-        _ = try await client.revoke(issued.invite.id)
+        do {
+            _ = try await client.revoke(issued.invite.id)
+        } catch let error as ClientError {
+            throw Self.complaint(about: error, leavingOpen: issued.invite)
+        }
         if !format.json { try? options.output.line("Closed: nobody can join any more.") }
     }
 
     private static func promise(_ invite: Invite) -> String {
         let seconds = invite.expires.timeIntervalSince(invite.created)
         return "Open for \(Words.duration(seconds)) and \(Words.count(invite.uses, "redeemer")), then it closes."
+    }
+
+    /// What to do about an invite that could not be taken back.
+    static func complaint(about error: ClientError, leavingOpen invite: Invite, now: Date = Date()) -> Complaint {
+        let end = Words.duration(max(0, invite.expires.timeIntervalSince(now)))
+        return Complaint(
+            status: ExitStatus(for: error),
+            message: "the invite \(invite.id) stays open for \(end) more, as it could not be taken back: \(error)",
+            remedy: "patchbay revoke \(invite.id), as soon as the broker is back"
+        )
     }
 
     /// What is wrong with how it closed; nil when somebody joined.

@@ -31,6 +31,9 @@ struct PermissionOptions: ParsableArguments {
         if !endpoints.isEmpty, !apps.isEmpty {
             throw ValidationError("Permissions are about endpoints or about apps; give --endpoint or --app, not both.")
         }
+        if apps.contains(where: { $0.allSatisfy(\.isWhitespace) }) {
+            throw ValidationError("--app is a bundle identifier, such as com.example.shop; it cannot be empty.")
+        }
     }
 
     /// The endpoints are looked up, so that a mistyped one is not let pass.

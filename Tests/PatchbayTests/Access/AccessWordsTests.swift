@@ -1,4 +1,5 @@
 import ArgumentParser
+import Client
 import FoundationEssentials
 import Model
 import Testing
@@ -32,6 +33,52 @@ import Testing
         #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["pair", "-e", "x", "--app", "y"]) }
         #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["pair", "--scope", "everything"]) }
         #expect(throws: Never.self) { try Patchbay.parseAsRoot(["pair", "--scope", "registry.read", "--for", "2m"]) }
+    }
+
+    @Test(arguments: ["", " "]) func `an app without a name is refused`(app: String) {
+        let error = #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["pair", "--app", app]) }
+        #expect(error.map { Patchbay.message(for: $0).contains("--app is a bundle identifier") } == true)
+    }
+
+    @Test func `a word that is no endpoint and no code says where codes are listed`() throws {
+        let shop = Samples.endpoint("com.example.shop", on: "x")
+        let complaint = #expect(throws: Complaint.self) {
+            try AccessSubject.endpoint("WDJB-MJHA", command: "patchbay approve", among: [shop])
+        }
+        #expect(complaint?.status == .notFound)
+        #expect(complaint?.remedy?.contains("patchbay requests") == true)
+        #expect(try AccessSubject.endpoint("shop-x", command: "patchbay approve", among: [shop]) == shop)
+
+        let problem = Problem(.notFound, "no request has the code WDJB-MJHT")
+        let unknown = #expect(throws: Complaint.self) {
+            try AccessSubject.check("WDJB-MJHT", named: problem, among: [shop])
+        }
+        #expect(unknown?.remedy == "patchbay requests")
+        #expect(unknown?.message == problem.detail && unknown?.problem == problem)
+    }
+
+    @Test func `an invite that could not be taken back is said to be open, with how to take it back`() {
+        let invite = Invite(
+            id: "0a1b2c3d",
+            permissions: Permissions([.registryRead], on: .all),
+            uses: 1,
+            used: 0,
+            wrong: 0,
+            createdBy: .broker,
+            created: Samples.date,
+            expires: Samples.date.addingTimeInterval(540),
+            end: nil
+        )
+
+        let complaint = Pair.complaint(
+            about: .brokerNotRunning(path: "/x"),
+            leavingOpen: invite,
+            now: Samples.date
+        )
+
+        #expect(complaint.message.hasPrefix("the invite 0a1b2c3d stays open for 9 min more"))
+        #expect(complaint.remedy?.hasPrefix("patchbay revoke 0a1b2c3d") == true)
+        #expect(complaint.status == .notReachable)
     }
 
     @Test func `a line of the audit log is read by people, and obeyed by no terminal`() throws {
