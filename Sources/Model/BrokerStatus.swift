@@ -13,6 +13,8 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
     package var sources: [SourceStatus]
     /// What was found wrong with what pairing keeps, as sentences; nil when nothing was.
     package var findings: [String]?
+    /// Whether the unix socket is meant for every user, who then need a grant; nil where it is not.
+    package var anyUser: Bool?
 
     package init(
         version: String,
@@ -23,7 +25,8 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
         devices: Int,
         tunnels: Int,
         sources: [SourceStatus],
-        findings: [String]? = nil
+        findings: [String]? = nil,
+        anyUser: Bool? = nil
     ) {
         self.version = version
         self.pid = pid
@@ -34,6 +37,7 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
         self.tunnels = tunnels
         self.sources = sources
         self.findings = findings
+        self.anyUser = anyUser
     }
 }
 

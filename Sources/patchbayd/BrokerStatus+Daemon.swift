@@ -13,6 +13,7 @@ extension BrokerStatus {
         phones: PhoneList,
         sources: [SourceStatus],
         pairing: PairingStore,
+        anyUser: Bool,
         since: Date
     ) async {
         let (endpoints, revision) = await registry.list
@@ -33,7 +34,8 @@ extension BrokerStatus {
             devices: await phones.devices().count,
             tunnels: await tunnels.list().count,
             sources: sources,
-            findings: findings.isEmpty ? nil : findings
+            findings: findings.isEmpty ? nil : findings,
+            anyUser: anyUser ? true : nil
         )
     }
 }

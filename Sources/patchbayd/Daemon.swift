@@ -130,6 +130,7 @@ struct Daemon: Sendable {
                     phones: phones,
                     sources: sources.statuses() + (facade.map { [$0.status()] } ?? []),
                     pairing: pairing,
+                    anyUser: configuration.api.anyUser,
                     since: start
                 )
             }

@@ -96,7 +96,7 @@ enum OpenAPISchemas {
             "revision":{"type":"integer"},"endpoints":{"type":"object","additionalProperties":{"type":"integer"}},
             "devices":{"type":"integer"},"tunnels":{"type":"integer"},
             "sources":{"type":"array","items":{"$ref":"#/components/schemas/SourceStatus"}},
-            "findings":{"type":"array","items":{"type":"string"}}}},
+            "findings":{"type":"array","items":{"type":"string"}},"anyUser":{"type":"boolean"}}},
         "Problem":{"type":"object","required":["type","title","status","detail","code"],"properties":{
           "type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},
           "detail":{"type":"string"},"code":{"type":"string"},"next":{"type":"string"}}}

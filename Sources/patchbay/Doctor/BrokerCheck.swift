@@ -1,5 +1,4 @@
 import Client
-import Glibc
 import Model
 
 /// Whether the broker answers, who may use its socket, and how its sources are.
@@ -13,7 +12,7 @@ struct BrokerCheck {
             let status = try await client.status()
             checks.append(Self.version(status))
             let address = client.address.description
-            checks += Self.socket(address, SocketFile(path: address).access, user: geteuid())
+            checks += Self.socket(address, SocketFile(path: address).access, isForAll: status.anyUser == true)
             checks += (status.findings ?? []).map(Self.finding)
             return (checks + status.sources.map(Self.source), status.sources)
         } catch let error as ClientError {
@@ -46,9 +45,15 @@ struct BrokerCheck {
     }
 
     /// The socket is the key to every phone, so its mode matters.
-    static func socket(_ path: String, _ access: (mode: UInt32, owner: UInt32)?, user: UInt32) -> [Check] {
+    ///
+    /// Where the configuration says `any_user = true`, everybody may connect, and needs a grant for more.
+    static func socket(_ path: String, _ access: (mode: UInt32, owner: UInt32)?, isForAll: Bool) -> [Check] {
         guard let access else { return [] }
         let mode = String(access.mode, radix: 8)
+        if access.mode & 0o007 != 0, isForAll {
+            let detail = "\(path), mode 0\(mode), as any_user = true wants it: who is no owner needs a grant"
+            return [Check(name: "socket", verdict: .ok, detail: detail)]
+        }
         guard access.mode & 0o007 != 0 else {
             return [Check(name: "socket", verdict: .ok, detail: "\(path), mode 0\(mode), owner \(access.owner)")]
         }
@@ -56,8 +61,8 @@ struct BrokerCheck {
             Check(
                 name: "socket",
                 verdict: .fail,
-                detail: "\(path) has mode 0\(mode): every user may use your phones",
-                remedy: "chmod 0600 \(path)"
+                detail: "\(path) has mode 0\(mode): every user may connect, which the configuration does not want",
+                remedy: "chmod 0600 \(path), or any_user = true in the table [api]"
             )
         ]
     }
