@@ -12,6 +12,8 @@ struct HTTPConnection: Sendable {
     let address: BrokerAddress
     /// Nothing received for so long ends the call.
     let silence: Duration
+    /// Shown with the call; without one it is the process that counts.
+    var token: AccessToken?
 
     /// A list of 1,024 endpoints at their limits is below 4 MiB.
     static let bodyLimit = 16 << 20
@@ -74,7 +76,9 @@ struct HTTPConnection: Sendable {
 
     private func parts(of call: HTTPCall) -> [HTTPClientRequestPart] {
         let body = call.body.map { [HTTPClientRequestPart.body(.byteBuffer(ByteBuffer(bytes: $0)))] } ?? []
-        return [.head(call.head(host: address.host))] + body + [.end(nil)]
+        var head = call.head(host: address.host)
+        if let (name, value) = token?.header { head.headers.add(name: name, value: value) }
+        return [.head(head)] + body + [.end(nil)]
     }
 
     private func connect(for call: HTTPCall) async throws -> Stream {

@@ -28,7 +28,7 @@ extension PatchbayClient {
         var events: EventStreamParser?
         var whole: [UInt8] = []
         var refusal: Int?
-        try await HTTPConnection(address: address, silence: max(patience, Self.doorPatience)).exchange(
+        try await connection(silence: max(patience, Self.doorPatience)).exchange(
             call,
             sent: sent
         ) { head in

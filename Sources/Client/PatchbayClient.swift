@@ -11,6 +11,8 @@ package struct PatchbayClient: Sendable {
     package let address: BrokerAddress
     /// How long the broker may say nothing before a call gives up.
     package let patience: Duration
+    /// Who calls; nil where the kernel's word on the unix socket is enough.
+    private let token: AccessToken?
 
     /// A stream has a comment every 15 s, so three of them were missed.
     private static let streamPatience = Duration.seconds(45)
@@ -22,9 +24,15 @@ package struct PatchbayClient: Sendable {
         self.init(address: .unix(path: socketPath), patience: patience)
     }
 
-    package init(address: BrokerAddress, patience: Duration = .seconds(10)) {
+    package init(address: BrokerAddress, token: AccessToken? = nil, patience: Duration = .seconds(10)) {
         self.address = address
+        self.token = token
         self.patience = patience
+    }
+
+    /// For one call, which ends when nothing comes for so long.
+    func connection(silence: Duration) -> HTTPConnection {
+        HTTPConnection(address: address, silence: silence, token: token)
     }
 
     /// Performs a call and reads its answer.
@@ -47,7 +55,7 @@ package struct PatchbayClient: Sendable {
         var call = call
         call.accept = "text/event-stream"
         var parser = EventStreamParser(limit: HTTPConnection.bodyLimit)
-        try await HTTPConnection(address: address, silence: max(patience, Self.streamPatience)).perform(call) {
+        try await connection(silence: max(patience, Self.streamPatience)).perform(call) {
             buffer in
             for event in try parser.feed(buffer.readableBytesView) { try await handle(event) }
         }
@@ -66,7 +74,7 @@ package struct PatchbayClient: Sendable {
     /// Performs a call and returns its answer as it came.
     func bytes(of call: HTTPCall, extraPatience: Duration = .zero) async throws -> [UInt8] {
         var bytes: [UInt8] = []
-        let connection = HTTPConnection(address: address, silence: patience + extraPatience)
+        let connection = connection(silence: patience + extraPatience)
         try await connection.perform(call) { buffer in
             bytes += buffer.readableBytesView
             guard bytes.count <= HTTPConnection.bodyLimit else {

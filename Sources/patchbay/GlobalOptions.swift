@@ -15,11 +15,53 @@ struct GlobalOptions: ParsableArguments {
     )
     var socket: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "A broker by its address, with the grant that `patchbay join` keeps for it.",
+            discussion: "127.0.0.1:7282, or a socket's path. Default: $PATCHBAY_BROKER.",
+            valueName: "address"
+        )
+    )
+    var broker: String?
+
     @Option(help: ArgumentHelp("Colours: auto, always or never.", valueName: "when"))
     var color = ColorChoice.auto
 
-    var client: PatchbayClient { PatchbayClient(socketPath: Self.path(of: socket)) }
+    /// The broker, as the one that this process is to it.
+    ///
+    /// - Throws: `Complaint` where a grant is wanted and none is kept.
+    var client: PatchbayClient {
+        get throws(Complaint) { try Self.client(socket: socket, broker: broker) }
+    }
+
+    /// The broker alone, for who has no grant yet.
+    var door: PatchbayClient {
+        get throws(Complaint) { PatchbayClient(address: try Self.address(socket: socket, broker: broker).broker) }
+    }
+
     var output: Output { Output.standard(color) }
+
+    static func client(socket: String?, broker: String?) throws(Complaint) -> PatchbayClient {
+        let (address, wantsGrant) = try address(socket: socket, broker: broker)
+        guard wantsGrant else { return PatchbayClient(address: address) }
+        let entry = try GrantFolder(environment: ProcessInfo.processInfo.environment).entry(for: address)
+        return PatchbayClient(address: address, token: AccessToken(entry.token))
+    }
+
+    /// What the command line says counts before the environment.
+    private static func address(
+        socket: String?,
+        broker: String?
+    ) throws(Complaint) -> (broker: BrokerAddress, wantsGrant: Bool) {
+        if socket != nil, broker != nil {
+            throw .usage("--socket and --broker name two brokers", try: "leave one of them out")
+        }
+        let told = ProcessInfo.processInfo.environment[brokerVariable].flatMap { $0.isEmpty ? nil : $0 }
+        guard let text = broker ?? (socket == nil ? told : nil) else { return (.unix(path: path(of: socket)), false) }
+        return (try BrokerArgument.address(text), true)
+    }
+
+    private static let brokerVariable = "PATCHBAY_BROKER"
 
     /// Where the broker is, given what `--socket` says; a relative path begins where the shell stands.
     static func path(of socket: String?) -> String {

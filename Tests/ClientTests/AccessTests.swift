@@ -78,4 +78,18 @@ import Testing
 
         await #expect(throws: ClientError.brokerNotRunning(path: "[::1]:1")) { try await client.invites() }
     }
+
+    @Test func `a token is shown with every call, and in no description`() async throws {
+        try await ScriptedBroker.onLoopback(.pieces([ScriptedBroker.json(#"{"ended":["a"]}"#)])) { broker, port in
+            let token = AccessToken("pbg_geheim")
+            let client = PatchbayClient(address: .loopback(host: "127.0.0.1", port: port), token: token)
+
+            _ = try await client.revoke("a")
+
+            #expect(broker.requests.first?.contains("\r\nAuthorization: Bearer pbg_geheim\r\n") == true)
+            var dumped = ""
+            dump(client, to: &dumped)
+            #expect(!"\(client) \(token) \(String(reflecting: client))\(dumped)".contains("geheim"))
+        }
+    }
 }

@@ -32,7 +32,7 @@ struct Advertise: AsyncParsableCommand {
 
     func run() async throws {
         let spec = try spec()
-        let client = options.client
+        let client = try options.client
         if detach {
             let advertisement = try await client.advertise(spec)
             return try show(advertisement)

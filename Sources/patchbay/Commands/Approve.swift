@@ -20,7 +20,7 @@ struct Approve: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let client = options.client
+        let client = try options.client
         let output = options.output
         if let code = ShortCodeArgument.code(subject) {
             do {

@@ -31,7 +31,7 @@ struct Audit: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let client = options.client
+        let client = try options.client
         let output = options.output
         if verify { return try check(await client.verifyAudit(), output) }
         let lines = try await client.audit(after: after, limit: last).lines

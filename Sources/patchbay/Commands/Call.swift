@@ -40,7 +40,7 @@ struct Call: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let client = options.client
+        let client = try options.client
         let endpoints = try await client.endpoints().endpoints
         let id = try EndpointSelector(text: selector, command: "patchbay call").choose(among: endpoints).id
         let list = try await client.tools(of: id)

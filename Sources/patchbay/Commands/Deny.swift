@@ -19,7 +19,7 @@ struct Deny: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let client = options.client
+        let client = try options.client
         let output = options.output
         if let code = ShortCodeArgument.code(subject) {
             do {

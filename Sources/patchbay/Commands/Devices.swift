@@ -33,7 +33,7 @@ struct Devices: AsyncParsableCommand {
         let list = try await options.client.devices()
         if format.json { return try output.document(list) }
         guard !list.devices.isEmpty else {
-            if await PhoneSource(options.client).isOff {
+            if try await PhoneSource(options.client).isOff {
                 return try output.line("Phones are turned off by devices.enabled = false in the configuration.")
             }
             return try output.line(

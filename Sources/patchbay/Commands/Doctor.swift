@@ -18,7 +18,7 @@ struct Doctor: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let client = options.client
+        let client = try options.client
         let examination = await Examination(
             broker: BrokerCheck(client: client).run(),
             usbmuxd: { UsbmuxdCheck().run() },

@@ -60,7 +60,7 @@ struct Forward: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let client = options.client
+        let client = try options.client
         let specs = try await specs(client)
         if hold { return try await keep(specs, client) }
         var opened: [Tunnel] = []

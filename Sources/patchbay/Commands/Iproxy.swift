@@ -52,7 +52,7 @@ struct Iproxy: AsyncParsableCommand {
     }
 
     private func forward(_ request: IproxyArguments) async throws {
-        let client = PatchbayClient(socketPath: GlobalOptions.path(of: request.socket))
+        let client = try GlobalOptions.client(socket: request.socket, broker: nil)
         let (output, errors) = (Output.standard(), Output.errors())
         let udid = try await udid(for: request, client, errors)
         let specs = request.pairs.map { pair in

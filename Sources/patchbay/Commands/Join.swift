@@ -9,9 +9,11 @@ struct Join: AsyncParsableCommand {
         abstract: "Redeem what `patchbay pair` shows, and keep the grant.",
         discussion: """
             Reads the pairing string from standard input, or asks for it without showing it; never as an argument. The \
-            grant goes into a file for you alone below $XDG_STATE_HOME/patchbay/grants, or with --print to standard output.
+            grant goes into a file for you alone below $XDG_STATE_HOME/patchbay/grants, or with --print to standard \
+            output. With --broker every command uses the grant that is kept for that broker.
 
               patchbay join -
+              patchbay list --broker 127.0.0.1:7282
               patchbay join --print - < string.txt | agent --token-stdin
             """
     )
@@ -36,7 +38,8 @@ struct Join: AsyncParsableCommand {
         let argument = try PairingArgument(text)
         let folder = prints ? nil : try GrantFolder(environment: ProcessInfo.processInfo.environment)
         try folder?.prepare()
-        let client = argument.broker.map { PatchbayClient(address: $0) } ?? options.client
+        let door = try options.door
+        let client = argument.broker.map { PatchbayClient(address: $0) } ?? door
         let issued = try await redeem(argument.invite, client)
         let output = options.output
         guard let folder else { return try output.line(issued.token) }
@@ -45,7 +48,8 @@ struct Join: AsyncParsableCommand {
             let file = try folder.keep(entry)
             try output.line("Joined: \(AccessListing.line(issued.grant)).")
             try output.line("The grant is in \(Untrusted(file, limit: .max)), for you alone.")
-            try output.line("A program shows its token with each request, as Authorization: Bearer.")
+            try output.line("Commands use it with --broker \(entry.broker): patchbay list --broker \(entry.broker)")
+            try output.line("Another program shows its token with each request, as Authorization: Bearer.")
         } catch let complaint as Complaint {
             throw Complaint(
                 status: complaint.status,

@@ -12,10 +12,12 @@ struct MCP: AsyncParsableCommand {
 
               {"mcpServers": {"patchbay": {"command": "patchbay", "args": ["mcp"]}}}
 
-            Without an option it is the broker with six tools for every app. A broker that restarts is waited for.
+            Without an option it is the broker with six tools for every app. A broker that restarts is waited for. Who \
+            is no owner of the broker joins it first, and names it with --broker.
 
               patchbay mcp
               patchbay mcp --endpoint shop-test-iphone
+              patchbay mcp --broker 127.0.0.1:7282
             """
     )
 
@@ -32,7 +34,7 @@ struct MCP: AsyncParsableCommand {
     func run() async throws {
         let shim = AgentShim(
             door: try door(),
-            client: options.client,
+            client: try options.client,
             output: MessageOutput(STDOUT_FILENO),
             note: { text in try? Output.errors().line("patchbay mcp: \(Output.plain(text))") }
         )

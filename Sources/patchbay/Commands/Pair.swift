@@ -38,7 +38,7 @@ struct Pair: AsyncParsableCommand {
 
     func run() async throws {
         CoreFile.forbid()
-        let client = options.client
+        let client = try options.client
         let spec = InviteSpec(
             try await wanted.permissions(client, command: "patchbay pair"),
             uses: uses,

@@ -21,7 +21,7 @@ struct Requests: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let client = options.client
+        let client = try options.client
         let output = options.output
         if reopen { try await client.reopenRequests() }
         let list = try await client.requests()

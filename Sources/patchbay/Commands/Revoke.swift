@@ -26,7 +26,7 @@ struct Revoke: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let client = options.client
+        let client = try options.client
         let output = options.output
         if all {
             let ended = try await client.revokeAll().ended

@@ -14,7 +14,7 @@ struct SecretRemove: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let client = options.client
+        let client = try options.client
         let list = try await client.endpoints()
         let endpoint = try EndpointSelector(text: selector, command: "patchbay secret rm").choose(among: list.endpoints)
         let wasThere = try await client.forgetSecret(of: endpoint.id)

@@ -34,7 +34,7 @@ struct SecretScan: AsyncParsableCommand {
 
         let (events, tell) = AsyncStream.makeStream(of: SecretCourier.Event.self)
         let errors = Output.errors()
-        let courier = SecretCourier(client: options.client) { text in try? errors.line("patchbay: \(text)") }
+        let courier = SecretCourier(client: try options.client) { text in try? errors.line("patchbay: \(text)") }
         let selector = endpoint.map { EndpointSelector(text: $0, command: "patchbay secret scan --endpoint") }
         async let delivered: Void = courier.run(events, tell, selector)
         switch await ScanPipe().run({ tell.yield(.found($0)) }) {

@@ -24,7 +24,7 @@ struct SecretSet: AsyncParsableCommand {
     func run() async throws {
         let command = "patchbay secret set \(Untrusted(selector))"
         try SecretInput.refuse(arguments: rest, what: "a secret", command: command)
-        let client = options.client
+        let client = try options.client
         let list = try await client.endpoints()
         let endpoint = try EndpointSelector(text: selector, command: "patchbay secret set").choose(
             among: list.endpoints

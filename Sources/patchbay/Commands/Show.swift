@@ -22,7 +22,7 @@ struct Show: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let client = options.client
+        let client = try options.client
         let list = try await client.endpoints()
         var endpoint = try EndpointSelector(text: selector, command: "patchbay show").choose(among: list.endpoints)
         if probe { endpoint = try await client.probe(endpoint.id) }

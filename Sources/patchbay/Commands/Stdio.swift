@@ -19,7 +19,7 @@ struct Stdio: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let client = options.client
+        let client = try options.client
         let spec = TunnelSpec(
             local: .tcp(host: "127.0.0.1", port: 0),
             target: try await destination(client),

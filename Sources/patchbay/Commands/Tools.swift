@@ -22,7 +22,7 @@ struct Tools: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let client = options.client
+        let client = try options.client
         let endpoints = try await client.endpoints().endpoints
         let id = try EndpointSelector(text: selector, command: "patchbay tools").choose(among: endpoints).id
         let list = try await client.tools(of: id)

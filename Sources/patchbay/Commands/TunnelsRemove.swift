@@ -26,7 +26,7 @@ struct TunnelsRemove: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let client = options.client
+        let client = try options.client
         if all {
             let count = try await client.removeAllTunnels()
             return try options.output.line(

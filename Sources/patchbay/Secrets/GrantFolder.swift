@@ -1,3 +1,4 @@
+import Client
 import FoundationEssentials
 import Glibc
 import Model
@@ -72,11 +73,64 @@ struct GrantFolder {
         return file
     }
 
+    /// The newest grant for this broker that has not ended by its own time.
+    ///
+    /// - Throws: `Complaint` where there is none, or where others could read it.
+    func entry(for broker: BrokerAddress) throws(Complaint) -> Entry {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        var found: [Entry] = []
+        for name in names where name.hasSuffix(".json") && !name.hasPrefix(".") {
+            guard let entry = try read("\(path)/\(name)"), broker.isNamed(entry.broker) else { continue }
+            found.append(entry)
+        }
+        let now = Date()
+        if let entry = found.filter({ $0.grant.expires > now }).max(by: { $0.grant.created < $1.grant.created }) {
+            return entry
+        }
+        throw Complaint(
+            status: .notPermitted,
+            message: found.isEmpty
+                ? "no grant for the broker at \(broker) is kept in \(path)"
+                : "the grant that is kept for the broker at \(broker) has ended",
+            remedy: "patchbay join -, with what `patchbay pair` shows"
+        )
+    }
+
+    /// Nil for what is none.
+    private func read(_ file: String) throws(Complaint) -> Entry? {
+        let descriptor = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var facts = stat()
+        guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard facts.st_uid == geteuid(), facts.st_mode & 0o077 == 0 else {
+            throw Complaint(
+                status: .configuration,
+                message: "\(file) is not yours alone, so its token is not used",
+                remedy: "patchbay revoke its grant if somebody may have read it; else chmod 600 \(file)"
+            )
+        }
+        var bytes = [UInt8](repeating: 0, count: Self.sizeLimit)
+        let count = Glibc.read(descriptor, &bytes, bytes.count)
+        return count > 0 ? try? Wire.decoder().decode(Entry.self, from: Data(bytes[..<count])) : nil
+    }
+
+    /// Of a file in it.
+    private static let sizeLimit = 64 << 10
+
     private func failure(_ code: CInt) -> Complaint {
         Complaint(
             status: .configuration,
             message: "the grant cannot be kept in \(path): \(String(cString: strerror(code)))",
             remedy: "patchbay join --print -"
         )
+    }
+}
+
+extension BrokerAddress {
+    /// Whether this is the broker that a file names. Both loopback addresses of a port are one broker's.
+    fileprivate func isNamed(_ text: String) -> Bool {
+        guard case .loopback(_, let port) = self else { return description == text }
+        return ["127.0.0.1", "::1"].contains { BrokerAddress.loopback(host: $0, port: port).description == text }
     }
 }

@@ -128,6 +128,78 @@ import Testing
         }
     }
 
+    @Test func `a log without a line says so`() async throws {
+        try await withBroker { broker, _, _ in
+            let empty = try await broker.ask("audit")
+
+            #expect(empty == ["The audit log is empty: nobody was let in, refused or revoked yet."])
+        }
+    }
+
+    @Test func `Ctrl-C without a broker says that the invite stays open, and how to take it back`() async throws {
+        try await withBroker { broker, _, _ in
+            let pair = try await broker.start("pair")
+            try await pair.waitForLine("Open for ")
+            broker.daemon.terminate()
+            _ = try await broker.daemon.exitStatus()
+
+            pair.send(SIGINT)
+
+            #expect(try await pair.exitStatus() == .exited(69), "\(pair.story)")
+            let said = try #require(pair.story.firstRange(of: "patchbay revoke ")).upperBound
+            let id = String(pair.story[said...].prefix { $0 != "," })
+            #expect(pair.story.contains("the invite \(id) stays open for 9 min"), "\(pair.story)")
+            try await broker.restart()
+            #expect(try await broker.ask("revoke", id) == ["Ended \(id)."])
+        }
+    }
+
+    @Test func `commands and agents use the grant that join kept, where they are told the broker's address`()
+        async throws
+    {
+        try await withBroker { broker, _, port in
+            let pair = try await broker.start("pair", "--scope", "registry.read")
+            let string = try await pair.waitForLine("PATCHBAY:1:127.0.0.1:\(port)::pbi_")
+            let none = try await broker.start("list", "--broker", "127.0.0.1:\(port)")
+            #expect(try await none.exitStatus() == .exited(77), "\(none.story)")
+            #expect(none.story.contains("try: patchbay join -"), "\(none.story)")
+            let join = try await broker.start("join", "-", input: .pipe)
+            try join.write(string + "\n")
+            #expect(try await join.exitStatus() == .exited(0), "\(join.story)")
+            #expect(join.story.contains("patchbay list --broker 127.0.0.1:\(port)"), "\(join.story)")
+            let kept = try self.kept(by: join)
+
+            let list = try await broker.ask("list", "--broker", "http://localhost:\(port)/")
+            #expect(list.first?.hasPrefix("No endpoint yet.") == true, "\(list)")
+            let audit = try await broker.start("audit", "--broker", "127.0.0.1:\(port)")
+            #expect(try await audit.exitStatus() == .exited(77))
+            #expect(try await broker.ask("audit", "--last", "1").first?.contains("redeemed") == true)
+            let agent = try await broker.start("mcp", "--broker", "127.0.0.1:\(port)", input: .pipe)
+            let call = #"{"name":"endpoint_list","arguments":{}}"#
+            try agent.write(#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":\#(call)}"# + "\n")
+            #expect(try await agent.waitForLine(#"{"jsonrpc""#).contains("none: start a debug build"))
+            agent.closeInput()
+            #expect(try await agent.exitStatus() == .exited(0))
+
+            _ = try await broker.ask("revoke", kept.grant.id)
+            let late = try await broker.start("list", "--broker", "127.0.0.1:\(port)")
+            #expect(try await late.exitStatus() == .exited(77), "\(late.story)")
+            #expect(!late.story.contains(kept.token))
+        }
+    }
+
+    @Test func `a doctor is content with a socket that the configuration opens to everybody`() async throws {
+        try await withScratchFolder { scratch in
+            let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\nany_user = true\n")
+
+            let doctor = try await broker.start("doctor")
+            _ = try await doctor.exitStatus()
+
+            let line = doctor.output.first { $0.contains("  socket ") }
+            #expect(line?.hasPrefix("ok ") == true && line?.contains("0666") == true, "\(doctor.story)")
+        }
+    }
+
     @Test func `Ctrl-C closes the window, and nobody can join any more`() async throws {
         try await withBroker { broker, _, _ in
             let pair = try await broker.start("pair")
