@@ -57,11 +57,12 @@ struct SecretCourier {
             group.cancelAll()
         }
         try Task.checkCancellation()
-        if let (port, why) = deliveries.missing.first {
+        if let (port, obstacle) = deliveries.missing.first {
             throw Complaint(
-                status: .temporary,
-                message: "the secret of the app on port \(port) is not with the broker: \(why)",
-                remedy: "patchbay list, then give it by hand: patchbay secret set ID"
+                status: obstacle.status,
+                message: "the secret of the app on port \(port) is not with the broker: \(obstacle.message)",
+                candidates: obstacle.candidates,
+                remedy: (obstacle.remedy.map { "\($0); " } ?? "") + "by hand it is given with patchbay secret set ID"
             )
         }
     }
@@ -74,7 +75,7 @@ struct SecretCourier {
         } catch let error as ClientError {
             // Where the broker went away, its list comes again once it is back, and this one is still due.
             if error.isPassing { return }
-            deliveries.refused(due, why: error.description)
+            deliveries.refused(due, Complaint(describing: error, command: "patchbay secret scan"))
             note("\(error)" + (error.remedy.map { "; try: \($0)" } ?? ""))
         }
     }

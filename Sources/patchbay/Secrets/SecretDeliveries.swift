@@ -19,7 +19,8 @@ struct SecretDeliveries {
         var given: Due?
         /// The last one that the broker said no to; it is asked again when the endpoint has changed.
         var refused: Endpoint?
-        var remark: String?
+        /// What keeps it from the broker.
+        var obstacle: Complaint?
     }
 
     /// How many apps one stream may have.
@@ -38,10 +39,11 @@ struct SecretDeliveries {
     /// Whether every token that was found is where it belongs.
     var isDone: Bool { sessions.values.allSatisfy { $0.given != nil } }
 
-    /// The ports of apps whose token the broker does not have, with the reason.
-    var missing: [(port: UInt16, why: String)] {
-        sessions.filter { $0.value.given == nil }.sorted { $0.key < $1.key }
-            .map { ($0.key, $0.value.remark ?? "the broker could not be asked") }
+    /// The ports of apps whose token the broker does not have, with what kept it from there.
+    var missing: [(port: UInt16, obstacle: Complaint)] {
+        let unasked = Complaint(status: .temporary, message: "the broker could not be asked", remedy: "patchbay doctor")
+        return sessions.filter { $0.value.given == nil }.sorted { $0.key < $1.key }
+            .map { ($0.key, $0.value.obstacle ?? unasked) }
     }
 
     /// A token was found; it takes the place of an earlier one of the same app.
@@ -68,7 +70,7 @@ struct SecretDeliveries {
             switch choose(port, among: Array(endpoints.values)) {
             case .success(let chosen): endpoint = chosen
             case .failure(let complaint):
-                if session.given == nil { sessions[port]?.remark = complaint.message }
+                if session.given == nil { sessions[port]?.obstacle = complaint }
                 return nil
             }
             let due = Due(endpoint: endpoint.id, session: session.url, launch: Self.launch(of: endpoint, port))
@@ -81,14 +83,14 @@ struct SecretDeliveries {
     mutating func given(_ due: Due) {
         guard sessions[due.session.port]?.url == due.session else { return }
         sessions[due.session.port]?.given = due
-        sessions[due.session.port]?.remark = nil
+        sessions[due.session.port]?.obstacle = nil
     }
 
     /// The broker said no; as long as the endpoint stays as it is, it would say so again.
-    mutating func refused(_ due: Due, why: String) {
+    mutating func refused(_ due: Due, _ obstacle: Complaint) {
         guard sessions[due.session.port]?.url == due.session else { return }
         sessions[due.session.port]?.refused = endpoints?[due.endpoint]
-        sessions[due.session.port]?.remark = why
+        sessions[due.session.port]?.obstacle = obstacle
     }
 
     private func choose(_ port: UInt16, among endpoints: [Endpoint]) -> Result<Endpoint, Complaint> {

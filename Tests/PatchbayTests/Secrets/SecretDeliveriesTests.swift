@@ -21,7 +21,7 @@ import Testing
         #expect(deliveries.due(at: start).isEmpty)
         deliveries.listed([])
         #expect(deliveries.due(at: start).isEmpty)
-        #expect(deliveries.missing.map(\.why) == ["no AppReveal app with port 9876 is listed"])
+        #expect(deliveries.missing.map(\.obstacle.message) == ["no AppReveal app with port 9876 is listed"])
 
         deliveries.changed(EndpointChange(revision: 2, kind: .added, endpoint: shop()))
 
@@ -73,9 +73,10 @@ import Testing
         endpoint.approval = .discovered
         deliveries.listed([endpoint])
         deliveries.found(url, at: start)
-        deliveries.refused(try #require(deliveries.due(at: start).first), why: "nobody approved it")
+        let due = try #require(deliveries.due(at: start).first)
+        deliveries.refused(due, Complaint(status: .notPermitted, message: "nobody approved it"))
         #expect(deliveries.due(at: start + .seconds(60)).isEmpty)
-        #expect(deliveries.missing.map(\.why) == ["nobody approved it"])
+        #expect(deliveries.missing.map(\.obstacle.message) == ["nobody approved it"])
 
         endpoint.approval = .approved
         deliveries.changed(EndpointChange(revision: 3, kind: .changed, endpoint: endpoint))
@@ -88,7 +89,7 @@ import Testing
         deliveries.listed([shop(), shop("Other iPhone")])
         deliveries.found(url, at: start)
         #expect(deliveries.due(at: start).isEmpty)
-        #expect(deliveries.missing.map(\.why) == ["port 9876 fits 2 endpoints; name one with --endpoint"])
+        #expect(deliveries.missing.map(\.obstacle.message) == ["port 9876 fits 2 endpoints; name one with --endpoint"])
 
         var told = SecretDeliveries(
             selector: EndpointSelector(text: "shop-other-iphone", command: "patchbay secret scan")
