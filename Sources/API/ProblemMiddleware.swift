@@ -88,14 +88,14 @@ extension APIRoute {
 
 extension AppFailure {
     fileprivate var problem: Problem {
-        switch self {
-        case .away, .tooSlow, .unclear, .lostAfterDelivery: Problem(.unavailable, description)
-        case .notApproved(let id): Problem(.forbidden, description, next: "patchbay approve \(id)")
-        case .needsSecret(let id): Problem(.forbidden, description, next: "patchbay secret set \(id)")
-        case .notPermitted: Problem(.forbidden, description)
-        case .noTools(let id): Problem(.conflict, description, next: "patchbay forward \(id)")
-        case .busy: Problem(.limit, description)
-        }
+        let code: Problem.Code =
+            switch self {
+            case .away, .tooSlow, .lostAfterDelivery: .unavailable
+            case .notApproved, .needsSecret, .notPermitted: .forbidden
+            case .noTools, .unclear: .conflict
+            case .busy: .limit
+            }
+        return Problem(code, description, next: next(for: .person))
     }
 }
 

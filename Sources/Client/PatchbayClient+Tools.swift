@@ -12,7 +12,9 @@ extension PatchbayClient {
         return ToolList(
             tools: tools,
             isStale: answer["stale"]?.bool ?? false,
-            hasChanged: answer["changed"]?.bool ?? false
+            hasChanged: answer["changed"]?.bool ?? false,
+            reason: answer["reason"]?.string,
+            next: answer["next"]?.string
         )
     }
 

@@ -4,7 +4,8 @@ extension OpenAPISchemas {
         "MCPMessage":{"description":"A JSON-RPC 2.0 message of MCP 2024-11-05 to 2026-07-28, or a batch of 2025-03-26; an answer may come as server-sent events","type":["object","array"]},
         "ToolList":{"type":"object","required":["schema","tools","stale","changed"],"properties":{
           "schema":{"const":1},"tools":{"type":"array","items":{"type":"object"}},
-          "stale":{"type":"boolean"},"changed":{"type":"boolean"}}},
+          "stale":{"type":"boolean"},"changed":{"type":"boolean"},
+          "reason":{"type":"string"},"next":{"type":"string"}}},
         "ToolOrder":{"type":"object","required":["tool"],"properties":{
           "tool":{"type":"string","minLength":1},"arguments":{"type":"object"},
           "wait_s":{"type":"integer","minimum":0,"maximum":60},

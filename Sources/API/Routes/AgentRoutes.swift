@@ -31,29 +31,39 @@ enum AgentRoutes {
     @Sendable static func tools(_ call: Call) async throws -> Response {
         let endpoint = try await call.endpoint()
         let list = try await call.broker.agents.apps.tools(of: endpoint, for: call.visitor.agent)
-        return call.answer(json: [
+        var answer: JSONObject = [
             "schema": 1, "tools": .array(list.tools.map(JSON.object)), "stale": .bool(list.isStale),
             "changed": .bool(list.hasChanged),
-        ])
+        ]
+        if let staleness = list.staleness {
+            answer["reason"] = .string(staleness.description)
+            answer["next"] = .string(staleness.next(for: .person))
+        }
+        return call.answer(json: .object(answer))
     }
 
-    /// What goes wrong with the tool is a result with `isError`; what is wrong with the request is a problem.
+    /// What has reached the app has a result, which says with `isError` that something went wrong there; what has not is a
+    /// problem, the same as everywhere else.
     @Sendable static func call(_ call: Call) async throws -> Response {
         let endpoint = try await call.endpoint()
         let body = try await call.bytes(upTo: AgentCall.bodyLimit)
         let order = try ToolOrder(body)
         // A person who names an endpoint says yes to it; for anybody else somebody must have.
         try await call.checkTrust(in: endpoint)
-        let result = await call.broker.agents.apps.call(
-            AppCall(
-                order.tool,
-                of: endpoint,
-                arguments: order.arguments,
-                wait: .seconds(order.wait),
-                maxPixels: order.maxPixels
-            ),
-            of: call.visitor.agent
+        let appCall = AppCall(
+            order.tool,
+            of: endpoint,
+            arguments: order.arguments,
+            wait: .seconds(order.wait),
+            maxPixels: order.maxPixels
         )
+        let result: JSONObject
+        do throws(AppFailure) {
+            result = try await call.broker.agents.apps.call(appCall, of: call.visitor.agent)
+        } catch {
+            guard error.isDelivered else { throw error }
+            result = error.result(for: .person)
+        }
         return call.answer(json: ["schema": 1, "result": .object(result)])
     }
 }

@@ -3,7 +3,7 @@ import Model
 
 /// Calling apps' tools.
 extension AppDesk {
-    package func call(_ call: AppCall, of caller: AgentCaller) async -> JSONObject {
+    package func call(_ call: AppCall, of caller: AgentCaller) async throws(AppFailure) -> JSONObject {
         let params: JSONObject = ["name": .string(call.tool), "arguments": .object(call.arguments)]
         let request = AgentRequest("tools/call", params, notify: call.notify)
         let id = call.endpoint.id
@@ -15,8 +15,7 @@ extension AppDesk {
                 code: "refused"
             )
         } catch {
-            let failure = Self.failure(error, id)
-            return Self.result(of: failure)
+            throw Self.failure(error, id)
         }
     }
 
@@ -41,8 +40,6 @@ extension AppDesk {
     }
 
     /// A result of a tool that could not be called.
-    static func result(of failure: AppFailure) -> JSONObject { result(saying: "\(failure)", code: failure.code) }
-
     static func result(saying text: String, code: String) -> JSONObject {
         [
             "content": [["type": "text", "text": .string(text)]], "isError": true,

@@ -4,10 +4,10 @@ import Sockets
 
 /// What apps offer, live or from the shelf.
 extension AppDesk {
-    /// A list as a result, and whether it is from an earlier time.
+    /// A list as a result, and why it is from an earlier time, if it is.
     struct List: Sendable {
         var result: JSONObject
-        let isStale: Bool
+        let staleness: AppFailure?
     }
 
     /// The member of a list's result that has the entries; the methods that are kept for the time that an app is away.
@@ -28,7 +28,7 @@ extension AppDesk {
         let hasChanged = await look(at: endpoint.id)
         return AppTools(
             tools: list.result["tools"]?.array?.compactMap(\.object) ?? [],
-            isStale: list.isStale,
+            staleness: list.staleness,
             hasChanged: hasChanged
         )
     }
@@ -56,16 +56,17 @@ extension AppDesk {
     ) async throws -> List {
         guard let shelved = await shelf.record(of: id).list(of: method) else {
             let fresh = try await freshList(method, of: id, for: caller, wait: limits.wait)
-            return List(result: fresh, isStale: false)
+            return List(result: fresh, staleness: nil)
         }
-        let stale = List(result: shelved, isStale: true)
         do {
             let fresh = try await withDeadline(limit, clock: clock) { [self] in
                 try await freshList(method, of: id, for: caller, wait: .zero)
             }
-            return fresh.map { List(result: $0, isStale: false) } ?? stale
-        } catch let failure as AppFailure where Self.isAbsence(failure) {
-            return stale
+            if let fresh { return List(result: fresh, staleness: nil) }
+            let seconds = Int(limit / .seconds(1))
+            return List(result: shelved, staleness: .tooSlow(id, seconds: seconds))
+        } catch let failure as AppFailure where Self.isPassing(failure) {
+            return List(result: shelved, staleness: failure)
         }
     }
 
@@ -113,8 +114,8 @@ extension AppDesk {
         }
     }
 
-    /// Whether it was not the app that answered.
-    private static func isAbsence(_ failure: AppFailure) -> Bool {
+    /// Whether the caller may know what the app offered before.
+    private static func isPassing(_ failure: AppFailure) -> Bool {
         switch failure {
         case .notPermitted, .notApproved: false
         default: true

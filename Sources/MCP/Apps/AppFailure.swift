@@ -38,30 +38,74 @@ extension AppFailure {
     }
 }
 
+extension AppFailure {
+    /// Who is told: each has other means to do something about it.
+    package enum Reader: Hashable, Sendable, CaseIterable {
+        /// An agent with the broker's tools.
+        case agent
+        /// An agent that has one app's tools and no others.
+        case guest
+        /// A person at a command line, or a program of theirs.
+        case person
+    }
+
+    /// What to do next.
+    package func next(for reader: Reader) -> String {
+        switch (self, reader) {
+        case (.away, .agent): "start the app or plug the phone in, then endpoint_wait for it"
+        case (.away, .guest): "start the app or plug the phone in, then call again"
+        case (.away, .person): "start the app or plug the phone in; `patchbay watch` shows when it is back"
+        case (.notApproved(let id), .person): "patchbay approve \(id)"
+        case (.notApproved(let id), _): "a person types `patchbay approve \(id)`"
+        case (.needsSecret(let id), .agent): "run endpoint_pair, or `patchbay secret set \(id)`"
+        case (.needsSecret(let id), .guest): "a person types `patchbay secret set \(id)`"
+        case (.needsSecret(let id), .person): "patchbay secret set \(id)"
+        case (.notPermitted(_, let scope), _): "ask an owner for the scope \(scope.rawValue) on it"
+        case (.noTools, .agent): "use port_forward to reach it"
+        case (.noTools(let id), _): "patchbay forward tcp:0 --endpoint \(id)"
+        case (.tooSlow, _): "it may still be at work, or stand at a breakpoint"
+        case (.unclear, _): "is it the server that it is listed as?"
+        case (.lostAfterDelivery, _): "look at its state before you call again"
+        case (.busy, _): "wait for one to end"
+        }
+    }
+
+    /// What happened, and what this reader can do about it.
+    package func sentence(for reader: Reader) -> String { "\(description): \(next(for: reader))" }
+
+    /// Whether the app has got the call, so that it may have been carried out.
+    package var isDelivered: Bool {
+        switch self {
+        case .tooSlow, .unclear, .lostAfterDelivery: true
+        case .away, .notApproved, .needsSecret, .notPermitted, .noTools, .busy: false
+        }
+    }
+}
+
 extension AppFailure: CustomStringConvertible {
-    /// For people and agents: what happened, and what to do next.
+    /// What happened.
     package var description: String {
         switch self {
         case .away(let id):
-            "\(id) is away and did not come back in time: start the app or plug the phone in, then endpoint_wait for it"
+            "\(id) is away and did not come back in time"
         case .notApproved(let id):
-            "nobody has approved \(id) where it is now: a person types `patchbay approve \(id)`"
+            "nobody has approved \(id) where it is now"
         case .needsSecret(let id):
-            "\(id) wants its session token, which changes at every launch: run endpoint_pair, or `patchbay secret set \(id)`"
+            "\(id) wants its session token, which changes at every launch"
         case .notPermitted(let id, .secretUse):
-            "\(id) wants its session token, and your grant may not have it shown: ask an owner for the scope secret.use on it"
-        case .notPermitted(let id, let scope):
-            "your grant does not reach \(id): ask an owner for the scope \(scope.rawValue) on it"
+            "\(id) wants its session token, and your grant may not have it shown"
+        case .notPermitted(let id, _):
+            "your grant does not reach \(id)"
         case .noTools(let id):
-            "\(id) speaks no MCP: use port_forward to reach it"
+            "\(id) speaks no MCP"
         case .tooSlow(let id, let seconds):
-            "\(id) took the call and has not answered within \(seconds) s; it may still be at work (or stand at a breakpoint)"
+            "\(id) has not answered within \(seconds) s"
         case .unclear(let id, let what):
-            "\(id) answers with \(what): is it the server that it is listed as?"
+            "\(id) answers with \(what)"
         case .lostAfterDelivery(let id):
-            "delivered, result unknown: \(id) went away after it had got the call; look at its state before you call again"
+            "delivered, result unknown: \(id) went away after it had got the call"
         case .busy(let id):
-            "\(id) has too many calls at once: wait for one to end"
+            "\(id) has too many calls at once"
         }
     }
 }

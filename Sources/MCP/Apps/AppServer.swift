@@ -32,7 +32,7 @@ package struct AppServer: AgentServer {
             throw error
         } catch {
             let failure = AppDesk.failure(error, id)
-            throw RPCError(-32_603, "\(failure)", data: ["failure": .string(failure.code)])
+            throw RPCError(-32_603, failure.sentence(for: .guest), data: ["failure": .string(failure.code)])
         }
     }
 
@@ -50,7 +50,7 @@ package struct AppServer: AgentServer {
                 maxPixels: Self.maxPixels
             )
         } catch let failure as AppFailure {
-            return AppDesk.result(of: failure)
+            return failure.result(for: .guest)
         }
     }
 
@@ -59,7 +59,10 @@ package struct AppServer: AgentServer {
         let hasChanged = method == AppRecord.tools ? await desk.look(at: id) : false
         var result = list.result
         var meta = result["_meta"]?.object ?? [:]
-        if list.isStale { meta["patchbay/stale"] = true }
+        if let staleness = list.staleness {
+            meta["patchbay/stale"] = true
+            meta["patchbay/failure"] = .string(staleness.code)
+        }
         if hasChanged { meta["patchbay/toolsChanged"] = true }
         result["_meta"] = meta.members.isEmpty ? nil : .object(meta)
         return result

@@ -4,14 +4,16 @@ package import JSON
 package struct AppTools: Hashable, Sendable {
     /// As the app wrote them, sorted by name.
     package let tools: [JSONObject]
-    /// From an earlier time: the app is away.
-    package let isStale: Bool
+    /// Why it is from an earlier time; nil where the app has just said it.
+    package let staleness: AppFailure?
     /// Other than at the time when somebody last looked at it.
     package let hasChanged: Bool
 
-    package init(tools: [JSONObject], isStale: Bool = false, hasChanged: Bool = false) {
+    package init(tools: [JSONObject], staleness: AppFailure? = nil, hasChanged: Bool = false) {
         self.tools = tools
-        self.isStale = isStale
+        self.staleness = staleness
         self.hasChanged = hasChanged
     }
+
+    package var isStale: Bool { staleness != nil }
 }

@@ -13,7 +13,7 @@ package protocol Apps: Sendable {
 
     /// Calls one tool of an app, and waits for an app that is on its way back.
     ///
-    /// - Returns: A `CallToolResult`. Everything that can go wrong is one with `isError`, whose text says what happened and
-    ///   what to do; so is what is not allowed.
-    func call(_ call: AppCall, of caller: AgentCaller) async -> JSONObject
+    /// - Returns: A `CallToolResult`; what the app itself refuses is one with `isError`.
+    /// - Throws: `AppFailure` when there is no answer of the app's, or it must not be asked.
+    func call(_ call: AppCall, of caller: AgentCaller) async throws(AppFailure) -> JSONObject
 }

@@ -7,9 +7,14 @@ extension BrokerServer {
         try check(.endpointCall, caller)
         let endpoint = try await endpoint(try arguments.required("endpoint"), caller)
         let list: AppTools
-        do { list = try await apps.tools(of: endpoint, for: caller) } catch { throw ToolRefusal(error.description) }
+        do { list = try await apps.tools(of: endpoint, for: caller) } catch {
+            throw ToolRefusal(error.sentence(for: .agent))
+        }
         var structure: JSONObject = ["endpoint": .string(endpoint.id.text)]
-        if list.isStale { structure["stale"] = true }
+        if let staleness = list.staleness {
+            structure["stale"] = true
+            structure["reason"] = .string(staleness.sentence(for: .agent))
+        }
         if list.hasChanged { structure["changed"] = true }
         if let name = try arguments.text("name") {
             guard let tool = list.tools.first(where: { $0["name"]?.string == name }) else {
@@ -28,7 +33,9 @@ extension BrokerServer {
             return ToolResult(list.tools.isEmpty ? "it has no tools" : "no tool fits the query", structure)
         }
         var lines = hints.map(\.line)
-        if list.isStale { lines.insert("the app is away; this is what it had when it was last there", at: 0) }
+        if let staleness = list.staleness {
+            lines.insert("\(staleness.sentence(for: .agent)); this is what it offered last", at: 0)
+        }
         if list.hasChanged { lines.insert("these are other tools than at the last look", at: 0) }
         return ToolResult(lines.joined(separator: "\n"), structure)
     }
@@ -48,6 +55,6 @@ extension BrokerServer {
             maxPixels: try arguments.number("max_px", in: 0...4_096) ?? 1_568,
             notify: notify
         )
-        return await apps.call(call, of: caller)
+        do { return try await apps.call(call, of: caller) } catch { return error.result(for: .agent) }
     }
 }

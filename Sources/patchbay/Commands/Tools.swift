@@ -7,7 +7,8 @@ struct Tools: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "List what an app offers to agents, or everything about one of its tools.",
         discussion: """
-            An argument with ! must be given. While the app is away it is what it offered last.
+            An argument with ! must be given. Where the app cannot be asked now, it is what it offered last, and the \
+            reason is said.
 
               patchbay tools shop-test-iphone
               patchbay tools shop-test-iphone tap_element
@@ -27,17 +28,22 @@ struct Tools: AsyncParsableCommand {
         let id = try EndpointSelector(text: selector, command: "patchbay tools").choose(among: endpoints).id
         let list = try await client.tools(of: id)
         let output = options.output
-        if let remark = ToolListing.remark(on: list, id), !format.json { try Output.errors().line(remark) }
+        if let remark = ToolListing.remark(on: list, id), !format.json {
+            try Output.errors().line(Output.plain(remark))
+        }
         if let tool {
             let found = try Self.find(tool, in: list, of: id)
             try format.json
                 ? output.json(["tool": .object(found)])
                 : output.line(ToolListing.text(of: found, isColoured: output.isColoured))
         } else if format.json {
-            try output.json([
+            var answer: JSONObject = [
                 "endpoint": .string(id.text), "tools": .array(list.tools.map { .object($0) }),
                 "stale": .bool(list.isStale), "changed": .bool(list.hasChanged),
-            ])
+            ]
+            answer["reason"] = list.reason.map { .string($0) }
+            answer["next"] = list.next.map { .string($0) }
+            try output.json(answer)
         } else if list.tools.isEmpty {
             try output.line("\(id) offers no tools")
         } else {

@@ -40,7 +40,9 @@ enum ToolListing {
     /// What a reader should know of the list as a whole; nil where there is nothing.
     static func remark(on list: ToolList, _ id: EndpointID) -> String? {
         switch (list.isStale, list.hasChanged) {
-        case (true, _): "\(id) is away; this is what it offered last"
+        case (true, _):
+            "\(list.reason ?? "\(id) does not say now what it offers"); this is what it offered last"
+                + (list.next.map { "\ntry: \($0)" } ?? "")
         case (false, true): "\(id) offers other tools than when somebody looked last"
         case (false, false): nil
         }

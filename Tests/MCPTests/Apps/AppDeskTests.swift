@@ -19,7 +19,7 @@ import Testing
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear())
 
-        let result = await rig.desk.call(AppCall("tap", of: shop, arguments: ["x": 1]), of: rig.owner)
+        let result = await rig.call(AppCall("tap", of: shop, arguments: ["x": 1]), of: rig.owner)
 
         #expect(Self.text(result) == "did tap")
         #expect(
@@ -37,7 +37,7 @@ import Testing
                 "Accept", "Content-Length", "Content-Type", "Host", "MCP-Protocol-Version", "User-Agent",
             ]
         )
-        _ = await rig.desk.call(AppCall("tap", of: shop), of: rig.owner)
+        _ = await rig.call(AppCall("tap", of: shop), of: rig.owner)
         #expect(app.requests.count == 5)
         #expect(rig.trust.uses.map(\.outcome) == ["answered", "answered"])
         #expect(rig.trust.uses.map(\.subject.text) == ["tap", "tap"])
@@ -51,7 +51,7 @@ import Testing
             await rig.disappear()
             let call = AppCall("tap", of: shop)
 
-            async let result = rig.desk.call(call, of: rig.owner)
+            async let result = rig.call(call, of: rig.owner)
             await Task.yield()
             await rig.appear(port: 6_000)
 
@@ -67,7 +67,7 @@ import Testing
         let shop = try #require(await rig.appear())
         app.set(isUp: false)
 
-        async let result = rig.desk.call(AppCall("tap", of: shop), of: rig.owner)
+        async let result = rig.call(AppCall("tap", of: shop), of: rig.owner)
         try await eventually("it is dialled") { app.dials.count >= 2 }
         app.set(isUp: true)
 
@@ -81,7 +81,7 @@ import Testing
         let shop = try #require(await rig.appear())
         app.set(isUp: false)
 
-        let result = await rig.desk.call(AppCall("tap", of: shop, wait: .seconds(1)), of: rig.owner)
+        let result = await rig.call(AppCall("tap", of: shop, wait: .seconds(1)), of: rig.owner)
 
         #expect(result["_meta"] == ["patchbay/failure": "away"])
         #expect((3...6).contains(app.dials.count))
@@ -92,7 +92,7 @@ import Testing
         let shop = try #require(await rig.appear())
         await rig.disappear()
 
-        let result = await rig.desk.call(AppCall("tap", of: shop, wait: .milliseconds(50)), of: rig.owner)
+        let result = await rig.call(AppCall("tap", of: shop, wait: .milliseconds(50)), of: rig.owner)
 
         #expect(result["isError"] == true)
         #expect(result["_meta"] == ["patchbay/failure": "away"])
@@ -105,7 +105,7 @@ import Testing
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear())
 
-        let result = await rig.desk.call(AppCall("tap", of: shop), of: rig.owner)
+        let result = await rig.call(AppCall("tap", of: shop), of: rig.owner)
 
         #expect(result["_meta"] == ["patchbay/failure": "lost-after-delivery"])
         #expect(Self.text(result).hasPrefix("delivered, result unknown"))
@@ -123,7 +123,7 @@ import Testing
         let shop = try #require(await rig.appear())
         _ = try await rig.desk.tools(of: shop, for: rig.owner)
 
-        let result = await rig.desk.call(AppCall("get_screen", of: shop), of: rig.owner)
+        let result = await rig.call(AppCall("get_screen", of: shop), of: rig.owner)
 
         #expect(Self.text(result) == "screen")
         #expect(app.calls.count == 2)
@@ -136,7 +136,7 @@ import Testing
         try rig.trust.set(secret: "old", of: shop.id)
         app.set(token: "new")
         try await rig.run {
-            async let result = rig.desk.call(AppCall("tap", of: shop), of: rig.owner)
+            async let result = rig.call(AppCall("tap", of: shop), of: rig.owner)
             try await eventually("it is refused") { !app.requests.isEmpty }
             try rig.trust.set(secret: "new", of: shop.id)
 
@@ -151,7 +151,7 @@ import Testing
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear())
 
-        let result = await rig.desk.call(AppCall("tap", of: shop), of: rig.owner)
+        let result = await rig.call(AppCall("tap", of: shop), of: rig.owner)
 
         #expect(result["_meta"] == ["patchbay/failure": "needs-secret"])
         #expect(Self.text(result).contains("patchbay secret set"))
@@ -169,15 +169,15 @@ import Testing
             AgentCaller(.grant("x"), permissions: Permissions(scopes, on: .all))
         }
 
-        let reader = await rig.desk.call(AppCall("tap", of: shop), of: caller([.registryRead]))
+        let reader = await rig.call(AppCall("tap", of: shop), of: caller([.registryRead]))
         #expect(reader["_meta"] == ["patchbay/failure": "not-permitted"])
         #expect(app.dials.isEmpty)
 
-        let caller1 = await rig.desk.call(AppCall("tap", of: shop), of: caller([.endpointCall]))
+        let caller1 = await rig.call(AppCall("tap", of: shop), of: caller([.endpointCall]))
         #expect(Self.text(caller1).contains("secret.use"))
         #expect(app.requests.allSatisfy { $0.header("Authorization") == nil })
 
-        let caller2 = await rig.desk.call(AppCall("tap", of: shop), of: caller([.endpointCall, .secretUse]))
+        let caller2 = await rig.call(AppCall("tap", of: shop), of: caller([.endpointCall, .secretUse]))
         #expect(caller2["isError"] == nil)
     }
 
@@ -187,7 +187,7 @@ import Testing
         let shop = try #require(await rig.appear())
         rig.trust.refuse()
 
-        let result = await rig.desk.call(AppCall("tap", of: shop), of: rig.owner)
+        let result = await rig.call(AppCall("tap", of: shop), of: rig.owner)
 
         #expect(result["_meta"] == ["patchbay/failure": "not-approved"])
         #expect(app.dials.isEmpty)
@@ -206,7 +206,7 @@ import Testing
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear())
 
-        let result = await rig.desk.call(AppCall("tap", of: shop), of: rig.owner)
+        let result = await rig.call(AppCall("tap", of: shop), of: rig.owner)
 
         #expect(result["_meta"] == ["patchbay/failure": "unclear"])
         #expect(Self.text(result).contains(word))
@@ -218,7 +218,7 @@ import Testing
         let rig = DeskRig(app) { $0.silence = .milliseconds(100) }
         let shop = try #require(await rig.appear())
         try await rig.run {
-            let result = await rig.desk.call(AppCall("tap", of: shop), of: rig.owner)
+            let result = await rig.call(AppCall("tap", of: shop), of: rig.owner)
 
             #expect(result["_meta"] == ["patchbay/failure": "too-slow"])
             let id = try #require(app.calls.first?.body["id"])
@@ -234,7 +234,7 @@ import Testing
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear())
         try await rig.run {
-            let call = Task { await rig.desk.call(AppCall("tap", of: shop), of: rig.owner) }
+            let call = Task { await rig.call(AppCall("tap", of: shop), of: rig.owner) }
             try await eventually("it is called") { !app.calls.isEmpty }
             call.cancel()
             _ = await call.value
@@ -254,7 +254,7 @@ import Testing
         let codes = await withTaskGroup(of: JSON?.self) { group in
             for _ in 0..<80 {
                 group.addTask {
-                    await rig.desk.call(AppCall("tap", of: shop), of: rig.owner)["_meta"]?["patchbay/failure"]
+                    await rig.call(AppCall("tap", of: shop), of: rig.owner)["_meta"]?["patchbay/failure"]
                 }
             }
             try? await eventually("four are there") { app.calls.count == 4 }

@@ -33,11 +33,24 @@ import Testing
         let stale = try await server.answer(AgentRequest("tools/list"), of: second.owner)
 
         #expect(Self.names(stale) == ["get_screen", "tap"])
-        #expect(stale["_meta"] == ["patchbay/stale": true])
+        #expect(stale["_meta"] == ["patchbay/stale": true, "patchbay/failure": "away"])
         #expect(await server.description(for: second.owner).info["name"] == "AppReveal")
         let tools = try await second.desk.tools(of: shop, for: second.owner)
         #expect(tools.isStale)
         #expect(await second.desk.toolCount(of: shop) == 2)
+    }
+
+    @Test func `an app that lacks only its token is not called away`() async throws {
+        let app = ScriptedApp.appReveal()
+        let rig = DeskRig(app)
+        let shop = try #require(await rig.appear())
+        _ = try await rig.desk.tools(of: shop, for: rig.owner)
+        app.set(token: "secret")
+
+        let tools = try await rig.desk.tools(of: shop, for: rig.owner)
+
+        #expect(tools.staleness == .needsSecret(shop.id))
+        #expect(tools.tools.count == 2)
     }
 
     @Test func `other tools than before are marked until somebody has looked, and whoever listens is told`()

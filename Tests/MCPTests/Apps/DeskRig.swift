@@ -43,6 +43,11 @@ final class DeskRig: Sendable {
         }
     }
 
+    /// Calls a tool; what keeps it from being called is its result, as an agent is told.
+    func call(_ call: AppCall, of caller: AgentCaller) async -> JSONObject {
+        do { return try await desk.call(call, of: caller) } catch { return error.result(for: .agent) }
+    }
+
     /// An app shows itself at a port.
     @discardableResult
     func appear(_ name: String = "shop", port: UInt16 = 5_000, kind: EndpointKind = .appreveal) async -> Endpoint? {
