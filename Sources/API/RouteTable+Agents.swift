@@ -27,6 +27,14 @@ extension RouteTable {
             ),
             APIRoute(
                 .get,
+                "/v1/artifacts/{sha}",
+                .holder,
+                "What a result links to as patchbay://artifact/{sha}, for an hour",
+                gives: "file",
+                ArtifactRoutes.show
+            ),
+            APIRoute(
+                .get,
                 "/mcp/server-card",
                 .holder,
                 "What is at /mcp (experimental)",

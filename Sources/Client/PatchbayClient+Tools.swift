@@ -45,6 +45,16 @@ extension PatchbayClient {
         return result
     }
 
+    /// What a result links to as `patchbay://artifact/SHA`.
+    ///
+    /// - Throws: `ClientError`.
+    package func artifact(_ sha: String) async throws -> [UInt8] {
+        try await bytes(of: HTTPCall(method: .GET, path: ["artifacts", sha]), limit: Self.artifactLimit)
+    }
+
+    /// No larger one is kept.
+    private static let artifactLimit = 256 << 20
+
     private func json(_ bytes: [UInt8], of call: HTTPCall) throws(ClientError) -> JSON {
         do throws(JSONError) { return try JSON(parsing: bytes) } catch { throw misfit(call, error.description) }
     }

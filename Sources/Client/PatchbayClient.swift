@@ -72,15 +72,19 @@ package struct PatchbayClient: Sendable {
     func body(_ value: some Encodable) throws -> [UInt8] { Array(try Wire.encoder().encode(value)) }
 
     /// Performs a call and returns its answer as it came.
-    func bytes(of call: HTTPCall, extraPatience: Duration = .zero) async throws -> [UInt8] {
+    func bytes(
+        of call: HTTPCall,
+        extraPatience: Duration = .zero,
+        limit: Int = HTTPConnection.bodyLimit
+    ) async throws -> [UInt8] {
         var bytes: [UInt8] = []
         let connection = connection(silence: patience + extraPatience)
         try await connection.perform(call) { buffer in
             bytes += buffer.readableBytesView
-            guard bytes.count <= HTTPConnection.bodyLimit else {
+            guard bytes.count <= limit else {
                 throw ClientError.notUnderstood(
                     what: "the answer to \(call.name)",
-                    detail: "it is larger than \(HTTPConnection.bodyLimit) bytes"
+                    detail: "it is larger than \(limit) bytes"
                 )
             }
         }

@@ -45,6 +45,7 @@ enum OpenAPIDocument {
         switch route.gives {
         case nil: "\"204\":{\"description\":\"Done\"}"
         case "events"?: "\"200\":{\"description\":\"Server-sent events\",\"content\":{\"text/event-stream\":{}}}"
+        case "file"?: "\"200\":{\"description\":\"The bytes, with their own type\",\"content\":{\"*/*\":{}}}"
         case "MCPMessage"?:
             """
             "200":{"description":"The answer","content":{"text/event-stream":{},\

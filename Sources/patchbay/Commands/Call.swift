@@ -9,10 +9,11 @@ struct Call: AsyncParsableCommand {
         abstract: "Call a tool of an app, as an agent would.",
         discussion: """
             Values are what the tool's schema says that they are; `patchbay tools` shows it. An app that is being \
-            restarted is waited for. Ends with 1 when the tool says that it failed.
+            restarted is waited for. Ends with 1 when the tool says that it failed, or nobody knows what became of the call.
 
               patchbay call shop-test-iphone tap_element element_id=buy
               patchbay call shop-test-iphone screenshot --output shot.jpg
+              patchbay call shop-test-iphone screenshot --max-px 0 --output original.png
               echo '{"path": [1, 2]}' | patchbay call shop-test-iphone draw --json-args -
             """
     )
@@ -25,38 +26,78 @@ struct Call: AsyncParsableCommand {
     var words: [String] = []
     @Option(help: ArgumentHelp("Arguments as a JSON object; - reads it from standard input.", valueName: "json"))
     var jsonArgs: String?
-    @Option(help: ArgumentHelp("How long to wait for an app that is away, in seconds.", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp("How long to wait for an app that is away, 0 to 60. Default: 10.", valueName: "seconds")
+    )
     var wait: Int?
-    @Option(help: ArgumentHelp("The longest edge of a picture; 0 for a link to the original.", valueName: "pixels"))
+    @Option(
+        name: [.customLong("max-px"), .customLong("max-pixels")],
+        help: ArgumentHelp(
+            "The longest edge of a picture, up to 4096; 0 for a link to the original. Default: 1568.",
+            valueName: "pixels"
+        )
+    )
     var maxPixels: Int?
-    @Option(help: ArgumentHelp("Where to save the first picture or file of the result.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "Where to save the result's first picture or file, else its text; - is standard output.",
+            valueName: "file"
+        )
+    )
     var output: String?
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
         if let wait, !(0...60).contains(wait) { throw ValidationError("--wait is 0 to 60 seconds") }
-        if let maxPixels, !(0...4_096).contains(maxPixels) { throw ValidationError("--max-pixels is 0 to 4096") }
+        if let maxPixels, !(0...4_096).contains(maxPixels) { throw ValidationError("--max-px is 0 to 4096") }
     }
 
     func run() async throws {
+        let file = output.map { ResultFile(path: $0) }
+        try file?.check()
+        let given = try await given().map { try Self.object(in: $0) } ?? [:]
         let client = try options.client
         let endpoints = try await client.endpoints().endpoints
         let id = try EndpointSelector(text: selector, command: "patchbay call").choose(among: endpoints).id
         let list = try await client.tools(of: id)
         // An old list is no reason to refuse a tool.
         let schema = list.isStale ? list.tool(named: tool) : try Tools.find(tool, in: list, of: id)
-        let arguments = try Self.arguments(words, await given(), schema: schema?["inputSchema"])
+        let arguments = try Self.arguments(words, beside: given, schema: schema?["inputSchema"])
         let result = try await result(of: id, arguments, from: client)
         let text = ToolResultText(result)
-        if let output, let file = text.file { try Self.save(file, to: output) }
-        if format.json {
+        if text.isError {
+            guard format.json else { throw Complaint(status: .error, message: text.lines.joined(separator: "\n")) }
             try options.output.json(["result": .object(result)])
-            if text.isError { throw ExitCode(ExitStatus.error.rawValue) }
-        } else if text.isError {
-            throw Complaint(status: .error, message: text.lines.joined(separator: "\n"))
-        } else {
-            try options.output.line(Output.plain(text.lines.joined(separator: "\n")))
+            throw ExitCode(ExitStatus.error.rawValue)
+        }
+        var lines = text.lines
+        if let file {
+            let bytes = try await Self.bytes(text.yield, for: file, from: client)
+            try file.write(bytes)
+            if file.isStandardOutput { return }
+            lines = text.lines(savedAs: file.path, size: bytes.count)
+        }
+        try format.json
+            ? options.output.json(["result": .object(result)])
+            : options.output.line(Output.plain(lines.joined(separator: "\n")))
+    }
+
+    /// What goes into the file.
+    private static func bytes(
+        _ yield: ToolResultText.Yield?,
+        for file: ResultFile,
+        from client: PatchbayClient
+    ) async throws -> [UInt8] {
+        switch yield {
+        case .bytes(let data): return Array(data)
+        case .artifact(let sha): return try await client.artifact(sha)
+        case nil:
+            throw Complaint(
+                status: .error,
+                message: "the tool was called, and its result has nothing to save as \"\(Untrusted(file.path))\"",
+                remedy: "look at what it has with --json instead of --output"
+            )
         }
     }
 
@@ -77,21 +118,32 @@ struct Call: AsyncParsableCommand {
         }
     }
 
-    /// What is given as JSON, and what the words add to it.
+    /// What is given as JSON.
     ///
     /// - Throws: `Complaint`.
-    static func arguments(_ words: [String], _ given: [UInt8]?, schema: JSON?) throws(Complaint) -> JSONObject {
-        var arguments = JSONObject()
-        if let given {
-            do throws(JSONError) {
-                guard let object = try JSON(parsing: given).object else {
-                    throw JSONError(reason: .unexpected, offset: 0)
-                }
-                arguments = object
-            } catch {
-                throw .usage("the arguments are no JSON object: \(error)", try: "patchbay call --help")
-            }
+    static func object(in bytes: [UInt8]) throws(Complaint) -> JSONObject {
+        let example = #"--json-args '{"key": "value"}'"#
+        let json: JSON
+        do throws(JSONError) {
+            json = try JSON(parsing: bytes)
+        } catch {
+            throw .usage("the arguments cannot be read: \(error)", try: example)
         }
+        guard let object = json.object else {
+            throw .usage("the arguments must be a JSON object, not \(json.kind)", try: example)
+        }
+        return object
+    }
+
+    /// What is given, and what the words add to it.
+    ///
+    /// - Throws: `Complaint`.
+    static func arguments(
+        _ words: [String],
+        beside given: JSONObject,
+        schema: JSON?
+    ) throws(Complaint) -> JSONObject {
+        var arguments = given
         for word in words {
             let argument = try ToolArgument(word)
             arguments[argument.name] = try argument.value(by: schema?["properties"]?[argument.name])
@@ -102,13 +154,5 @@ struct Call: AsyncParsableCommand {
     private func given() async -> [UInt8]? {
         guard let jsonArgs, jsonArgs == "-" else { return jsonArgs.map { Array($0.utf8) } }
         return await BlockingThread.value { StandardInput.all() }
-    }
-
-    private static func save(_ file: Data, to path: String) throws(Complaint) {
-        do {
-            try file.write(to: URL(filePath: path))
-        } catch {
-            throw Complaint(status: .error, message: "\(path) cannot be written: \(error)")
-        }
     }
 }

@@ -42,10 +42,62 @@ import Testing
         }
     }
 
-    private func withApp(_ body: (RunningBroker, String, SampleApp) async throws -> Void) async throws {
+    @Test func `a result without a picture is saved as its text, and the original of a picture as it was`() async throws
+    {
+        try await withApp { broker, id, app in
+            let text = "\(broker.socket).txt"
+            let original = "\(broker.socket).png"
+
+            let said = try await broker.ask("call", id, "tap_element", "element_id=5", "--output", text)
+            let shot = try await broker.ask("call", id, "screenshot", "--max-px", "0", "--output", original)
+
+            #expect(said.joined().contains("saved as \(text)"), "\(said)")
+            #expect(try String(contentsOf: URL(filePath: text), encoding: .utf8).contains(#""tapped": "5""#))
+            #expect(shot.joined().contains("saved as \(original)"), "\(shot)")
+            let bytes = try Data(contentsOf: URL(filePath: original))
+            let (image, _) = try await ImageReducer().reduce(base64: bytes.base64EncodedString(), to: 10_000)
+            #expect((image.width, image.height) == (1_290, 2_796))
+
+            let nowhere = try await broker.start("call", id, "tap_element", "element_id=5", "--output", "/nowhere/x")
+            #expect(try await nowhere.exitStatus() == .exited(1))
+            #expect(nowhere.story.contains("/nowhere/x") && !nowhere.story.contains("CocoaError"), "\(nowhere.story)")
+            #expect(app.program.output.count { $0.hasPrefix("call: tap") } == 1)
+        }
+    }
+
+    @Test func `an app that lacks only its token is said to, by one exit code, with the command that gives it`()
+        async throws
+    {
+        try await withApp(mode: .ios) { broker, id, app in
+            let set = try await broker.start("secret", "set", id, input: .pipe)
+            try set.write(try #require(app.token) + "\n")
+            #expect(try await set.exitStatus() == .exited(0), "\(set.story)")
+            #expect(try await broker.ask("tools", id).first?.hasPrefix("TOOL") == true)
+            let gone = try await broker.ask("secret", "rm", id)
+            #expect(gone == ["The broker has forgotten the secret of \(id)."])
+
+            let tools = try await broker.start("tools", id)
+            #expect(try await tools.exitStatus() == .exited(0))
+            let call = try await broker.start("call", id, "get_screen", "--wait", "1")
+
+            #expect(try await call.exitStatus() == .exited(77), "\(call.story)")
+            for story in [tools.story, call.story] {
+                #expect(story.contains("\(id) wants its session token"), "\(story)")
+                #expect(story.contains("try: patchbay secret set \(id)"), "\(story)")
+                #expect(!story.contains("endpoint_") && !story.contains("away"), "\(story)")
+            }
+            let nothing = try await broker.ask("secret", "rm", id)
+            #expect(nothing == ["The broker held no secret of \(id), so there was nothing to forget."])
+        }
+    }
+
+    private func withApp(
+        mode: SampleMode = .ios09,
+        _ body: (RunningBroker, String, SampleApp) async throws -> Void
+    ) async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\n")
-            let app = try await SampleApp(screen: "1290x2796", in: scratch)
+            let app = try await SampleApp(mode: mode, screen: "1290x2796", in: scratch)
             let added = try await broker.ask("add", "Shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
             let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description
             try await body(broker, id, app)

@@ -2,6 +2,7 @@ import Client
 import FoundationEssentials
 import JSON
 import Model
+import Rig
 import Testing
 
 @testable import patchbay
@@ -39,11 +40,13 @@ import Testing
     @Test func `words add to what is given as JSON`() throws {
         let schema: JSON = ["properties": ["n": ["type": "integer"]]]
 
-        let arguments = try Call.arguments(["n=3", "s=x"], Array(#"{"n":1,"deep":{"a":[1]}}"#.utf8), schema: schema)
+        let given = try Call.object(in: Array(#"{"n":1,"deep":{"a":[1]}}"#.utf8))
+        let arguments = try Call.arguments(["n=3", "s=x"], beside: given, schema: schema)
 
         #expect(JSON.object(arguments).text == #"{"n":3,"deep":{"a":[1]},"s":"x"}"#)
-        #expect(throws: Complaint.self) { try Call.arguments([], Array("[1]".utf8), schema: nil) }
-        #expect(throws: Complaint.self) { try Call.arguments([], Array("{".utf8), schema: nil) }
+        let list = #expect(throws: Complaint.self) { try Call.object(in: Array("[1]".utf8)) }
+        #expect(list?.message == "the arguments must be a JSON object, not a list")
+        #expect(throws: Complaint.self) { try Call.object(in: Array("{".utf8)) }
     }
 
     @Test func `a tool is found, or the nearest is named`() throws {
@@ -84,11 +87,69 @@ import Testing
 
         #expect(
             text.lines == [
-                "tapped", "[image/png, 5 B; --output FILE saves it]", "patchbay://artifact/1  [video/mp4, 2.5 MB]",
+                "tapped", "[image/png, 5 B; --output FILE saves it]",
+                "patchbay://artifact/1  [video/mp4, 2.5 MB; --output FILE saves it]",
             ]
         )
-        #expect(text.file == Data("hallo".utf8))
+        #expect(text.yield == .bytes(Data("hallo".utf8)))
+        #expect(text.lines(savedAs: "x.png", size: 5)[..<2] == ["tapped", "[image/png, 5 B; saved as x.png]"])
         #expect(text.isError)
         #expect(ToolResultText(["structuredContent": ["a": 1]]).lines == [#"{"a":1}"#])
+    }
+
+    @Test(arguments: [
+        (
+            #"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#,
+            ToolResultText.Yield.bytes(Data("a\nb\n".utf8))
+        ),
+        (#"{"structuredContent":{"a":1}}"#, .bytes(Data("{\"a\":1}\n".utf8))),
+        (#"{"content":[{"type":"resource","resource":{"uri":"a:b","text":"x"}}]}"#, .bytes(Data("x\n".utf8))),
+        (
+            #"{"content":[{"type":"text","text":"a"},{"type":"resource_link","uri":"patchbay://artifact/5a"}]}"#,
+            .artifact("5a")
+        ),
+        (#"{"content":[{"type":"resource_link","uri":"file:///x"}]}"#, nil), (#"{"content":[]}"#, nil),
+    ])
+    func `what goes into a file is the first picture or file, else the text, else the structure`(
+        result: String,
+        yield: ToolResultText.Yield?
+    ) throws {
+        let result = try #require(try JSON(parsing: result).object)
+
+        #expect(ToolResultText(result).yield == yield)
+    }
+
+    @Test func `a file that cannot be written is said before anything is called, and after`() async throws {
+        try await withScratchFolder { scratch in
+            let missing = ResultFile(path: scratch.file("nowhere/shot.png"))
+            let before = #expect(throws: Complaint.self) { try missing.check() }
+            let after = #expect(throws: Complaint.self) { try missing.write([1]) }
+            #expect(before?.message.hasSuffix("(No such file or directory); nothing was called") == true)
+            #expect(after?.message.hasSuffix("(No such file or directory); the tool was called") == true)
+            #expect(after?.message.contains("nowhere/shot.png") == true && after?.remedy?.contains("folder") == true)
+            let folder = #expect(throws: Complaint.self) { try ResultFile(path: scratch.path).check() }
+            #expect(folder?.remedy == "name a file in that folder")
+
+            let file = ResultFile(path: scratch.file("shot.png"))
+            try file.check()
+            try file.write([1, 2, 3])
+            try file.write([4])
+            #expect(try Array(Data(contentsOf: URL(filePath: file.path))) == [4])
+        }
+    }
+
+    @Test func `a list from an earlier time says why, and what to do`() throws {
+        let id = try #require(EndpointID("shop"))
+        let list = ToolList(
+            tools: [],
+            isStale: true,
+            reason: "shop wants its session token",
+            next: "patchbay secret set shop"
+        )
+
+        #expect(
+            ToolListing.remark(on: list, id)
+                == "shop wants its session token; this is what it offered last\ntry: patchbay secret set shop"
+        )
     }
 }
