@@ -10,8 +10,13 @@ enum AgentAnswer {
         ["jsonrpc": "2.0", "error": ["code": -32_700, "message": .string(error.description)]]
     }
 
+    /// JSON-RPC 2.0, section 5.1: it is no request. MCP has no null id, so there is none.
+    static func invalid(_ fault: String) -> JSON {
+        ["jsonrpc": "2.0", "error": ["code": -32_600, "message": .string(fault)]]
+    }
+
     /// The broker cannot be asked, or makes no sense.
-    static func failure(_ error: ClientError, to id: JSON) -> JSON {
+    static func failure(_ error: ClientError, to id: JSON?) -> JSON {
         failed([error.description, error.remedy].compactMap(\.self).joined(separator: "; "), id)
     }
 
@@ -28,19 +33,31 @@ enum AgentAnswer {
         return ["jsonrpc": "2.0", "id": id, "result": .object(result)]
     }
 
-    /// What a refusal says, as the answer to this request.
-    static func refusal(_ status: Int, _ body: [UInt8], to id: JSON) -> JSON {
+    /// What a refusal says, as the answer to this request; nil for what has no id that an answer could name.
+    static func refusal(_ status: Int, _ body: [UInt8], to id: JSON?) -> JSON {
         if let json = try? JSON(parsing: body), json["jsonrpc"] == "2.0", var answer = json.object {
-            answer["id"] = id
+            if let id { answer["id"] = id }
             return .object(answer)
         }
-        guard let problem = problem(body) else { return failed("the broker answers with status \(status)", id) }
-        return failed([problem.detail, problem.next].compactMap(\.self).joined(separator: "; "), id)
+        return failed(reason(status, body), id)
+    }
+
+    /// Why the broker took something not.
+    static func reason(_ status: Int, _ body: [UInt8]) -> String {
+        if let problem = problem(body) {
+            let next = problem.next.flatMap { problem.detail.contains($0) ? nil : $0 }
+            return [problem.detail, next].compactMap(\.self).joined(separator: "; ")
+        }
+        let said = (try? JSON(parsing: body))?["error"]?["message"]?.string
+        return said.map { Untrusted($0, limit: 500).text } ?? "the broker answers with status \(status)"
     }
 
     static func problem(_ body: [UInt8]) -> Problem? { try? Wire.decoder().decode(Problem.self, from: Data(body)) }
 
-    private static func failed(_ text: String, _ id: JSON) -> JSON {
-        ["jsonrpc": "2.0", "id": id, "error": ["code": -32_603, "message": .string(text)]]
+    private static func failed(_ text: String, _ id: JSON?) -> JSON {
+        var answer: JSONObject = ["jsonrpc": "2.0"]
+        answer["id"] = id
+        answer["error"] = ["code": -32_603, "message": .string(text)]
+        return .object(answer)
     }
 }

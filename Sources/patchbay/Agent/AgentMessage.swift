@@ -11,6 +11,10 @@ struct AgentMessage: Sendable {
     let id: JSON?
     /// Nil for an answer to the server, and for several messages at once, as 2025-03-26 allows them.
     let method: String?
+    /// Why it is no message of JSON-RPC 2.0 that MCP takes; nil where it is one.
+    let fault: String?
+    /// Whether somebody waits for what comes of it: for a notification and an answer nobody does.
+    let wantsAnswer: Bool
     private let params: JSON?
 
     /// - Throws: `JSONError`.
@@ -19,7 +23,18 @@ struct AgentMessage: Sendable {
         bytes = line
         method = json["method"]?.string
         params = json["params"]
-        id = method == nil ? nil : json["id"].flatMap { $0.string == nil && $0.number == nil ? nil : $0 }
+        let given = json["id"]
+        id = method == nil ? nil : given.flatMap { $0.string == nil && $0.number == nil ? nil : $0 }
+        let isAnswer = json["result"] != nil || json["error"] != nil
+        wantsAnswer = method == nil ? !isAnswer : given != nil
+        fault =
+            if method != nil, let given, id == nil {
+                "the id of a request must be a text or a number, not \(given.kind)"
+            } else if json.object == nil, json.array == nil {
+                "a message must be an object, not \(json.kind)"
+            } else {
+                nil
+            }
     }
 
     /// What each request says of itself from 2026-07-28 on; nil in a session, where it was agreed upon.

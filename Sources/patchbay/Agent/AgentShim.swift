@@ -33,6 +33,10 @@ struct AgentShim: Sendable {
                     try await output.write(AgentAnswer.unreadable(error).bytes)
                     continue
                 }
+                if let fault = message.fault {
+                    try await output.write(AgentAnswer.invalid(fault).bytes)
+                    continue
+                }
                 if let id = message.cancelled, await desk.isStateless(id) {
                     await desk.cancel(id)
                     continue
@@ -97,7 +101,11 @@ struct AgentShim: Sendable {
                     if !patience.hasWaited { note("\(error); waiting for it") }
                     if try await patience.wait() { continue }
                 }
-                guard let id = message.id else { return note("\(message.method ?? "an answer") was lost: \(error)") }
+                guard let id = message.id else {
+                    note("\(message.method ?? "a message") was lost: \(error)")
+                    guard message.wantsAnswer else { return }
+                    return try await write(AgentAnswer.failure(error, to: nil))
+                }
                 return try await write(
                     mayRepeat ? AgentAnswer.failure(error, to: id) : AgentAnswer.lost(message, id: id)
                 )
@@ -118,10 +126,10 @@ struct AgentShim: Sendable {
                 throw ClientError.refused(problem)
             }
             tracker.isAnswered = true
-            if let id = message.id {
-                try await write(AgentAnswer.refusal(status, body, to: id))
+            if message.wantsAnswer {
+                try await write(AgentAnswer.refusal(status, body, to: message.id))
             } else {
-                note("\(message.method ?? "an answer") was refused with status \(status)")
+                note("\(message.method ?? "an answer") was refused: \(AgentAnswer.reason(status, body))")
             }
         }
     }

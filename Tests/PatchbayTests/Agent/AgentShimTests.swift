@@ -208,7 +208,7 @@ import Testing
             #expect(lines.first { $0["id"] == 2 }?["error"]?["code"] == -32_022)
             try await bench.heard(3)
             for _ in 0..<100 where bench.said.isEmpty { try await ContinuousClock().sleep(for: .milliseconds(10)) }
-            #expect(bench.said == ["notifications/x was refused with status 410"])
+            #expect(bench.said == ["notifications/x was refused: the broker answers with status 410"])
         }
     }
 
@@ -232,6 +232,47 @@ import Testing
             let answers = try await bench.read(1)
             #expect(answers.first?.array?.count == 2)
             #expect(bench.door.requests.count == 1)
+        }
+    }
+
+    @Test(arguments: [
+        (#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, "not an object"),
+        (#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, "not null"),
+        (#"{"jsonrpc":"2.0","id":[1],"method":"tools/call"}"#, "not a list"), ("17", "not a number"),
+    ])
+    func `what is no request of JSON-RPC is answered, and not sent on`(line: String, what: String) async throws {
+        try await ShimBench.with { _ in
+            .silence
+        } _: { bench in
+            bench.write(line)
+
+            let answer = try await bench.read(1).first
+            #expect(answer?["error"]?["code"] == -32_600)
+            #expect(answer?["error"]?["message"]?.string?.contains(what) == true)
+            #expect(answer?["id"] == nil)
+            #expect(bench.door.requests.isEmpty)
+        }
+    }
+
+    @Test(arguments: [404, 403])
+    func `a refusal says why, also where there is no id to answer to`(status: Int) async throws {
+        let problem =
+            #"{"type":"urn:x","title":"No","status":\#(status),"detail":"no such thing","#
+            + #""code":"not-found","next":"patchbay list"}"#
+        try await ShimBench.with { _ in
+            FakeDoor.json(problem, status: "\(status) No")
+        } _: { bench in
+            bench.write(Self.call(1, "tap"))
+            let answer = try await bench.read(1).first
+            #expect(answer?["id"] == 1)
+            #expect(answer?["error"]?["message"] == "no such thing; patchbay list")
+
+            bench.write("[" + Self.call(2, "tap") + "]")
+            let batch = try await bench.read(1).first
+            #expect(batch?["error"]?["message"] == "no such thing; patchbay list")
+
+            bench.write(Self.initialized)
+            try await bench.heard(3)
         }
     }
 }
