@@ -69,7 +69,7 @@ enum ExitStatus: CInt, CaseIterable {
         case .ok: "done"
         case .error: "it failed; the message says why, and `doctor` ends with it when a check failed"
         case .usage: "the command line is wrong, or fits more than one thing"
-        case .notFound: "no such endpoint, phone, tunnel, advertisement or grant"
+        case .notFound: "no such endpoint, tool, phone, tunnel, advertisement or grant"
         case .notReachable: "no broker listens at the socket"
         case .temporary: "not now: try the same again later"
         case .notPermitted: "this user, or this token, may not do that; `patchbay pair` lets others in"

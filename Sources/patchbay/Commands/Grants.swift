@@ -6,6 +6,8 @@ struct Grants: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "List who was let in: what they may do, how they are known, until when.",
         discussion: """
+            `patchbay pair` lets somebody in, `patchbay revoke ID` puts them out.
+
               patchbay grants
               patchbay grants --all --json | jq '.grants[] | select(.end == "reused")'
             """

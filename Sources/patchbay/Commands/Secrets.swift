@@ -5,8 +5,7 @@ struct Secrets: AsyncParsableCommand {
         commandName: "secret",
         abstract: "Give the broker an app's session token, to keep sealed and to present.",
         discussion: """
-            An app's token changes at each launch. Only the broker has it, and shows it to that app alone; agents never \
-            see it.
+            An app's token changes at each launch. The broker shows it to that app alone; agents use the app without it.
 
               patchbay secret set shop-test-iphone
               xcrun devicectl … | patchbay secret scan
