@@ -29,7 +29,6 @@ let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hum
 let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
-let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let tomlKit: Target.Dependency = .product(name: "TOMLKit", package: "TOMLKit")
 
 func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -60,7 +59,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -72,6 +70,7 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CImages", providers: [.apt(["libpng-dev", "libturbojpeg0-dev", "libyuv-dev"])]),
         .systemLibrary(name: "CQRencode", providers: [.apt(["libqrencode-dev"])]),
+        .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
 
         // The words, the descriptors they travel on, and the files that keep them.
         module("Model", []),
@@ -89,7 +88,7 @@ let package = Package(
         module("Tunnels", ["CLinux", "Model", "Sockets", "State", logging, lifecycle]),
 
         // Who may do what.
-        module("Pairing", ["CLinux", "Model", "Sockets", crypto, grdb, logging, lifecycle]),
+        module("Pairing", ["CLinux", "CSQLite", "Model", "Sockets", crypto, logging, lifecycle]),
 
         // The doors.
         module("QR", ["CQRencode"]),
@@ -144,7 +143,7 @@ let package = Package(
         tests("RegistryTests", ["Model", "Registry"]),
         tests("TunnelsTests", ["CLinux", "Model", "Sockets", "Tunnels", logging, lifecycle]),
         tests("FacadeTests", ["Devices", "Facade", "Model", "Rig", "Sockets", "Tunnels", logging]),
-        tests("PairingTests", ["CLinux", "Model", "Pairing", "Rig", "Sockets", crypto, grdb, logging, lifecycle]),
+        tests("PairingTests", ["CLinux", "CSQLite", "Model", "Pairing", "Rig", "Sockets", crypto, logging, lifecycle]),
         .executableTarget(
             name: "PairingCrash",
             dependencies: ["Model", "Pairing", logging],
