@@ -22,6 +22,9 @@ package final class Poller: Sendable {
     /// The one for the whole process: waiting costs no CPU, so there is no reason for two.
     package static let shared = Poller()
 
+    /// A descriptor was not ready in time.
+    private struct TimeIsOver: Error {}
+
     /// How many times the jobs that jobs bring about have their turn before the descriptors are looked at again.
     private static let patience = 32
     /// The place of `wake` in epoll, where no wait can be.
@@ -50,7 +53,23 @@ package final class Poller: Sendable {
     /// descriptor when this returns or throws, so that its number may be closed and used again at once.
     /// - Throws: `CancellationError`; `SocketError` when the kernel watches no more descriptors (ENOSPC, ENOMEM).
     package func wait(for readiness: Readiness, of descriptor: CInt) async throws {
-        try await wait { token, continuation in arm(token, descriptor, continuation, readiness) }
+        try await wait { token, continuation in arm(token, descriptor, continuation, readiness, until: nil) }
+    }
+
+    /// The same, until a time, to the millisecond: one wait where `withDeadline` would take two, and tasks for both.
+    ///
+    /// - Returns: False when the time has come and the descriptor is not ready.
+    package func wait(
+        for readiness: Readiness,
+        of descriptor: CInt,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> Bool {
+        do {
+            try await wait { token, continuation in arm(token, descriptor, continuation, readiness, until: deadline) }
+            return true
+        } catch is TimeIsOver {
+            return false
+        }
     }
 
     /// Returns when the time has come, to the millisecond.
@@ -91,8 +110,10 @@ package final class Poller: Sendable {
         _ token: UInt64,
         _ descriptor: CInt,
         _ continuation: PollerWaits.Continuation,
-        _ readiness: Readiness
+        _ readiness: Readiness,
+        until deadline: ContinuousClock.Instant?
     ) {
+        var isFirst = false
         let refusal = waits.withLock { waits -> (any Error)? in
             guard waits.isStarting(token) else { return CancellationError() }
             var event = epoll_event()
@@ -111,8 +132,10 @@ package final class Poller: Sendable {
                 return SocketError.failed(call: "epoll_ctl", on: "descriptor \(descriptor)", code: code)
             }
             waits.arm(token, on: descriptor, continuation)
+            if let deadline { isFirst = waits.end(token, at: deadline) }
             return nil
         }
+        if isFirst, !isOurThread { wakeUp() }
         if let refusal { continuation.resume(throwing: refusal) }
     }
 
@@ -155,12 +178,14 @@ package final class Poller: Sendable {
 
     private func wakeSleepers() {
         while true {
-            let (isOver, continuation) = waits.withLock { waits -> (Bool, PollerWaits.Continuation?) in
-                guard waits.earliest != nil, let token = waits.nextSleeper(at: .now) else { return (true, nil) }
-                return (false, disarm(waits.end(token)))
+            typealias Ended = (isOver: Bool, isAsleep: Bool, continuation: PollerWaits.Continuation?)
+            let (isOver, isAsleep, continuation) = waits.withLock { waits -> Ended in
+                guard waits.earliest != nil, let token = waits.nextSleeper(at: .now) else { return (true, false, nil) }
+                let ended = waits.end(token)
+                return (false, ended?.descriptor == nil, disarm(ended))
             }
             if isOver { return }
-            continuation?.resume()
+            if isAsleep { continuation?.resume() } else { continuation?.resume(throwing: TimeIsOver()) }
         }
     }
 }

@@ -44,6 +44,13 @@ struct PollerWaits {
         _ continuation: Continuation
     ) -> Bool {
         waits[token] = .asleep(continuation)
+        return end(token, at: deadline)
+    }
+
+    /// Lets a wait that is armed or asleep end at a time.
+    ///
+    /// - Returns: Whether it is to be woken before everybody else.
+    mutating func end(_ token: UInt64, at deadline: ContinuousClock.Instant) -> Bool {
         let isFirst = sleepers.earliest.map { deadline < $0 } ?? true
         sleepers.add(token, until: deadline)
         if sleepers.count > 2 * waits.count + 64 { sleepers.prune { [waits] in waits[$0] != nil } }

@@ -10,6 +10,12 @@ package enum SocketOption {
         set(CInt(IPPROTO_TCP), TCP_NODELAY, to: 1, descriptor)
     }
 
+    /// Whether a socket can be written to now, or has failed.
+    static func isWritable(_ descriptor: CInt) -> Bool {
+        var asked = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        return poll(&asked, 1, 0) == 1
+    }
+
     /// Keeps an urgent byte (tcp(7)) in its place in the stream, where a relay passes it on like any other.
     @discardableResult
     package static func setUrgentInline(_ descriptor: CInt) -> Bool { set(SOL_SOCKET, SO_OOBINLINE, to: 1, descriptor) }

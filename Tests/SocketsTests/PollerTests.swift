@@ -1,7 +1,8 @@
 import CLinux
 import Glibc
-import Sockets
 import Testing
+
+@testable import Sockets
 
 @Suite(.timeLimit(.minutes(1)))
 struct PollerTests {
@@ -44,6 +45,36 @@ struct PollerTests {
         shutdown(pair.other, CInt(SHUT_RDWR))
 
         try await Poller.shared.wait(for: .hungUp, of: pair.one)
+    }
+
+    @Test func `a wait that has a time ends then and not before, and leaves the descriptor free`() async throws {
+        let pair = Pair()
+        let start = ContinuousClock.now
+
+        #expect(try await !Poller.shared.wait(for: .readable, of: pair.one, until: start + .milliseconds(30)))
+
+        #expect(ContinuousClock.now - start >= .milliseconds(30))
+        write(pair.other, "x", 1)
+        #expect(try await Poller.shared.wait(for: .readable, of: pair.one, until: .now + .seconds(30)))
+    }
+
+    @Test func `waits that end before their time are not looked at again`() async throws {
+        let pair = Pair()
+        for _ in 0..<1_000 {
+            #expect(try await Poller.shared.wait(for: .writable, of: pair.one, until: .now + .seconds(3_600)))
+        }
+
+        #expect(Poller.shared.sleeperCount < 500)
+    }
+
+    @Test func `a wait that has a time is over when its task is cancelled`() async throws {
+        let pair = Pair()
+
+        await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask { try await Poller.shared.wait(for: .readable, of: pair.one, until: .now + .seconds(3_600)) }
+            group.cancelAll()
+            await #expect(throws: CancellationError.self) { try await group.next() }
+        }
     }
 
     @Test func `a task that is cancelled already does not wait`() async throws {

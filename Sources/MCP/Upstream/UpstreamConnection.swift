@@ -40,13 +40,14 @@ final class UpstreamConnection: Sendable {
         }
     }
 
-    /// What comes next; empty at the end of the stream.
+    /// What comes next; nil when nothing does for so long, empty at the end of the stream.
     ///
     /// - Throws: `Failure.broken`, `CancellationError`.
-    func receive() async throws -> [UInt8] {
+    func receive(within limit: Duration, clock: any Clock<Duration>) async throws -> [UInt8]? {
         while true {
             if let bytes = try receiveNow() { return bytes }
-            try await Poller.shared.wait(for: .readable, of: carrier.descriptor.number)
+            let number = carrier.descriptor.number
+            guard try await Poller.shared.wait(for: .readable, of: number, atMost: limit, by: clock) else { return nil }
         }
     }
 

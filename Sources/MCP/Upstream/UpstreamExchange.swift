@@ -74,12 +74,10 @@ struct UpstreamExchange {
     }
 
     private mutating func readOn(_ connection: UpstreamConnection) async throws {
-        var bytes = try connection.receiveNow()
-        if bytes == nil {
-            let left = min(limits.silence - (watch.elapsed - lastSign), limits.longest - watch.elapsed)
-            bytes = try await withDeadline(left, clock: clock) { try await connection.receive() }
+        let left = min(limits.silence - (watch.elapsed - lastSign), limits.longest - watch.elapsed)
+        guard let bytes = try await connection.receive(within: left, clock: clock) else {
+            throw Trouble.silent(seconds: Int(watch.elapsed.components.seconds))
         }
-        guard let bytes else { throw Trouble.silent(seconds: Int(watch.elapsed.components.seconds)) }
         guard bytes.isEmpty else { return try take(bytes) }
         try parser.finish()
         isOver = true
