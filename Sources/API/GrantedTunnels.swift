@@ -20,7 +20,7 @@ package actor GrantedTunnels {
     func adopt(_ ids: some Collection<String> & Sendable, under grant: String) async throws {
         do {
             for id in ids {
-                let use = try await pairing.open(under: grant) { [self] in await cut(id, of: grant) }
+                let use = try pairing.open(under: grant) { [self] in await cut(id, of: grant) }
                 uses[id] = use
             }
         } catch {
@@ -35,7 +35,7 @@ package actor GrantedTunnels {
     /// They were removed otherwise.
     func forget(_ ids: some Collection<String> & Sendable) async {
         for id in ids {
-            if let use = uses.removeValue(forKey: id) { await pairing.close(use) }
+            if let use = uses.removeValue(forKey: id) { pairing.close(use) }
         }
     }
 

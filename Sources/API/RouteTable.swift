@@ -244,8 +244,8 @@ enum RouteTable {
             throw error
         }
         guard let grant = visitor.grant, !route.outlivesGrant else { return }
-        let use = try await pairing.open(under: grant.id) { [channel = call.channel] in await cut(channel) }
-        call.aftermath.add { await pairing.close(use) }
+        let use = try pairing.open(under: grant.id) { [channel = call.channel] in await cut(channel) }
+        call.aftermath.add { pairing.close(use) }
     }
 
     /// Ends a connection now: of what the kernel has not sent yet, nothing is sent any more.

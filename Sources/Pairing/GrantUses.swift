@@ -14,6 +14,9 @@ struct GrantUses: Sendable {
     private var cuts: [String: [UInt64: Cut]] = [:]
     private var last: UInt64 = 0
     private(set) var count = 0
+    /// Somebody looks again soon whether grants still count.
+    private(set) var isWatched = false
+    private var hasNews = false
 
     mutating func open(
         of grant: String,
@@ -24,7 +27,17 @@ struct GrantUses: Sendable {
         let use = GrantUse(grant: grant, number: last)
         cuts[grant, default: [:]][last] = Cut(use: use, signal: signal, finish: finish)
         count += 1
+        hasNews = true
         return use
+    }
+
+    /// Whoever is told by this that something lives here, or did since the last time, looks again soon.
+    ///
+    /// Not only for what lives now: short uses that come one after the other would have to wake it for each.
+    mutating func watch() -> Bool {
+        isWatched = count > 0 || hasNews
+        hasNews = false
+        return isWatched
     }
 
     mutating func close(_ use: GrantUse) {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 package import Model
+import Synchronization
 
 extension PairingStore {
     package var approvals: [Approval] { ledger.approvals.values.sorted { $0.endpoint < $1.endpoint } }
@@ -96,9 +97,23 @@ extension PairingStore {
     ///
     /// - Throws: `PairingError.secretNotPresentable` when there is one and it must not be sent.
     package func secret(of endpoint: Endpoint, over route: Route) throws -> EndpointSecret? {
-        guard let record = ledger.secrets[endpoint.id] else { return nil }
+        let (approval, record) = kept(of: endpoint)
+        return try secret(in: record, of: endpoint, over: route, approval)
+    }
+
+    /// The yes to an endpoint and its secret, as they stand together.
+    nonisolated func kept(of endpoint: Endpoint) -> (Approval?, SecretRecord?) {
+        books.withLock { ($0.ledger.approvals[endpoint.id], $0.ledger.secrets[endpoint.id]) }
+    }
+
+    nonisolated func secret(
+        in record: SecretRecord?,
+        of endpoint: Endpoint,
+        over route: Route,
+        _ approval: Approval?
+    ) throws -> EndpointSecret? {
+        guard let record else { return nil }
         func refusal(_ why: String) -> PairingError { .secretNotPresentable(endpoint: endpoint.id, why: why) }
-        let approval = ledger.approvals[endpoint.id]
         guard endpoint.routes.contains(route) else { throw refusal("it was not seen at \(route)") }
         switch ApprovalRule.verdict(on: route, of: endpoint, approval) {
         case .approved: break

@@ -1,6 +1,7 @@
 import Crypto
 import FoundationEssentials
 package import Model
+import Synchronization
 
 extension PairingStore {
     /// Every grant, those that ended in the last day included, the newest first.
@@ -9,13 +10,25 @@ extension PairingStore {
         return ledger.grants.values.sorted { $0.created > $1.created }.map { $0.grant(at: now) }
     }
 
-    /// Whom a token lets in, and notes that it was used.
+    /// Whom a token lets in, and notes that it was used. A token that is right does not wait for the store.
     ///
     /// - Throws: `PairingError.refused`, the same for every reason, or `.tooManyAttempts`.
-    package func authenticate(_ token: Token, from origin: Origin) async throws -> Grant {
+    package nonisolated func authenticate(_ token: Token, from origin: Origin) async throws -> Grant {
+        let reading = reading()
+        let grant = books.withLock { books -> Grant? in
+            let now = books.clock.advance(to: reading)
+            guard case .accepted(let record) = books.ledger.judge(token, from: origin, at: now) else { return nil }
+            books.touch(record.id, at: now)
+            return record.grant(at: now)
+        }
+        if let grant { return grant }
+        return try await admit(token, from: origin)
+    }
+
+    private func admit(_ token: Token, from origin: Origin) async throws -> Grant {
         let now = now()
         let record = try await accept(token, from: origin, at: now)
-        noteUse(of: record.id, at: now)
+        books.withLock { $0.touch(record.id, at: now) }
         return record.grant(at: now)
     }
 
@@ -76,11 +89,11 @@ extension PairingStore {
     ///     in the task of whoever ends the grant: that one may have been cancelled, which must not shorten it.
     /// - Returns: What `close` takes, when it ends by itself.
     /// - Throws: `PairingError.refused` when the grant does not count any more.
-    package func open(under grant: String, cut: @escaping @Sendable () async -> Void) throws -> GrantUse {
+    package nonisolated func open(under grant: String, cut: @escaping @Sendable () async -> Void) throws -> GrantUse {
         try open(under: grant, signal: {}, finish: cut)
     }
 
-    package func close(_ use: GrantUse) { uses.close(use) }
+    package nonisolated func close(_ use: GrantUse) { books.withLock { $0.uses.close(use) } }
 
     /// Runs something under a grant: it is cancelled when the grant ends, and whoever ends the grant waits until it is over.
     ///
@@ -92,7 +105,7 @@ extension PairingStore {
         let (end, ending) = AsyncStream.makeStream(of: Never.self)
         let over = Ending()
         defer { over.finish() }
-        let use = try await open(under: grant, signal: { ending.finish() }, finish: { await over.wait() })
+        let use = try open(under: grant, signal: { ending.finish() }, finish: { await over.wait() })
         let result: Result<Value, any Error> = await GrantUse.$current.withValue(use) {
             await withTaskGroup(of: Result<Value, any Error>.self) { group in
                 group.addTask { await Self.result(of: body) }
@@ -105,7 +118,7 @@ extension PairingStore {
                 return first
             }
         }
-        await close(use)
+        close(use)
         return try result.get()
     }
 
@@ -115,15 +128,21 @@ extension PairingStore {
         do { return .success(try await body()) } catch { return .failure(error) }
     }
 
-    private func open(
+    private nonisolated func open(
         under grant: String,
         signal: @escaping @Sendable () -> Void,
         finish: @escaping @Sendable () async -> Void
     ) throws -> GrantUse {
-        let now = now()
-        guard let record = ledger.grants[grant], record.end(at: now) == nil else { throw PairingError.refused }
-        let use = uses.open(of: grant, signal: signal, finish: finish)
-        if uses.count == 1 { wake() }
+        let reading = reading()
+        let (use, isWatched) = try books.withLock { books in
+            let now = books.clock.advance(to: reading)
+            guard let record = books.ledger.grants[grant], record.end(at: now) == nil else {
+                throw PairingError.refused
+            }
+            let isWatched = books.uses.isWatched
+            return (books.uses.open(of: grant, signal: signal, finish: finish), isWatched)
+        }
+        if !isWatched { wake() }
         return use
     }
 

@@ -1,5 +1,6 @@
 import Logging
 package import Model
+import Synchronization
 
 extension PairingStore {
     /// How often to look while something lives under a grant: a wall clock that is set forward wakes nobody.
@@ -18,7 +19,7 @@ extension PairingStore {
         } catch {
             logger.error("what expired could not be saved; trying again", metadata: ["error": "\(error)"])
         }
-        var limit = uses.count > 0 ? Self.watchfulPause : Self.savePause
+        var limit = books.withLock { $0.uses.watch() } ? Self.watchfulPause : Self.savePause
         // Where they could not be written, the next try is not at once.
         if let due = noteDeadline(at: self.now()) { limit = min(limit, max(due, Self.watchfulPause)) }
         let pause = ledger.deadline.map { min(max($0 - self.now(), .milliseconds(1)), limit) }
@@ -34,8 +35,11 @@ extension PairingStore {
     @discardableResult
     package func recoverClock(by caller: Caller, from origin: Origin) async throws -> [String] {
         if let change = ledger.sweep(at: now()) { try await close(by: change) }
-        clock.restart(at: reading())
-        var change = ledger.endFuture(at: clock.now)
+        let reading = reading()
+        var change = books.withLock { books in
+            books.clock.restart(at: reading)
+            return books.ledger.endFuture(at: books.clock.now)
+        }
         var event = AuditEvent(.clockRecovered, by: caller, from: origin)
         let ended = (change.invites.map(\.id) + change.endedGrants).sorted()
         event.ended = ended

@@ -7,14 +7,15 @@ extension PairingStore {
     static let notePause: Duration = .seconds(1)
 
     /// The ways to an endpoint that may be taken for an agent now, with the secret for each.
-    package func clearance(of endpoint: Endpoint) -> Clearance {
-        let routes = ApprovalRule.approvedRoutes(of: endpoint, ledger.approvals[endpoint.id])
+    package nonisolated func clearance(of endpoint: Endpoint) -> Clearance {
+        let (approval, record) = kept(of: endpoint)
+        let routes = ApprovalRule.approvedRoutes(of: endpoint, approval)
         // What is held and must not be sent is thrown; which of the reasons it is, matters to who sets it.
-        let passages = routes.map { Passage($0, secret: try? secret(of: endpoint, over: $0)) }
+        let passages = routes.map { Passage($0, secret: try? secret(in: record, of: endpoint, over: $0, approval)) }
         return Clearance(
             passages,
             isRefused: routes.isEmpty && !endpoint.routes.isEmpty,
-            isSecretOutdated: ledger.secrets[endpoint.id] != nil && passages.allSatisfy { $0.secret == nil }
+            isSecretOutdated: record != nil && passages.allSatisfy { $0.secret == nil }
         )
     }
 

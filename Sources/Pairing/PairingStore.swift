@@ -3,6 +3,7 @@ import FoundationEssentials
 package import Logging
 import Model
 import Sockets
+import Synchronization
 
 /// Who may do what: every invite, grant, approval and endpoint secret, on the disk before anybody is told.
 ///
@@ -22,9 +23,7 @@ package actor PairingStore {
     private var audit: AuditFile
     private let crash: @Sendable (CrashPoint) -> Void
 
-    var clock: EffectiveClock
-    var ledger: Ledger
-    var uses = GrantUses()
+    nonisolated let books: Mutex<Books>
     var desk = AccessDesk()
     var gate: CodeGate
     var limiter = AttemptLimiter()
@@ -34,7 +33,6 @@ package actor PairingStore {
     private var flushed: Int
     /// What ended and could not be saved; it goes with the next operation.
     private var unsaved = Change()
-    private var unsavedUses: Set<String> = []
     /// Calls of endpoints that are not in the log yet, and since when.
     nonisolated let notes = NoteBox()
     private var notesSince: EffectiveTime?
@@ -42,8 +40,6 @@ package actor PairingStore {
     private var saved: EffectiveTime
     /// What was found wrong with what is kept, as sentences for `doctor`.
     package private(set) var findings: [String]
-    /// Told whenever something may end earlier than was known.
-    private var wakeUp: AsyncStream<Void>.Continuation?
 
     /// Opens what is kept in a folder, puts in order what a crash left, and takes away what the audit log says is over.
     /// Blocks; for the start only.
@@ -73,11 +69,12 @@ package actor PairingStore {
         let recovery = AuditRecovery(try audit.lines(), torn: audit.torn, after: contents)
         findings += recovery.findings
         let highWater = [contents.highWater, recovery.time].compactMap { $0 }.max()
-        clock = EffectiveClock(highWater: highWater, reading: reading())
+        let clock = EffectiveClock(highWater: highWater, reading: reading())
         saved = clock.now
-        ledger = Ledger(contents)
+        var ledger = Ledger(contents)
         let losses = ledger.replay(recovery.unknown, at: clock.now)
         ledger.apply(losses)
+        books = Mutex(Books(ledger, clock))
         unsaved = losses
         if !findings.isEmpty {
             var event = AuditEvent(.repaired, by: .broker, from: .broker)
@@ -105,13 +102,19 @@ package actor PairingStore {
     package func close() throws {
         try save()
         try database.close()
-        wakeUp?.finish()
+        books.withLock { $0.wakeUp }?.finish()
     }
+
+    /// As it is now.
+    var ledger: Ledger { books.withLock { $0.ledger } }
 
     /// How far the wall clock is behind the time that counts; zero when it is not.
     package var clockBehind: Duration {
-        clock.advance(to: reading())
-        return clock.behind
+        let reading = reading()
+        return books.withLock { books in
+            books.clock.advance(to: reading)
+            return books.clock.behind
+        }
     }
 
     /// Everything that was ever done here, checked link by link.
@@ -122,7 +125,10 @@ package actor PairingStore {
 
     var auditPath: String { audit.path }
 
-    func now() -> EffectiveTime { clock.advance(to: reading()) }
+    nonisolated func now() -> EffectiveTime {
+        let reading = reading()
+        return books.withLock { $0.clock.advance(to: reading) }
+    }
 
     /// Makes a change last, and then true.
     ///
@@ -133,8 +139,11 @@ package actor PairingStore {
         let now = now()
         try flush()
         var whole = unsaved + change
-        let restless = unsavedUses.subtracting(whole.grants.map(\.id))
-        whole.grants += restless.compactMap { ledger.grants[$0] }
+        let named = Set(whole.grants.map(\.id))
+        let (restless, used) = books.withLock { books in
+            (books.unsavedUses, books.unsavedUses.subtracting(named).compactMap { books.ledger.grants[$0] })
+        }
+        whole.grants += used
         let notes = self.notes.notes
         whole.events += notes
         var next = head
@@ -147,11 +156,13 @@ package actor PairingStore {
         }
         try audit.reserve(for: lines.reduce(0) { $0 + $1.text.count + 1 })
         try database.commit(whole, lines: lines, head: next, flushed: flushed, highWater: now, crash: crash)
-        ledger.apply(whole)
+        books.withLock { books in
+            books.ledger.apply(whole)
+            books.unsavedUses.subtract(restless)
+        }
         head = next
         pending += lines
         unsaved = Change()
-        unsavedUses = []
         self.notes.remove(first: notes.count)
         notesSince = nil
         saved = now
@@ -163,19 +174,16 @@ package actor PairingStore {
 
     /// Ends something: true at once, whatever the disk says; then lasting, and cut meanwhile.
     func close(by change: Change) async throws {
-        ledger.apply(change)
-        let cuts = uses.take(change.endedGrants)
+        let cuts = books.withLock { books in
+            books.ledger.apply(change)
+            return books.uses.take(change.endedGrants)
+        }
         // Not behind the disk, which may be slow or full.
         async let isCut: Void = GrantUses.end(cuts)
         let result = Result { try commit(change) }
         if case .failure = result { unsaved = unsaved + change }
         await isCut
         try result.get()
-    }
-
-    func noteUse(of grant: String, at now: EffectiveTime) {
-        ledger.touch(grant, at: now)
-        unsavedUses.insert(grant)
     }
 
     /// How long until what was noted has to be written; nil when there is nothing.
@@ -190,12 +198,12 @@ package actor PairingStore {
     func keepGate() throws { try database.keep(gate, as: "gate") }
 
     /// Tells whoever waits for the next deadline that there may be an earlier one.
-    func wake() { wakeUp?.yield() }
+    nonisolated func wake() { books.withLock { $0.wakeUp }?.yield() }
 
     /// One for each time that somebody waits: a stream whose reader is cancelled is over.
     func makeWakes() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        wakeUp = continuation
+        books.withLock { $0.wakeUp = continuation }
         notes.wake(continuation)
         return stream
     }

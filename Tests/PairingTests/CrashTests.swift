@@ -66,7 +66,7 @@ import Testing
 
     private func check(_ told: Told, _ store: PairingStore, _ name: String) async throws {
         let ledger = await store.ledger
-        let now = await store.now()
+        let now = store.now()
         let origin = Origin.unix(uid: 0)
         func accepts(_ token: Token) -> Bool {
             if case .accepted = ledger.judge(token, from: origin, at: now) { return true }

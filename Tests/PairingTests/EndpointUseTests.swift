@@ -35,8 +35,8 @@ import Testing
             let both = try Self.endpoint([Self.usb(), Self.lan], sources: [.bonjour, .usb])
             try await store.setSecret(EndpointSecret("abc"), of: both, by: Bench.owner, from: Bench.socket)
 
-            let now = await store.clearance(of: both)
-            let later = await store.clearance(of: try Self.endpoint([Self.usb()], sources: [.usb], boot: "2"))
+            let now = store.clearance(of: both)
+            let later = store.clearance(of: try Self.endpoint([Self.usb()], sources: [.usb], boot: "2"))
 
             #expect(now.passages.map(\.route).contains(try Self.usb()))
             #expect(now.passages.first?.secret?.reveal() == "abc")
@@ -64,10 +64,10 @@ import Testing
             try await store.close()
             let again = try Bench.store(in: scratch)
 
-            #expect(await again.clearance(of: try shop(6_000)).passages.first?.secret?.reveal() == "new")
+            #expect(again.clearance(of: try shop(6_000)).passages.first?.secret?.reveal() == "new")
             #expect(await again.holdsSecret(of: try shop(6_000)))
-            #expect(await again.clearance(of: try shop(7_000)).passages.first?.secret == nil)
-            #expect(await again.clearance(of: try shop(7_000)).isSecretOutdated)
+            #expect(again.clearance(of: try shop(7_000)).passages.first?.secret == nil)
+            #expect(again.clearance(of: try shop(7_000)).isSecretOutdated)
         }
     }
 
@@ -75,8 +75,8 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Bench.store(in: scratch)
 
-            let discovered = await store.clearance(of: try Self.endpoint([Self.lan], sources: [.bonjour]))
-            let away = await store.clearance(of: try Self.endpoint([], sources: []))
+            let discovered = store.clearance(of: try Self.endpoint([Self.lan], sources: [.bonjour]))
+            let away = store.clearance(of: try Self.endpoint([], sources: []))
 
             #expect(discovered.isRefused && discovered.passages.isEmpty)
             #expect(!away.isRefused && away.passages.isEmpty)

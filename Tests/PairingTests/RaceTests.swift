@@ -93,7 +93,7 @@ private final class Count: Sendable {
                         group.addTask {
                             for _ in 0..<round % 5 { await Task.yield() }
                             alive.add(1)
-                            let use = try? await store.open(under: grant.id) {
+                            let use = try? store.open(under: grant.id) {
                                 alive.add(-1)
                             }
                             if use == nil {

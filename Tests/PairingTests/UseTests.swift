@@ -17,7 +17,7 @@ import Testing
             let (other, _) = try await store.grant()
             let cut = Mutex<[String]>([])
             for grant in [parent, child, other] {
-                _ = try await store.open(under: grant.id) {
+                _ = try store.open(under: grant.id) {
                     for _ in 0..<100 { await Task.yield() }
                     cut.withLock { $0.append(grant.id) }
                 }
@@ -91,7 +91,7 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try PairingStore(in: scratch.path, logger: Bench.quiet)
             let (grant, _) = try await store.grant()
-            _ = try await store.open(under: grant.id) {}
+            _ = try store.open(under: grant.id) {}
             let clock = CountingClock()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await Expiry(of: store, clock: clock).run() }
@@ -122,7 +122,7 @@ import Testing
             let store = try Bench.store(in: scratch, clock: clock)
             let (grant, _) = try await store.grant(lifetime: 3_600, idle: 3_600)
             let (cut, cutting) = AsyncStream.makeStream(of: Void.self)
-            _ = try await store.open(under: grant.id) { cutting.finish() }
+            _ = try store.open(under: grant.id) { cutting.finish() }
 
             let took = try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await Expiry(of: store).run() }

@@ -8,7 +8,7 @@ package struct PairingTrust: AppTrust {
     package init(_ pairing: PairingStore) { self.pairing = pairing }
 
     package func clearance(of endpoint: Endpoint, for caller: AgentCaller) async -> Clearance {
-        let clearance = await pairing.clearance(of: endpoint)
+        let clearance = pairing.clearance(of: endpoint)
         return caller.may(.secretUse, on: endpoint) ? clearance : clearance.withoutSecrets
     }
 

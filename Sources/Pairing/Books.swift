@@ -1,0 +1,25 @@
+/// What counts at this moment: the time, the ledger, and what lives under grants.
+///
+/// It stands behind one lock that nobody holds while a disk is waited for, so that whoever shows a token need not wait for what
+/// somebody else has written. Looking whether a grant counts and opening something under it are one step, and so are ending the
+/// grant and taking away what lives under it. Only the store, one operation after the other, changes who may do what.
+struct Books: Sendable {
+    var clock: EffectiveClock
+    var ledger: Ledger
+    var uses = GrantUses()
+    /// Grants whose last use is not on the disk yet.
+    var unsavedUses: Set<String> = []
+    /// Told whenever something may end earlier than was known.
+    var wakeUp: AsyncStream<Void>.Continuation?
+
+    init(_ ledger: Ledger, _ clock: EffectiveClock) {
+        self.ledger = ledger
+        self.clock = clock
+    }
+
+    /// Notes that a grant is used.
+    mutating func touch(_ grant: String, at now: EffectiveTime) {
+        ledger.touch(grant, at: now)
+        unsavedUses.insert(grant)
+    }
+}
