@@ -132,7 +132,10 @@ package final class Door: Service {
                 await withDiscardingTaskGroup { group in
                     do {
                         for try await connection in connections {
-                            group.addTask { [logger] in await http.handle(value: connection, logger: logger) }
+                            let executor = LoopExecutor(connection.channel.eventLoop)
+                            group.addTask(executorPreference: executor) { [logger] in
+                                await http.handle(value: connection, logger: logger)
+                            }
                         }
                     } catch {
                         self.logger.error("the door no longer accepts", metadata: ["error": "\(error)"])

@@ -23,7 +23,7 @@ extension AgentDoor {
     private func planPost(_ call: AgentCall, _ caller: AgentCaller) async throws(Refusal) -> Plan {
         guard call.headers.takesJSON else { throw Refusal(406) }
         let json: JSON
-        do { json = try JSON(parsing: call.body) } catch { throw Refusal(400, .parse(error.description)) }
+        do { json = try await JSON.parse(call.body) } catch { throw Refusal(400, .parse(error.description)) }
         if case .array(let messages) = json { return try await planBatch(messages, call, caller) }
         switch Self.read(json) {
         case .failure(let refused): throw Refusal(400, refused.error, to: refused.id)

@@ -49,7 +49,7 @@ struct UpstreamExchange {
         do {
             try await send(bytes, connection)
             while !isOver { try await readOn(connection) }
-            return try answer()
+            return try await answer()
         } catch is UpstreamConnection.Failure {
             throw Trouble.lost
         } catch HTTPAnswerError.unfinished {
@@ -69,7 +69,7 @@ struct UpstreamExchange {
         } catch UpstreamConnection.Failure.unwritten {
             // A server may refuse a request by its head, answer, and close before the body has gone.
             guard let early = try? connection.receiveNow(), !early.isEmpty else { throw Trouble.unwritten }
-            try take(early)
+            try await take(early)
         }
     }
 
@@ -78,12 +78,12 @@ struct UpstreamExchange {
         guard let bytes = try await connection.receive(within: left, clock: clock) else {
             throw Trouble.silent(seconds: Int(watch.elapsed.components.seconds))
         }
-        guard bytes.isEmpty else { return try take(bytes) }
+        guard bytes.isEmpty else { return try await take(bytes) }
         try parser.finish()
         isOver = true
     }
 
-    private mutating func take(_ bytes: [UInt8]) throws {
+    private mutating func take(_ bytes: [UInt8]) async throws {
         parser.append(bytes)
         while !isOver, let event = try parser.next() {
             switch event {
@@ -91,18 +91,18 @@ struct UpstreamExchange {
             case .body(let part):
                 size += part.count
                 guard size <= limits.bytes else { throw HTTPAnswerError.tooLarge(limit: limits.bytes) }
-                if head?.mediaType == Self.eventStream { try take(events: part) } else { body += part }
+                if head?.mediaType == Self.eventStream { try await take(events: part) } else { body += part }
             case .end: isOver = true
             }
         }
         if head?.mediaType != Self.eventStream { lastSign = watch.elapsed }
     }
 
-    private mutating func take(events part: ArraySlice<UInt8>) throws {
+    private mutating func take(events part: ArraySlice<UInt8>) async throws {
         // A comment keeps the stream alive and says nothing about the work; a message does.
         for data in events.append(part) where !data.isEmpty {
             lastSign = watch.elapsed
-            try take(message: JSON(parsing: data))
+            try take(message: await JSON.parse(data))
         }
         if outcome != nil { isOver = true }
     }
@@ -120,12 +120,12 @@ struct UpstreamExchange {
         }
     }
 
-    private mutating func answer() throws -> UpstreamAnswer {
+    private mutating func answer() async throws -> UpstreamAnswer {
         guard let head else { throw Trouble.lost }
         let isRight = (200..<300).contains(head.status)
         if head.mediaType != Self.eventStream, !body.isEmpty {
             do {
-                try take(message: JSON(parsing: body))
+                try take(message: await JSON.parse(body))
             } catch {
                 // What stands behind an error's status may be for people; an answer must be understood.
                 if isRight, id != nil { throw error }

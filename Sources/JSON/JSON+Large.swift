@@ -1,0 +1,14 @@
+extension JSON {
+    /// What has more bytes is read elsewhere: some milliseconds for each megabyte.
+    private static let light = 64 * 1_024
+
+    /// Reads a text of any size without keeping a thread from others that the task prefers to run on.
+    ///
+    /// - Throws: `JSONError`.
+    package static func parse(_ bytes: [UInt8]) async throws(JSONError) -> JSON {
+        guard bytes.count > light else { return try JSON(parsing: bytes) }
+        return try await withTaskExecutorPreference(globalConcurrentExecutor) {
+            Result { () throws(JSONError) in try JSON(parsing: bytes) }
+        }.get()
+    }
+}
