@@ -41,7 +41,7 @@ import Testing
         let shop = try #require(await rig.appear(kind: kind))
         _ = try await rig.desk.tools(of: shop, for: rig.owner)
         let call = AppCall(tool, of: shop, arguments: arguments, maxPixels: maxPixels)
-        _ = await rig.desk.call(call, of: rig.owner)
+        _ = try await rig.desk.call(call, of: rig.owner)
         return app.calls.first?.body["params"]?["arguments"]
     }
 
