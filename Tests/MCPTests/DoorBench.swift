@@ -170,8 +170,8 @@ struct DoorBench: Sendable {
     }
 
     /// The id of a new session.
-    func handshake(_ revision: String = "2025-11-25") async throws -> String {
-        let body = Self.request("initialize", ["protocolVersion": .string(revision), "capabilities": [:]])
+    func handshake(_ revision: String = "2025-11-25", _ capabilities: JSON = [:]) async throws -> String {
+        let body = Self.request("initialize", ["protocolVersion": .string(revision), "capabilities": capabilities])
         let reply = try await reply(to: Self.call(body))
         return reply?.headers.first { $0.name == "Mcp-Session-Id" }?.value ?? ""
     }

@@ -72,12 +72,7 @@ package struct AllServer: AgentServer {
         else { throw .invalidParams("there is no tool of this name; tools/list has them all") }
         let tool = await desk.tool(listedAs: name, alias: alias, of: endpoint.id) ?? listed
         return try await AppServer(endpoint.id, desk: desk).answer(
-            AgentRequest(
-                request.method,
-                request.params.with("name", .string(tool)),
-                capabilities: request.capabilities,
-                notify: request.notify
-            ),
+            request.with(request.params.with("name", .string(tool))),
             of: caller
         )
     }

@@ -33,9 +33,8 @@ extension AgentDoor {
             try checkRevision(call, known?.agreed)
             if let known { await take(notification, known.session) }
             return .reply(.accepted)
-        case .success(.response):
-            _ = try known(call, caller)
-            // Nothing of ours asks a client back, in no era.
+        case .success(.response(let id, let outcome)):
+            if let known = try known(call, caller), let id { await sessions.settle(id, of: known.session, outcome) }
             return .reply(.accepted)
         }
     }
@@ -56,7 +55,8 @@ extension AgentDoor {
             params: params,
             meta: meta,
             era: era,
-            session: era == .stateless ? nil : known?.session
+            session: era == .stateless ? nil : known?.session,
+            faculties: era == .stateless ? [] : known?.faculties ?? []
         )
         if request.method == "subscriptions/listen", era == .stateless, !call.headers.takesEvents {
             throw Refusal(406)
@@ -80,7 +80,7 @@ extension AgentDoor {
                 inquiry.params,
                 await server.description(for: caller)
             )
-            let id = sessions.key.makeID(for: revision)
+            let id = sessions.key.makeID(for: revision, Faculties(inquiry.params["capabilities"]?.object ?? [:]))
             await sessions.touch(session(id, of: caller))
             return reply(result, [AgentReply.Header(name: "Mcp-Session-Id", value: id)])
         case ("server/discover", .stateless):
@@ -93,6 +93,10 @@ extension AgentDoor {
             return reply([:])
         case ("logging/setLevel", .handshake):
             guard await server.description(for: caller).has("logging") else { return nil }
+            guard let level = inquiry.params["level"]?.string.flatMap(LogLevel.init) else {
+                throw .invalidParams("level must be one of MCP's log levels, a text")
+            }
+            if let session = inquiry.session { await sessions.setLogLevel(level, of: session) }
             try await pass(inquiry, caller)
             return reply([:])
         case ("resources/subscribe", .handshake), ("resources/unsubscribe", .handshake):
@@ -116,7 +120,8 @@ extension AgentDoor {
     /// Lets a server know that has its own way to hear of such things: an app. Ours has not, and need not.
     private func pass(_ inquiry: Inquiry, _ caller: AgentCaller) async throws(RPCError) {
         do throws(RPCError) {
-            _ = try await server.answer(AgentRequest(inquiry.method, inquiry.params), of: caller)
+            let request = AgentRequest(inquiry.method, inquiry.params, wayBack: wayBack(of: inquiry, nil))
+            _ = try await server.answer(request, of: caller)
         } catch  where error.code == RPCError.unknownMethod("").code {}
     }
 
@@ -150,7 +155,8 @@ extension AgentDoor {
                 )
             case .success(.notification(let notification)):
                 if let known { await take(notification, known.session) }
-            case .success(.response): break
+            case .success(.response(let id, let outcome)):
+                if let known, let id { await sessions.settle(id, of: known.session, outcome) }
             }
         }
         return inquiries.isEmpty ? .reply(.accepted) : .run(inquiries, isBatch: true)
@@ -171,12 +177,12 @@ extension AgentDoor {
     private func known(
         _ call: AgentCall,
         _ caller: AgentCaller
-    ) throws(Refusal) -> (session: SessionDesk.Session, agreed: Revision)? {
+    ) throws(Refusal) -> (session: SessionDesk.Session, agreed: Revision, faculties: Faculties)? {
         guard let id = call.headers.session.first else { return nil }
-        guard let revision = sessions.key.revision(of: id) else {
+        guard let agreement = sessions.key.agreement(of: id) else {
             throw Refusal(404, .invalidRequest("no session of this broker has that id: begin anew with initialize"))
         }
-        return (session(id, of: caller), revision)
+        return (session(id, of: caller), agreement.revision, agreement.faculties)
     }
 
     @discardableResult

@@ -17,13 +17,19 @@ extension AgentDoor {
     ) async throws {
         let running = RunningRequest(heartbeat)
         if !isBatch, case .success(let inquiry)? = inquiries.first {
-            let notify = call.headers.takesEvents ? Self.notifier(for: inquiry, running) : nil
+            let takesEvents = call.headers.takesEvents
+            let level = await logLevel(for: inquiry)
+            let notify = takesEvents ? Self.notifier(for: inquiry, level, running) : nil
+            let wayBack = takesEvents ? wayBack(of: inquiry, running) : nil
             if let session = inquiry.session {
-                await sessions.enter(inquiry.id, of: session) { running.ending.end(with: .cancelled) }
+                let tell: (@Sendable (RPCMessage) -> Bool)? = takesEvents ? { @Sendable in running.tell($0) } : nil
+                await sessions.enter(inquiry.id, of: session, tell: tell) { running.ending.end(with: .cancelled) }
             }
             let end: Result<Void, any Error>
             do {
-                try await running.run(for: call, to: &writer) { await answer(inquiry, of: caller, notify) }
+                try await running.run(for: call, to: &writer) {
+                    await answer(inquiry, of: caller, level, wayBack, notify)
+                }
                 end = .success(())
             } catch { end = .failure(error) }
             if let session = inquiry.session { await sessions.leave(inquiry.id, of: session) }
@@ -42,7 +48,7 @@ extension AgentDoor {
                 group.addTask {
                     switch inquiry {
                     case .failure(let refused): (place, refused.error.answer(to: refused.id))
-                    case .success(let inquiry): (place, await answer(inquiry, of: caller, nil).0)
+                    case .success(let inquiry): (place, await answer(inquiry, of: caller, nil, nil, nil).0)
                     }
                 }
             }
@@ -54,6 +60,8 @@ extension AgentDoor {
     private func answer(
         _ inquiry: Inquiry,
         of caller: AgentCaller,
+        _ level: LogLevel?,
+        _ wayBack: WayBack?,
         _ notify: (@Sendable (RPCNotification) -> Void)?
     ) async -> (JSON, status: Int) {
         let shape = ResultShape(era: inquiry.era, method: inquiry.method)
@@ -62,7 +70,11 @@ extension AgentDoor {
             let request = AgentRequest(
                 inquiry.method,
                 inquiry.params,
-                capabilities: inquiry.meta.capabilities?.object ?? [:],
+                capabilities: inquiry.era == .stateless
+                    ? inquiry.meta.capabilities?.object ?? [:] : wayBack?.faculties.capabilities ?? [:],
+                logLevel: notify == nil ? nil : level?.name,
+                wayBack: wayBack,
+                mayAskAgain: inquiry.era == .stateless,
                 notify: notify
             )
             let result =
@@ -78,14 +90,21 @@ extension AgentDoor {
         }
     }
 
+    /// From which level on the caller wants log messages; nil for none. Before 2026-07-28 the server decides which it sends
+    /// where the client has not.
+    private func logLevel(for inquiry: Inquiry) async -> LogLevel? {
+        guard inquiry.era != .stateless else { return inquiry.meta.logLevel.flatMap(LogLevel.init) }
+        guard let session = inquiry.session else { return .debug }
+        return await sessions.logLevel(of: session)
+    }
+
     /// Passes on what the caller asked to be told; nil where that is nothing.
     private static func notifier(
         for inquiry: Inquiry,
+        _ level: LogLevel?,
         _ running: RunningRequest
     ) -> (@Sendable (RPCNotification) -> Void)? {
         let token = inquiry.meta.progressToken
-        // Before 2026-07-28 the server decides which log messages it sends.
-        let level = inquiry.era == .stateless ? inquiry.meta.logLevel.flatMap(LogLevel.init) : .debug
         guard token != nil || level != nil else { return nil }
         return { notification in
             switch notification.method {
@@ -93,10 +112,10 @@ extension AgentDoor {
                 guard let token else { return }
                 var params = notification.params ?? [:]
                 params["progressToken"] = token.json
-                running.tell(RPCNotification(method: notification.method, params: params))
+                running.tell(.notification(RPCNotification(method: notification.method, params: params)))
             case "notifications/message":
                 let said = notification.params?["level"]?.string.flatMap(LogLevel.init) ?? .info
-                if let level, said >= level { running.tell(notification) }
+                if let level, said >= level { running.tell(.notification(notification)) }
             default:
                 break
             }

@@ -5,8 +5,15 @@ package struct AgentRequest: Sendable {
     package let method: String
     /// Without the protocol's own members of `_meta`; a `progressToken` is taken out too.
     package let params: JSONObject
-    /// What the caller can do for an app that asks back (2026-07-28, multi round-trip requests); empty in the eras before.
+    /// What the caller can do for an app that asks back.
     package let capabilities: JSONObject
+    /// The gravest log messages that the caller can do without are those below this level (RFC 5424's names); nil for one
+    /// that wants none.
+    package let logLevel: String?
+    /// How an app asks the caller something while the request runs; nil where it cannot.
+    package let wayBack: WayBack?
+    /// Whether the caller takes a question as a result and asks again with the answer (2026-07-28).
+    package let mayAskAgain: Bool
     /// Passes on what is told while the request runs: `notifications/progress` (without its token, which the door adds) and
     /// `notifications/message`. Nil where the caller asked for none.
     package let notify: (@Sendable (RPCNotification) -> Void)?
@@ -15,11 +22,30 @@ package struct AgentRequest: Sendable {
         _ method: String,
         _ params: JSONObject = [:],
         capabilities: JSONObject = [:],
+        logLevel: String? = nil,
+        wayBack: WayBack? = nil,
+        mayAskAgain: Bool = false,
         notify: (@Sendable (RPCNotification) -> Void)? = nil
     ) {
         self.method = method
         self.params = params
         self.capabilities = capabilities
+        self.logLevel = logLevel
+        self.wayBack = wayBack
+        self.mayAskAgain = mayAskAgain
         self.notify = notify
+    }
+
+    /// The same with other parameters.
+    func with(_ params: JSONObject) -> AgentRequest {
+        AgentRequest(
+            method,
+            params,
+            capabilities: capabilities,
+            logLevel: logLevel,
+            wayBack: wayBack,
+            mayAskAgain: mayAskAgain,
+            notify: notify
+        )
     }
 }

@@ -9,5 +9,7 @@ enum LogLevel: Int, Comparable {
         self.init(rawValue: place)
     }
 
+    var name: String { Self.names[rawValue] }
+
     static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }

@@ -20,6 +20,8 @@ struct Inquiry: Sendable {
     let meta: RequestMeta
     let era: Era
     let session: SessionDesk.Session?
+    /// What the session's client can be asked; in 2026-07-28 each request says it.
+    var faculties: Faculties = []
 }
 
 /// A message of a batch that is not run.

@@ -55,7 +55,7 @@ struct ResultShape: Sendable {
     }
 
     private static let asksBack =
-        "the app asks for something before it goes on, which takes a client that speaks MCP 2026-07-28"
+        "the app asks for something before it goes on, and this client said that it cannot be asked"
 
     /// Links came with 2025-06-18; before it, a strict reader fails at them.
     private static func withoutLink(_ block: JSON) -> JSON {

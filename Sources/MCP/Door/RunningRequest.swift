@@ -1,4 +1,5 @@
 import JSON
+import Sockets
 import Synchronization
 
 /// One request on its way through a server: what it tells meanwhile, its end, and everything that may end it before.
@@ -6,7 +7,8 @@ import Synchronization
 /// The answer is a plain document where nothing comes before it; else a stream of events, as from the first of them on.
 struct RunningRequest: Sendable {
     enum Event: Sendable {
-        case notification(RPCNotification)
+        /// A notification, or a question to the client.
+        case message(RPCMessage)
         /// Nothing has been said for a while.
         case quiet
     }
@@ -24,18 +26,43 @@ struct RunningRequest: Sendable {
 
     /// Told by whoever calls the request off; the first word counts.
     final class Ending: Sendable {
-        private let outcome = Mutex<Outcome?>(nil)
+        private struct State {
+            var outcome: Outcome?
+            var questions: [Promise<Result<JSON, RPCError>>] = []
+        }
+
+        private let state = Mutex(State())
         private let events: AsyncStream<Event>.Continuation
 
         init(_ events: AsyncStream<Event>.Continuation) { self.events = events }
 
         func end(with new: Outcome) {
-            outcome.withLock { if $0 == nil { $0 = new } }
+            let questions = state.withLock { state in
+                if state.outcome == nil { state.outcome = new }
+                defer { state.questions = [] }
+                return state.questions
+            }
             events.finish()
+            for question in questions { question.settle(.success(.failure(Self.over))) }
         }
 
         /// Nil until it has ended.
-        var value: Outcome? { outcome.withLock { $0 } }
+        var value: Outcome? { state.withLock { $0.outcome } }
+
+        /// Answers a question when nobody is there any more who could.
+        func join(_ question: Promise<Result<JSON, RPCError>>) {
+            let isOver = state.withLock { state in
+                if state.outcome == nil { state.questions.append(question) }
+                return state.outcome != nil
+            }
+            if isOver { question.settle(.success(.failure(Self.over))) }
+        }
+
+        func leave(_ question: Promise<Result<JSON, RPCError>>) {
+            state.withLock { $0.questions.removeAll { $0 === question } }
+        }
+
+        private static let over = RPCError.inside("the one who asked for this is not there any more")
     }
 
     let ending: Ending
@@ -49,7 +76,11 @@ struct RunningRequest: Sendable {
         self.heartbeat = heartbeat
     }
 
-    func tell(_ notification: RPCNotification) { told.yield(.notification(notification)) }
+    /// - Returns: False where the request is over, or the client reads so slowly that it would never see it.
+    @discardableResult
+    func tell(_ message: RPCMessage) -> Bool {
+        if case .enqueued = told.yield(.message(message)) { true } else { false }
+    }
 
     /// Runs the request and writes what comes of it. `work` is cancelled when nobody wants its answer any more; throws when
     /// the caller has gone.
@@ -73,8 +104,7 @@ struct RunningRequest: Sendable {
                 if !isStream { try await writer.begin(AgentReply.events) }
                 isStream = true
                 switch event {
-                case .notification(let notification):
-                    try await writer.send(ServerEvent.message(RPCMessage.notification(notification).json))
+                case .message(let message): try await writer.send(ServerEvent.message(message.json))
                 case .quiet: try await writer.send(ServerEvent.comment)
                 }
             }

@@ -9,16 +9,27 @@ package actor SessionDesk {
         let holder: String
     }
 
+    private struct Running {
+        /// Nil where its client reads no stream.
+        let tell: (@Sendable (RPCMessage) -> Bool)?
+        let cancel: @Sendable () -> Void
+    }
+
     private struct Record {
         var subscriptions: Set<String> = []
         var stream: (number: Int, end: @Sendable () -> Void)?
-        var running: [RPCID: @Sendable () -> Void] = [:]
+        var running: [RPCID: Running] = [:]
+        /// What the client is being asked.
+        var questions: [RPCID: @Sendable (Result<JSON, RPCError>) -> Void] = [:]
+        var logLevel = LogLevel.debug
         var lastUsed = 0
     }
 
     /// Sessions that are remembered at most, and addresses that one may subscribe to.
     static let limit = 1_024
     static let subscriptionLimit = 256
+    /// Questions that wait for one client's answers at a time.
+    static let questionLimit = 16
 
     package nonisolated let key: SessionKey
     private var records: [Session: Record] = [:]
@@ -39,14 +50,56 @@ package actor SessionDesk {
     }
 
     /// Notes a request, so that it can be called off.
-    func enter(_ id: RPCID, of session: Session, cancel: @escaping @Sendable () -> Void) {
+    func enter(
+        _ id: RPCID,
+        of session: Session,
+        tell: (@Sendable (RPCMessage) -> Bool)? = nil,
+        cancel: @escaping @Sendable () -> Void
+    ) {
         touch(session)
-        records[session]?.running[id] = cancel
+        records[session]?.running[id] = Running(tell: tell, cancel: cancel)
+    }
+
+    /// Tells a client something on the stream of any of its requests.
+    ///
+    /// - Returns: False where none runs that could carry it.
+    @discardableResult
+    func tell(_ message: RPCMessage, to session: Session) -> Bool {
+        records[session]?.running.values.contains { $0.tell?(message) == true } ?? false
     }
 
     func leave(_ id: RPCID, of session: Session) { records[session]?.running[id] = nil }
 
-    func cancel(_ id: RPCID, of session: Session) { records[session]?.running.removeValue(forKey: id)?() }
+    func cancel(_ id: RPCID, of session: Session) { records[session]?.running.removeValue(forKey: id)?.cancel() }
+
+    /// Notes a question, under an id that nobody can guess.
+    ///
+    /// - Returns: Nil when the client has too many before it.
+    func pose(
+        to session: Session,
+        _ answer: @escaping @Sendable (Result<JSON, RPCError>) -> Void
+    ) -> RPCID? {
+        touch(session)
+        guard (records[session]?.questions.count ?? 0) < Self.questionLimit else { return nil }
+        let id = RPCID.text(SessionKey.randomText())
+        records[session]?.questions[id] = answer
+        return id
+    }
+
+    /// Takes what a client answered; what it was not asked, or not in this session, is nothing to anybody.
+    func settle(_ id: RPCID, of session: Session, _ outcome: Result<JSON, RPCError>) {
+        records[session]?.questions.removeValue(forKey: id)?(outcome)
+    }
+
+    func withdraw(_ id: RPCID, of session: Session) { records[session]?.questions[id] = nil }
+
+    func setLogLevel(_ level: LogLevel, of session: Session) {
+        touch(session)
+        records[session]?.logLevel = level
+    }
+
+    /// From which level on a client wants log messages: all, where it has not said.
+    func logLevel(of session: Session) -> LogLevel { records[session]?.logLevel ?? .debug }
 
     /// - Throws: When there are too many.
     func subscribe(_ uri: String, of session: Session) throws(RPCError) {

@@ -10,24 +10,35 @@ package struct SessionKey: Sendable, Codable {
     /// A new one.
     package init() { key = SymmetricKey(size: .bits256).withUnsafeBytes { Data($0) } }
 
-    /// `<random>.<revision>.<signature>`: visible ASCII, as MCP wants it.
-    func makeID(for revision: Revision) -> String {
-        let random = SymmetricKey(size: .bits128).withUnsafeBytes { Data($0) }
-        let text = "\(Self.text(of: random)).\(revision.rawValue)"
+    /// What was agreed on with a client, which its session's id says itself.
+    struct Agreement: Hashable {
+        let revision: Revision
+        let faculties: Faculties
+    }
+
+    /// `<random>.<revision>.<signature>`, or `<random>.<revision>~<faculties>.<signature>` for a client that can be asked
+    /// something: visible ASCII, as MCP wants it.
+    func makeID(for revision: Revision, _ faculties: Faculties = []) -> String {
+        let mark = faculties.isEmpty ? "" : "~\(faculties.text)"
+        let text = "\(Self.randomText()).\(revision.rawValue)\(mark)"
         return "\(text).\(signature(of: text))"
     }
 
+    /// 128 bits that nobody can guess, in visible ASCII.
+    static func randomText() -> String { text(of: SymmetricKey(size: .bits128).withUnsafeBytes { Data($0) }) }
+
     /// The revision that was agreed on in that session; nil when the id is not one of ours.
-    func revision(of id: String) -> Revision? {
+    func revision(of id: String) -> Revision? { agreement(of: id)?.revision }
+
+    /// Nil when the id is not one of ours.
+    func agreement(of id: String) -> Agreement? {
         let parts = id.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3, id.utf8.count < 100, let revision = Revision(rawValue: String(parts[1])) else {
-            return nil
-        }
+        guard parts.count == 3, id.utf8.count < 100, let agreement = Agreement(parts[1]) else { return nil }
         let expected = Array(signature(of: "\(parts[0]).\(parts[1])").utf8)
         // Every byte is compared, whichever is wrong: how long it takes says nothing about the signature.
         let given = Array(parts[2].utf8)
         guard given.count == expected.count else { return nil }
-        return zip(given, expected).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0 ? revision : nil
+        return zip(given, expected).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0 ? agreement : nil
     }
 
     private func signature(of text: String) -> String {
@@ -50,5 +61,18 @@ package struct SessionKey: Sendable, Codable {
                 }
             }
         )
+    }
+}
+
+extension SessionKey.Agreement {
+    fileprivate init?(_ text: Substring) {
+        let halves = text.split(separator: "~", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let revision = Revision(rawValue: String(halves[0])) else { return nil }
+        guard halves.count == 2 else {
+            self.init(revision: revision, faculties: [])
+            return
+        }
+        guard let faculties = Faculties(text: halves[1]) else { return nil }
+        self.init(revision: revision, faculties: faculties)
     }
 }
