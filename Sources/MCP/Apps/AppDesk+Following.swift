@@ -51,6 +51,7 @@ extension AppDesk {
 
     private func forget(_ id: EndpointID) async {
         entries.withLock { $0[id] = nil }
+        for line in owns.withLock({ $0.forget(id) }) { retire(line, of: id) }
         await shelf.forget(id)
     }
 
@@ -60,8 +61,13 @@ extension AppDesk {
             for await errand in errands {
                 group.addTask { [self] in
                     switch errand {
-                    // These two wait more than they do.
+                    // These wait more than they do.
                     case .tidy(let line): await tidy(line)
+                    case .attend(let line, let known, let passages, let opened, let end):
+                        await line.readStream(of: known, passages, opened: opened, until: end)
+                    case .retire: await retireIdle()
+                    case .run(let run): await run()
+                    case .ask(let question, let line, let passages): await ask(question, line, passages)
                     case .listen(let id, let caller): await listen(to: id, for: caller)
                     case .tell(let line, let message, let passages):
                         guard let permit = try? await gate.enter() else { return }
@@ -76,6 +82,12 @@ extension AppDesk {
                 }
             }
         }
+    }
+
+    private func ask(_ question: Inquirer.Question, _ line: AppLine, _ passages: [Passage]) async {
+        let outcome = await question.ask(within: limits.question, clock: clock)
+        if let outcome { try? await line.tell(.response(id: question.id, outcome), by: passages) }
+        question.inquirer.close(question.id)
     }
 
     private func tidy(_ line: AppLine) async {

@@ -17,7 +17,7 @@ extension AppDesk {
         wait: Duration
     ) async throws -> AppReply {
         do {
-            let reply = try await hold(request, id, caller, wait)
+            let reply = try await converse(request) { try await hold($0, id, caller, wait) }
             await note(request, id, caller, size: reply.size, outcome: Self.outcome(of: reply))
             return reply
         } catch let failure as AppFailure {
@@ -75,7 +75,7 @@ extension AppDesk {
         let endpoint = try await endpoint(id)
         let (line, clearance) = try await admit(caller, to: endpoint)
         do {
-            let reply = try await line.ask(request, of: endpoint, by: clearance.passages, traits)
+            let reply = try await ask(request, of: endpoint, for: caller, over: line, by: clearance.passages, traits)
             if endpoint.state != .online { await registry.report(nil, of: id) }
             return reply
         } catch Trouble.wantsSecret(.missing) where clearance.isSecretOutdated {

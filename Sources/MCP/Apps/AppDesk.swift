@@ -38,6 +38,8 @@ package final class AppDesk: Apps, Service {
     /// Fits a result to what the caller can take.
     let trim: @Sendable (JSONObject, Int, AgentCaller) async -> JSONObject
     let entries = Mutex<[EndpointID: Entry]>([:])
+    /// Lines that are one caller's alone.
+    let owns = Mutex(OwnLines())
     let errands: AsyncStream<Errand>
     private let dialer: any Dialer
     private let out: AsyncStream<Errand>.Continuation
@@ -98,7 +100,7 @@ package final class AppDesk: Apps, Service {
         }
     }
 
-    func makeLine(to id: EndpointID) -> AppLine {
+    func makeLine(to id: EndpointID, own: OwnHandshake? = nil) -> AppLine {
         AppLine(
             to: id,
             dialer: dialer,
@@ -110,9 +112,17 @@ package final class AppDesk: Apps, Service {
                 if change == .tools { out.yield(.list(id, for: .broker)) }
                 news.ring(id, change)
             },
-            met: { [shelf] met in _ = await shelf.update(id) { $0.note(met) } }
+            own: own,
+            met: { [shelf] met in
+                // What everybody is told of an app is what everybody meets.
+                if own == nil { await shelf.update(id) { $0.note(met) } }
+            }
         )
     }
 
-    func send(_ errand: Errand) { out.yield(errand) }
+    /// - Returns: False where too many are before it, so that it is not done.
+    @discardableResult
+    func send(_ errand: Errand) -> Bool {
+        if case .enqueued = out.yield(errand) { true } else { false }
+    }
 }

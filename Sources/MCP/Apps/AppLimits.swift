@@ -10,6 +10,9 @@ package struct AppLimits: Hashable, Sendable {
     package var silence: Duration = .seconds(15)
     package var longest: Duration = .seconds(120)
 
+    /// For a caller's answer to what an app asks it.
+    package var question: Duration = .seconds(300)
+
     package init() {}
 
     var upstream: UpstreamLimits { UpstreamLimits(silence: silence, longest: longest) }

@@ -14,8 +14,11 @@ extension AppIntroduction {
         ]
     ]
 
-    static let handshake: JSONObject = [
-        "protocolVersion": .string(Revision.latestWithHandshake.rawValue), "capabilities": [:],
-        "clientInfo": .object(us),
-    ]
+    /// `initialize`: for everybody we can do nothing for an app, for one caller what that one can.
+    static func handshake(_ own: OwnHandshake?) -> JSONObject {
+        [
+            "protocolVersion": .string((own?.revision ?? .latestWithHandshake).rawValue),
+            "capabilities": .object(own?.faculties.capabilities ?? [:]), "clientInfo": .object(us),
+        ]
+    }
 }

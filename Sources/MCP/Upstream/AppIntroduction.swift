@@ -54,12 +54,13 @@ struct AppIntroduction: Hashable, Sendable {
     }
 
     /// The `_meta` that a request to it has.
-    func meta(_ given: JSON?, capabilities: JSONObject) -> JSONObject? {
+    func meta(_ given: JSON?, capabilities: JSONObject, logLevel: String? = nil) -> JSONObject? {
         var meta = given?.object ?? [:]
         if revision.isStateless {
             meta["io.modelcontextprotocol/protocolVersion"] = .string(revision.rawValue)
             meta["io.modelcontextprotocol/clientInfo"] = .object(Self.us)
             meta["io.modelcontextprotocol/clientCapabilities"] = .object(capabilities)
+            if let logLevel { meta["io.modelcontextprotocol/logLevel"] = .string(logLevel) }
         }
         return meta.members.isEmpty ? nil : meta
     }

@@ -34,6 +34,9 @@ extension AppLine {
         awaiting id: RPCID?,
         limits: UpstreamLimits,
         mayKeep: Bool = true,
+        isFarewell: Bool = false,
+        inquirer: Inquirer? = nil,
+        opened: (@Sendable () -> Void)? = nil,
         notify: (@Sendable (RPCNotification) -> Void)? = nil
     ) async throws -> UpstreamAnswer {
         var mayKeep = mayKeep
@@ -44,10 +47,26 @@ extension AppLine {
                 route: passage.route,
                 secret: passage.secret,
                 headers: headers,
-                message: message
+                message: message,
+                isFarewell: isFarewell
             )
-            let listener = UpstreamListener(id, line: self, passages: passages, notify: notify, send: send, tell: tell)
-            var exchange = UpstreamExchange(awaiting: id, limits: limits, clock: clock) { listener.heed($0) }
+            let listener = UpstreamListener(
+                id,
+                line: self,
+                passages: passages,
+                inquirer: { [inquirers] in inquirer ?? (id == nil ? inquirers.common : nil) },
+                notify: notify,
+                send: send,
+                tell: tell
+            )
+            var exchange = UpstreamExchange(
+                awaiting: id,
+                limits: limits,
+                clock: clock,
+                watch: watch,
+                pause: { [inquirers] in inquirers.pause.and(inquirer?.pause ?? Inquirer.Pause()) },
+                opened: opened
+            ) { listener.heed($0) }
             do {
                 let answer = try await exchange.run(call.bytes, over: connection)
                 let kept = IdleConnection(connection, rest: exchange.rest, since: watch.elapsed)

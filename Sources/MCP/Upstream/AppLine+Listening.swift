@@ -23,7 +23,9 @@ extension AppLine {
 
     /// Remembers what the app agreed to tell about, for its next launch.
     func note(_ request: AgentRequest, _ reply: AppReply) {
-        guard case .success = reply.outcome, let uri = request.params["uri"]?.string else { return }
+        guard case .success = reply.outcome else { return }
+        if request.method == "logging/setLevel", own != nil { logLevel = request.params["level"] }
+        guard let uri = request.params["uri"]?.string else { return }
         switch request.method {
         case "resources/subscribe" where addresses.count < Self.addressLimit: addresses.insert(uri)
         case "resources/unsubscribe": addresses.remove(uri)

@@ -9,6 +9,7 @@ extension AppLine {
     /// - Throws: `Trouble`; nothing of what is asked here changes anything in the app.
     func introduce(_ kind: EndpointKind, _ txt: TXTRecord, by passages: [Passage]) async throws -> AppIntroduction {
         do {
+            if let own { return try await introduce(own, passages) }
             for path in Self.paths(of: kind, txt) {
                 if let met = try await discover(path, passages) { return met }
                 if let met = try await shakeHands(path, passages) { return met }
@@ -17,6 +18,17 @@ extension AppLine {
             throw Trouble.unreachable(DialFailure(.cut, "the connection ended before \(id) had said what it is"))
         }
         throw Trouble.noMCP
+    }
+
+    /// A session for one caller alone, at a server that was met before.
+    private func introduce(_ own: OwnHandshake, _ passages: [Passage]) async throws -> AppIntroduction {
+        guard let met = try await shakeHands(own.path, passages) else { throw Trouble.noMCP }
+        if let logLevel {
+            let request = RPCRequest(id: .text("level"), method: "logging/setLevel", params: ["level": logLevel])
+            let headers = met.headers(for: request.method, [:])
+            _ = try await introduce(request, at: own.path, headers, passages)
+        }
+        return met
     }
 
     /// Where a server may be: AppReveal answers at any path, others at the one that their advert tells, or at the usual one.
@@ -44,7 +56,7 @@ extension AppLine {
     }
 
     private func shakeHands(_ path: String, _ passages: [Passage]) async throws -> AppIntroduction? {
-        let request = RPCRequest(id: .text("initialize"), method: "initialize", params: AppIntroduction.handshake)
+        let request = RPCRequest(id: .text("initialize"), method: "initialize", params: AppIntroduction.handshake(own))
         let answer = try await introduce(request, at: path, [], passages)
         guard let answer, case .success(let result)? = answer.outcome else { return nil }
         let met = try AppIntroduction(handshake: result, path: path, sessionID: answer.sessionID)

@@ -27,6 +27,10 @@ actor AppLine {
     let send: @Sendable (Errand) -> Void
     /// Takes what the app says has changed.
     let tell: @Sendable (ServerChange) -> Void
+    /// Whose requests run, where it is one caller's alone.
+    nonisolated let inquirers = Inquirers()
+    /// What is said to the app of the one caller whose line it is; nil for a line of everybody's.
+    let own: OwnHandshake?
     /// Gets what the app says of itself, once for each launch.
     private let met: @Sendable (AppIntroduction) async -> Void
 
@@ -39,6 +43,12 @@ actor AppLine {
     var lastID = 0
     /// Addresses of resources about which the app is asked to tell.
     var addresses: Set<String> = []
+    /// From which level on the one caller wants log messages, where it has said so.
+    var logLevel: JSON?
+    /// The session of the one caller whose stream is read; settled when it is not to be any more.
+    var attendance: (session: String, end: Promise<Void>)?
+    /// The launch that gives nobody a session, so that nobody needs a line alone.
+    var withoutSessions: Launch?
     /// Settled when the stream on which the app tells of changes has to be another one.
     var renewal: Promise<Void>?
 
@@ -49,6 +59,7 @@ actor AppLine {
         clock: any Clock<Duration>,
         send: @escaping @Sendable (Errand) -> Void,
         tell: @escaping @Sendable (ServerChange) -> Void,
+        own: OwnHandshake? = nil,
         met: @escaping @Sendable (AppIntroduction) async -> Void
     ) {
         self.id = id
@@ -57,6 +68,7 @@ actor AppLine {
         self.clock = clock
         self.send = send
         self.tell = tell
+        self.own = own
         self.met = met
         watch = Stopwatch(clock)
     }
@@ -92,6 +104,7 @@ actor AppLine {
         while true {
             let known = try await meet(endpoint, by: passages)
             if let reply = subscribe(request, known) { return reply }
+            await attend(known, passages)
             let answer = try await put(request, known, passages, traits)
             if !isSecond, Self.isMisfit(answer, known) {
                 // Refused unheard: another server than the one that was met, or one that has forgotten the session.
@@ -137,7 +150,8 @@ actor AppLine {
         lastID += 1
         let number = JSONNumber(lastID)
         var params = request.params
-        var meta = known.meta(params["_meta"], capabilities: request.capabilities) ?? [:]
+        var meta =
+            known.meta(params["_meta"], capabilities: request.capabilities, logLevel: request.logLevel) ?? [:]
         if request.notify != nil { meta["progressToken"] = .number(number) }
         params["_meta"] = meta.members.isEmpty ? nil : .object(meta)
         var headers = known.headers(for: request.method, params)
@@ -147,6 +161,14 @@ actor AppLine {
             method: request.method,
             params: params.members.isEmpty ? nil : params
         )
+        let inquirer = own == nil ? nil : request.wayBack.map { Inquirer($0, watch) }
+        if let inquirer { inquirers.enter(inquirer) }
+        defer {
+            if let inquirer {
+                inquirers.leave(inquirer)
+                inquirer.end()
+            }
+        }
         do {
             return try await exchange(
                 RPCMessage.request(message).json,
@@ -156,6 +178,7 @@ actor AppLine {
                 awaiting: .number(number),
                 limits: limits,
                 mayKeep: request.mayRepeat(traits),
+                inquirer: inquirer,
                 notify: request.notify
             )
         } catch {

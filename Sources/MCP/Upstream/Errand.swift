@@ -1,10 +1,19 @@
 import Model
 import Pairing
+import Sockets
 
 /// Something that is done with an app while nobody waits for it.
 enum Errand: Sendable {
     /// The app is told something that it does not answer.
     case tell(AppLine, RPCMessage, [Passage])
+    /// An app wants to know something of the caller whose request it works on.
+    case ask(Inquirer.Question, AppLine, [Passage])
+    /// The stream of an app is read on which it asks beside the requests.
+    case attend(AppLine, AppIntroduction, [Passage], opened: Promise<Void>, until: Promise<Void>)
+    /// Lines that are one caller's alone are given up when they have not been used for long.
+    case retire
+    /// A call goes on while its caller finds out what the app wants to know; an app is told that a session is over.
+    case run(@Sendable () async -> Void)
     /// Streams that it kept open are closed when nobody has used them for a while.
     case tidy(AppLine)
     /// Its tools are listed, as somebody wants to hear when they change.

@@ -14,12 +14,16 @@ struct UpstreamCall: Sendable {
     var headers: [(name: String, value: String)] = []
     /// Nil for a GET, which opens the stream on which an app tells of changes.
     let message: JSON?
+    /// Whether it is the DELETE that ends a session.
+    var isFarewell = false
 
     /// Head and body in one piece. In two, Nagle's algorithm and a delayed acknowledgement would cost 40 ms between them.
     var bytes: [UInt8] {
         let body = message?.bytes ?? []
-        var head = "\(message == nil ? "GET" : "POST") \(path) HTTP/1.1\r\nHost: \(Self.host(of: route))\r\n"
-        if message == nil {
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: \(Self.host(of: route))\r\n"
+        if isFarewell {
+            head += "Accept: application/json\r\n"
+        } else if message == nil {
             head += "Accept: text/event-stream\r\n"
         } else {
             head += "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
@@ -29,6 +33,11 @@ struct UpstreamCall: Sendable {
         for header in headers { head += "\(header.name): \(header.value)\r\n" }
         if message != nil { head += "Content-Length: \(body.count)\r\n" }
         return Array("\(head)\r\n".utf8) + body
+    }
+
+    private var method: String {
+        if isFarewell { return "DELETE" }
+        return message == nil ? "GET" : "POST"
     }
 
     /// The address that is dialled, and a phone's own loopback: a name is for servers that guard against DNS rebinding, and

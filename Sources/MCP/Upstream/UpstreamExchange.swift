@@ -15,6 +15,10 @@ struct UpstreamExchange {
     private let watch: Stopwatch
     /// Gets what comes before the answer: notifications and the app's own requests.
     private let heed: @Sendable (RPCMessage) -> Void
+    /// Told when the head of the answer is there.
+    private let opened: (@Sendable () -> Void)?
+    /// Knows for how long it is the caller that is waited for.
+    private let pause: @Sendable () -> Inquirer.Pause
 
     private var parser = HTTPResponseParser()
     private var head: HTTPResponseHead?
@@ -25,6 +29,7 @@ struct UpstreamExchange {
     private var isOver = false
     /// When something last came that shows the app at work.
     private var lastSign = Duration.zero
+    private var start = Duration.zero
 
     /// What is left of the answer on the stream, to be read before the next one.
     var rest: HTTPResponseParser { parser }
@@ -33,19 +38,25 @@ struct UpstreamExchange {
         awaiting id: RPCID?,
         limits: UpstreamLimits,
         clock: any Clock<Duration>,
+        watch: Stopwatch? = nil,
+        pause: @escaping @Sendable () -> Inquirer.Pause = { Inquirer.Pause() },
+        opened: (@Sendable () -> Void)? = nil,
         heed: @escaping @Sendable (RPCMessage) -> Void
     ) {
         self.id = id
         self.limits = limits
         self.clock = clock
         self.heed = heed
-        watch = Stopwatch(clock)
+        self.pause = pause
+        self.opened = opened
+        self.watch = watch ?? Stopwatch(clock)
     }
 
     /// Sends the bytes of a request and reads until it is answered.
     ///
     /// - Throws: `Trouble`, `CancellationError`.
     mutating func run(_ bytes: [UInt8], over connection: UpstreamConnection) async throws -> UpstreamAnswer {
+        (start, lastSign) = (watch.elapsed, watch.elapsed)
         do {
             try await send(bytes, connection)
             while !isOver { try await readOn(connection) }
@@ -74,20 +85,32 @@ struct UpstreamExchange {
     }
 
     private mutating func readOn(_ connection: UpstreamConnection) async throws {
-        let left = min(limits.silence - (watch.elapsed - lastSign), limits.longest - watch.elapsed)
-        guard let bytes = try await connection.receive(within: left, clock: clock) else {
-            throw Trouble.silent(seconds: Int(watch.elapsed.components.seconds))
+        var bytes = try connection.receiveNow()
+        while bytes == nil, let left = patience {
+            bytes = try await connection.receive(within: left, clock: clock)
         }
+        guard let bytes else { throw Trouble.silent(seconds: Int((watch.elapsed - start).components.seconds)) }
         guard bytes.isEmpty else { return try await take(bytes) }
         try parser.finish()
         isOver = true
+    }
+
+    /// How long may be waited for more; nil for no longer. What the caller is asked takes the time that it takes: somebody else
+    /// sees to its end.
+    private var patience: Duration? {
+        let pause = pause()
+        let silence = limits.silence - (watch.elapsed - max(lastSign, pause.until))
+        let left = pause.isOn ? limits.silence : min(silence, limits.longest + pause.held - (watch.elapsed - start))
+        return left > .zero ? left : nil
     }
 
     private mutating func take(_ bytes: [UInt8]) async throws {
         parser.append(bytes)
         while !isOver, let event = try parser.next() {
             switch event {
-            case .head(let head): self.head = head
+            case .head(let head):
+                self.head = head
+                opened?()
             case .body(let part):
                 size += part.count
                 guard size <= limits.bytes else { throw HTTPAnswerError.tooLarge(limit: limits.bytes) }

@@ -7,6 +7,8 @@ struct UpstreamListener: Sendable {
     private let id: RPCID?
     private let line: AppLine
     private let passages: [Passage]
+    /// Who is asked what the app wants to know; nil where it can ask nobody.
+    private let inquirer: @Sendable () -> Inquirer?
     private let notify: (@Sendable (RPCNotification) -> Void)?
     private let send: @Sendable (Errand) -> Void
     private let tell: @Sendable (ServerChange) -> Void
@@ -15,6 +17,7 @@ struct UpstreamListener: Sendable {
         _ id: RPCID?,
         line: AppLine,
         passages: [Passage],
+        inquirer: @escaping @Sendable () -> Inquirer? = { nil },
         notify: (@Sendable (RPCNotification) -> Void)?,
         send: @escaping @Sendable (Errand) -> Void,
         tell: @escaping @Sendable (ServerChange) -> Void
@@ -22,6 +25,7 @@ struct UpstreamListener: Sendable {
         self.id = id
         self.line = line
         self.passages = passages
+        self.inquirer = inquirer
         self.notify = notify
         self.send = send
         self.tell = tell
@@ -42,6 +46,8 @@ struct UpstreamListener: Sendable {
             params["progressToken"] = nil
             notify?(RPCNotification(method: notification.method, params: params))
         case "notifications/message": notify?(notification)
+        case "notifications/cancelled":
+            if let id = notification.params?["requestId"].flatMap(RPCID.init) { inquirer()?.withdraw(id) }
         case "notifications/tools/list_changed": tell(.tools)
         case "notifications/prompts/list_changed": tell(.prompts)
         case "notifications/resources/list_changed": tell(.resources)
@@ -51,10 +57,14 @@ struct UpstreamListener: Sendable {
         }
     }
 
-    /// An app of the handshake's eras may ask back. We told it that we can do nothing for it, so that only `ping` is left.
+    /// An app of the handshake's eras may ask back: us whether we are there, and the caller what we told it of that one.
     private func answer(_ request: RPCRequest) {
-        let outcome: Result<JSON, RPCError> =
-            request.method == "ping" ? .success([:]) : .failure(.unknownMethod(request.method))
-        send(.tell(line, .response(id: request.id, outcome), passages))
+        if request.method == "ping" { return send(.tell(line, .response(id: request.id, .success([:])), passages)) }
+        do throws(RPCError) {
+            guard let inquirer = inquirer() else { throw .unknownMethod(request.method) }
+            send(.ask(try inquirer.open(request), line, passages))
+        } catch {
+            send(.tell(line, .response(id: request.id, .failure(error)), passages))
+        }
     }
 }

@@ -31,6 +31,9 @@ final class ScriptedApp: Dialer {
         case stream([JSON], then: JSON)
         /// An event stream that stays open until the other side goes.
         case open([JSON])
+        /// An event stream on which requests of the app's own come, each when the one before is answered; the result is
+        /// made of the answers.
+        case asking([JSON], then: @Sendable ([JSON]) -> JSON)
         /// Reads the request and ends the stream.
         case drop
         /// Reads the request and says nothing.
@@ -123,12 +126,33 @@ final class ScriptedApp: Dialer {
                 _ = Self.read(stream.number)
                 return state.withLock { $0.open -= 1 }
             }
+            if case .asking(let questions, let result) = reply {
+                return ask(questions, stream.number, request, result)
+            }
             guard let text = Self.text(of: reply, to: request, keeps) else {
                 if case .silence = reply { _ = Self.read(stream.number) }
                 return
             }
             guard Self.write(text, to: stream.number), keeps, !state.withLock({ $0.isForgetful }) else { return }
         }
+    }
+
+    private func ask(_ questions: [JSON], _ number: CInt, _ request: Request, _ result: ([JSON]) -> JSON) {
+        Self.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", to: number)
+        var answers: [JSON] = []
+        for question in questions {
+            let before = requests.count
+            Self.write("data: \(question.text)\n\n", to: number)
+            let end = ContinuousClock.now + .seconds(10)
+            while answers.last?["id"] != question["id"], ContinuousClock.now < end {
+                let answer = requests.dropFirst(before).first {
+                    $0.body["id"] == question["id"] && $0.body["method"] == nil
+                }
+                if let answer { answers.append(answer.body) } else { usleep(5_000) }
+            }
+        }
+        let last: JSON = ["jsonrpc": "2.0", "id": request.body["id"] ?? .null, "result": result(answers)]
+        Self.write("data: \(last.text)\n\n", to: number)
     }
 
     @discardableResult
@@ -173,7 +197,7 @@ final class ScriptedApp: Dialer {
             return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
                 + "\(String(events.utf8.count, radix: 16))\r\n\(events)\r\n0\r\n\r\n"
         case .raw(let text): return text
-        case .drop, .silence, .open: return nil
+        case .drop, .silence, .open, .asking: return nil
         }
     }
 
