@@ -40,6 +40,8 @@ package final class AppDesk: Apps, Service {
     let entries = Mutex<[EndpointID: Entry]>([:])
     /// Lines that are one caller's alone.
     let owns = Mutex(OwnLines())
+    /// Requests that wait in an app for what their callers answer.
+    let interviews = Mutex(Interviews())
     let errands: AsyncStream<Errand>
     private let dialer: any Dialer
     private let out: AsyncStream<Errand>.Continuation

@@ -21,18 +21,25 @@ package struct AppServer: AgentServer {
 
     package func answer(_ request: AgentRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
         do {
-            return switch request.method {
-            case "tools/call": try await call(request, caller)
-            case let method where AppDesk.members[method] != nil && request.params["cursor"] == nil:
-                try await list(method, caller)
-            default:
-                try await desk.reach(request, at: id, for: caller, wait: desk.limits.wait).outcome.get()
-            }
+            let asking = try await desk.interview(request, at: id, of: caller) { try await plainly($0, caller) }
+            if let asking { return asking }
+            return try await plainly(request, caller)
         } catch let error as RPCError {
             throw error
         } catch {
             let failure = AppDesk.failure(error, id)
             throw RPCError(-32_603, failure.sentence(for: .guest), data: ["failure": .string(failure.code)])
+        }
+    }
+
+    /// Without looking at whether the app may ask.
+    private func plainly(_ request: AgentRequest, _ caller: AgentCaller) async throws -> JSONObject {
+        switch request.method {
+        case "tools/call": try await call(request, caller)
+        case let method where AppDesk.members[method] != nil && request.params["cursor"] == nil:
+            try await list(method, caller)
+        default:
+            try await desk.reach(request, at: id, for: caller, wait: desk.limits.wait).outcome.get()
         }
     }
 
