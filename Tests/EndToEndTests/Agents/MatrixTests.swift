@@ -9,6 +9,9 @@ import Testing
         let through: AgentPeer.Target
         /// Whether it speaks 2026-07-28 itself.
         let isModern: Bool
+
+        /// How many things a transcript tells.
+        var length: Int { ["server": 17, "questions": 10, "app": 7][direct.kind] ?? 0 }
     }
 
     @Test func `five clients see nine servers through the broker as they are`() async throws {
@@ -44,7 +47,7 @@ import Testing
             + reference.transcripts(of: older.map(\.direct), in: scratch)
         let throughs = try await peer.transcripts(of: (modern + older).map(\.through), grant: grant, in: scratch)
         for (path, (direct, through)) in zip(modern + older, zip(directs, throughs)) {
-            #expect(direct.count == (path.direct.kind == "app" ? 7 : 17), "\(path.name) for \(peer), directly")
+            #expect(direct.count == path.length, "\(path.name) for \(peer), directly")
             #expect(direct == through, "\(path.name) for \(peer)")
         }
     }
@@ -58,14 +61,16 @@ import Testing
         for library in AgentPeer.Library.allCases {
             let server = try await PeerServer(library, in: scratch)
             let id = try await add(library.rawValue, server.port, kind: "mcp", to: broker)
-            paths.append(
-                Path(
-                    name: library.rawValue,
-                    direct: .init(kind: "server", words: [server.url]),
-                    through: .init(kind: "server", words: [agent.url(of: id)]),
-                    isModern: library == .mcp2 || library == .fastmcp4
+            for kind in ["server", "questions"] {
+                paths.append(
+                    Path(
+                        name: "\(kind) \(library.rawValue)",
+                        direct: .init(kind: kind, words: [server.url]),
+                        through: .init(kind: kind, words: [agent.url(of: id)]),
+                        isModern: library == .mcp2 || library == .fastmcp4
+                    )
                 )
-            )
+            }
         }
         return paths
     }

@@ -13,16 +13,42 @@ import Testing
                 for peer in AgentPeer.allCases {
                     group.addTask {
                         let transcripts = try await peer.transcripts(
-                            of: [.init(kind: "server", words: [server.url]), .init(kind: "server", words: shim)],
+                            of: ["server", "questions"].flatMap { kind in
+                                [.init(kind: kind, words: [server.url]), .init(kind: kind, words: shim)]
+                            },
                             in: scratch
                         )
 
-                        #expect(transcripts[0].count == 17)
+                        #expect(transcripts.map(\.count) == [17, 17, 10, 10])
                         #expect(transcripts[0] == transcripts[1], "\(peer)")
+                        #expect(transcripts[2] == transcripts[3], "\(peer)")
                     }
                 }
                 try await group.waitForAll()
             }
+        }
+    }
+
+    @Test(.needs(.python)) func `what an app asks comes through the broker and the shim, and the answer goes back`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let server = try await PeerServer(.mcp1, in: scratch)
+            let broker = try await RunningBroker(in: scratch)
+            let added = try await broker.ask("add", "curious", "127.0.0.1:\(server.port)", "--kind", "mcp")
+            let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description
+            _ = try await broker.ask("approve", id)
+            let shim = [try Executable.built("patchbay"), "mcp", "--endpoint", id, "--socket", broker.socket]
+            let direct = AgentPeer.Target(kind: "questions", words: [server.url])
+            let through = AgentPeer.Target(kind: "questions", words: shim)
+
+            let first = try await AgentPeer.mcp1.transcripts(of: [direct, through], in: scratch)
+            let modern = try await AgentPeer.mcp2Modern.transcripts(of: [through], in: scratch)
+            let legacy = try await AgentPeer.mcp2Legacy.transcripts(of: [direct], in: scratch)
+
+            #expect(first[0].count == 10)
+            #expect(first[0] == first[1])
+            #expect(legacy == modern)
         }
     }
 }

@@ -9,17 +9,70 @@
 
 A target is a URL, or the words of a command that speaks MCP over standard input and output. The environment's PATCHBAY_GRANT is sent
 as a bearer token to a URL.
+
+With `heard`, a list, the client can be asked everything that clients can be, answers, and notes in it what it was asked and told.
 """
 import contextlib
+import importlib.metadata
 import datetime
 import os
 
 
 @contextlib.asynccontextmanager
-async def connect(setup, target):
-    """Gives an object with list_tools, call, list_resources, read_resource, list_prompts and get_prompt."""
-    async with SETUPS[setup](target) as peer:
+async def connect(setup, target, heard=None):
+    """Gives an object with list_tools, call, list_resources, read_resource, list_prompts, get_prompt and set_log_level."""
+    async with SETUPS[setup](target, heard) as peer:
         yield peer
+
+
+def callbacks(heard):
+    """What mcp's clients call when they are asked or told something."""
+    if heard is None:
+        return {}
+    if importlib.metadata.version("mcp").startswith("1."):
+        from mcp import types
+    else:
+        import mcp_types as types
+
+    async def elicit(context, params):
+        heard.append(["elicit", params.message])
+        return types.ElicitResult(action="accept", content={"name": "größe", "age": 7})
+
+    async def sample(context, params):
+        heard.append(["sample", params.messages[0].content.text])
+        return types.CreateMessageResult(role="assistant", model="m", content=types.TextContent(type="text", text="late"))
+
+    async def roots(context):
+        heard.append(["roots"])
+        return types.ListRootsResult(roots=[types.Root(uri="file:///one"), types.Root(uri="file:///two")])
+
+    async def log(params):
+        heard.append(["log", params.level, params.logger, params.data])
+
+    return {"elicitation_callback": elicit, "sampling_callback": sample, "list_roots_callback": roots, "logging_callback": log}
+
+
+def handlers(heard):
+    """The same for fastmcp's."""
+    if heard is None:
+        return {}
+
+    async def elicit(message, response_type, params, context):
+        heard.append(["elicit", message])
+        return {"name": "größe", "age": 7}
+
+    async def sample(messages, params, context):
+        heard.append(["sample", messages[0].content.text])
+        return "late"
+
+    async def roots(context):
+        heard.append(["roots"])
+        return ["file:///one", "file:///two"]
+
+    async def log(message):
+        heard.append(["log", message.level, message.logger, message.data])
+
+    return {"elicitation_handler": elicit, "sampling_handler": sample, "roots": roots, "log_handler": log}
 
 
 def headers():
@@ -52,6 +105,9 @@ class Session:
     async def get_prompt(self, name, arguments):
         return await self.session.get_prompt(name, arguments)
 
+    async def set_log_level(self, level):
+        return await self.session.set_logging_level(level)
+
 
 class Fast:
     """fastmcp's Client; its *_mcp calls give the answers as they came."""
@@ -77,9 +133,12 @@ class Fast:
     async def get_prompt(self, name, arguments):
         return await self.client.get_prompt_mcp(name, arguments)
 
+    async def set_log_level(self, level):
+        return await self.client.set_logging_level(level)
+
 
 @contextlib.asynccontextmanager
-async def mcp1(target):
+async def mcp1(target, heard):
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
     from mcp.client.streamable_http import streamablehttp_client
@@ -88,18 +147,20 @@ async def mcp1(target):
         transport = streamablehttp_client(target, headers=headers())
     else:
         transport = stdio_client(StdioServerParameters(command=target[0], args=target[1:], env=dict(os.environ)))
-    async with transport as (reader, writer, *_), ClientSession(reader, writer) as session:
+    async with transport as (reader, writer, *_), ClientSession(reader, writer, **callbacks(heard)) as session:
         await session.initialize()
         yield Session(session)
 
 
 def mcp2(mode):
     @contextlib.asynccontextmanager
-    async def open_client(target):
+    async def open_client(target, heard):
         from mcp import Client, StdioServerParameters
         from mcp.client.streamable_http import streamable_http_client
         from mcp.shared._httpx_utils import create_mcp_http_client
 
+        # Before 2026-07-28 a server sends log messages unasked.
+        level = {} if heard is None else {"log_level": "debug"}
         async with contextlib.AsyncExitStack() as stack:
             if isinstance(target, str):
                 http = await stack.enter_async_context(create_mcp_http_client(headers=headers()))
@@ -107,12 +168,12 @@ def mcp2(mode):
             else:
                 server = StdioServerParameters(command=target[0], args=target[1:], env=dict(os.environ))
             # What a server said once is not to be asked for again, were it not that these tests want to.
-            yield Session(await stack.enter_async_context(Client(server, mode=mode, cache=None)))
+            yield Session(await stack.enter_async_context(Client(server, mode=mode, cache=None, **(callbacks(heard) | level))))
     return open_client
 
 
 @contextlib.asynccontextmanager
-async def fast(target):
+async def fast(target, heard):
     from fastmcp import Client
     from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 
@@ -120,7 +181,7 @@ async def fast(target):
         transport = StreamableHttpTransport(target, headers=headers())
     else:
         transport = StdioTransport(command=target[0], args=target[1:], env=dict(os.environ))
-    async with Client(transport) as client:
+    async with Client(transport, **handlers(heard)) as client:
         yield Fast(client)
 
 

@@ -35,6 +35,11 @@ else:
     from mcp.server.mcpserver import Context, Image, MCPServer
     from mcp.server.transport_security import TransportSecuritySettings
     server = MCPServer("everything", version="1.2.3")
+if installed("mcp").startswith("1."):
+    from mcp.types import SamplingMessage, TextContent
+else:
+    from mcp_types import SamplingMessage, TextContent
+FORM = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}
 cancelled = set()
 
 
@@ -81,6 +86,45 @@ async def slow(key: str) -> str:
 @server.tool()
 def was_cancelled(key: str) -> bool:
     return key in cancelled
+
+
+@server.tool()
+async def ask(ctx: Context) -> str:
+    """Wants to know something of whoever is at the client."""
+    answer = await ctx.session.elicit("Who are you?", FORM, ctx.request_id)
+    return f"{answer.action} {answer.content}"
+
+
+@server.tool()
+async def ask_twice(ctx: Context) -> str:
+    await ctx.report_progress(1, 2)
+    first = await ctx.session.elicit("Who is first?", FORM, ctx.request_id)
+    second = await ctx.session.elicit("And who is second?", FORM, ctx.request_id)
+    return f"{first.content} and {second.content}"
+
+
+@server.tool()
+async def sample(ctx: Context) -> str:
+    """Lets the client's model say something."""
+    question = SamplingMessage(role="user", content=TextContent(type="text", text="What is the time?"))
+    answer = await ctx.session.create_message([question], max_tokens=10, related_request_id=ctx.request_id)
+    return f"{answer.role} {answer.model}: {answer.content.text}"
+
+
+@server.tool()
+async def roots(ctx: Context) -> str:
+    """Looks at the client's folders. In these libraries that goes over the stream beside the request."""
+    return " ".join(str(root.uri) for root in (await ctx.session.list_roots()).roots)
+
+
+@server.tool()
+async def talk(ctx: Context) -> str:
+    for level in ("debug", "info", "error"):
+        word = f"a word of {level}"
+        await (ctx.log(word, level) if installed("fastmcp") else ctx.log(level, word))
+        # Else the last is overtaken by the result.
+        await asyncio.sleep(0.05)
+    return "said"
 
 
 @server.resource("note://one")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Lets a real client go through everything that a server offers, and prints what it saw, as JSON, without `_meta`.
 
-  transcript.py SETUP server|app URL|COMMAND... [-- server|app URL|COMMAND...]...
+  transcript.py SETUP server|questions|app URL|COMMAND... [-- server|questions|app URL|COMMAND...]...
 
-The same client must see the same of a server directly and through Patchbay. `server` is server.py, `app` the sample app. Each line
-is [which of the targets, what was asked, what was answered].
+The same client must see the same of a server directly and through Patchbay. `server` and `questions` are for server.py, `app`
+for the sample app. Each line is [which of the targets, what was asked, what was answered].
 """
 import asyncio
 import json
@@ -16,6 +16,9 @@ import peer
 
 def plain(value):
     """An answer as JSON; a model of pydantic's is one, and an error is its words."""
+    if isinstance(value, Exception):
+        # What the libraries say around it differs, not what the server has said.
+        return {"error": str(getattr(value, "message", value) or type(value).__name__)}
     if hasattr(value, "model_dump"):
         value = value.model_dump(mode="json", by_alias=True, exclude_none=True)
     if isinstance(value, dict):
@@ -26,13 +29,13 @@ def plain(value):
 class Transcript:
     def __init__(self):
         self.entries = []
+        self.heard = []
 
-    async def note(self, name, awaitable):
+    async def note(self, name, awaitable, withWords=True):
         try:
             value = plain(await awaitable)
         except Exception as error:
-            # What the libraries say around it differs, not what the server has said.
-            value = {"error": str(getattr(error, "message", error) or type(error).__name__)}
+            value = plain(error) if withWords else {"error": True}
         if isinstance(value, dict) and "tools" in value:
             # A server may list them in any order.
             value["tools"].sort(key=lambda tool: tool["name"])
@@ -94,12 +97,29 @@ class Transcript:
         await self.note("prompt", client.get_prompt("greet", {"name": "Jane"}))
         await self.note("call again", client.call("add", {"a": 20, "b": 3}))
 
+    async def questions(self, client):
+        await self.note("asked", client.call("ask", {}))
+        await self.note("asked twice", client.call("ask_twice", {}))
+        await self.note("sampled", client.call("sample", {}))
+        await self.note("roots", client.call("roots", {}))
+        await self.note("told", client.call("talk", {}))
+        # Who says that there is no such thing, and how, is the library's business.
+        await self.note("level", client.set_log_level("error"), withWords=False)
+        await self.note("told less", client.call("talk", {}))
+        self.entries.append(["heard", list(self.heard)])
+        self.heard.clear()
+        calls = (client.call(name, {}) for name in ("ask", "sample", "roots"))
+        await self.note("all at once", asyncio.gather(*calls, return_exceptions=True))
+        self.entries.append(["heard at once", sorted(self.heard)])
+
 
 async def main(setup, groups):
     for number, (kind, *target) in enumerate(groups):
         transcript = Transcript()
+        heard = transcript.heard if kind == "questions" else None
+        where = target[0] if "://" in target[0] else target
         try:
-            async with asyncio.timeout(60), peer.connect(setup, target[0] if "://" in target[0] else target) as client:
+            async with asyncio.timeout(60), peer.connect(setup, where, heard) as client:
                 await getattr(transcript, kind)(client)
         except Exception as error:
             transcript.entries.append(["end", {"error": str(error) or type(error).__name__}])
