@@ -18,7 +18,8 @@ extension AppLine {
             known.headers(for: method, params),
             passages,
             awaiting: nil,
-            limits: .introduction
+            limits: .introduction,
+            mayKeep: false
         )
     }
 
