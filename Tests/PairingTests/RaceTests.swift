@@ -75,7 +75,11 @@ private final class Count: Sendable {
     }
 
     @Test func `the same race finds a store out that looks first and writes later`() async {
-        #expect(await race(CheckThenWrite(), count: 400) > 400)
+        // One race may go well by luck; a hundred do not.
+        var won = 400
+        for _ in 0..<100 where won == 400 { won = await race(CheckThenWrite(), count: 400) }
+
+        #expect(won > 400)
     }
 
     @Test func `no use is alive after the grant was revoked, however the two race`() async throws {
