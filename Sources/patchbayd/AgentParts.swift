@@ -44,16 +44,29 @@ struct AgentParts: Sendable {
             phones: Phones(list: { await phones.devices() }, lists: { await phones.deviceLists() })
         )
         let heartbeat = Heartbeat()
+        let sessions = await Self.sessions(in: directory, logger)
         agents = Agents(
             broker: broker,
             app: { AppServer($0, desk: desk) },
             all: configuration.all ? AllServer(desk: desk) : nil,
             apps: desk,
-            sessions: SessionDesk(key: await Self.key(in: directory, logger)),
+            sessions: sessions,
             heartbeat: heartbeat,
             artifacts: artifacts
         )
-        services = [artifacts, desk, broker, heartbeat]
+        services = [artifacts, sessions, desk, broker, heartbeat]
+    }
+
+    /// What agents' clients agreed on and subscribed to, also in earlier runs.
+    private static func sessions(in directory: String, _ logger: Logger) async -> SessionDesk {
+        let file = StateFile<[KeptSubscriptions]>("subscriptions", in: directory, logger: logger)
+        let keep: @Sendable ([KeptSubscriptions]) async -> Void = { kept in
+            do { try await file.write(kept) } catch {
+                // Clients subscribe anew, or look again, after the next start.
+                logger.warning("what agents subscribed to is not kept", metadata: ["reason": "\(error)"])
+            }
+        }
+        return SessionDesk(key: await key(in: directory, logger), kept: await file.read() ?? [], keep: keep)
     }
 
     /// The key that session ids are signed with; made at the first start.

@@ -81,7 +81,7 @@ extension AgentDoor {
                 await server.description(for: caller)
             )
             let id = sessions.key.makeID(for: revision, Faculties(inquiry.params["capabilities"]?.object ?? [:]))
-            await sessions.touch(session(id, of: caller))
+            await sessions.begin(session(id, of: caller))
             return reply(result, [AgentReply.Header(name: "Mcp-Session-Id", value: id)])
         case ("server/discover", .stateless):
             let description = await server.description(for: caller)
@@ -168,7 +168,7 @@ extension AgentDoor {
         // There are no streams by GET in 2026-07-28; a client that tries is told so by the method.
         guard !(try checkRevision(call, known?.agreed)).isStateless else { throw Refusal(405, headers: [Self.allow]) }
         guard let known else { return .follow(nil, isResumed: false) }
-        return .follow(known.session, isResumed: await sessions.touch(known.session))
+        return .follow(known.session, isResumed: await sessions.catchUp(known.session))
     }
 
     /// The session that the call belongs to; nil where it names none.

@@ -42,6 +42,11 @@ extension AgentDoor {
                 first += ServerEvent.message(change.notification)
             }
         }
+        let addresses: [String] =
+            if isResumed, let session { await sessions.subscriptions(of: session).sorted() } else { [] }
+        for uri in addresses { first += ServerEvent.message(ServerChange.resource(uri).notification) }
+        // An app has been told by an earlier run, if at all. It may be away, which holds nothing up here.
+        async let _: Void = tell(addresses, of: caller)
         let end: Result<Void, any Error>
         do {
             try await listening.run(for: call, to: &writer, changes: changes, first: first, last: nil) {
@@ -56,6 +61,13 @@ extension AgentDoor {
         } catch { end = .failure(error) }
         if let session, let number { await sessions.close(number, of: session) }
         try end.get()
+    }
+
+    /// An app is asked to tell when these change; that it cannot is known when nothing comes.
+    private func tell(_ addresses: [String], of caller: AgentCaller) async {
+        for uri in addresses where !Task.isCancelled {
+            _ = try? await server.answer(AgentRequest("resources/subscribe", ["uri": .string(uri)]), of: caller)
+        }
     }
 }
 

@@ -1,8 +1,10 @@
+package import FoundationEssentials
 import JSON
+import ServiceLifecycle
 
 /// What the requests of one client share in the eras with sessions: which of them run, what it wants to hear of, and its
-/// stream. All of it may be lost in a restart but for the subscriptions' listeners, who are told to look anew.
-package actor SessionDesk {
+/// stream. What it wants to hear of outlives the broker; whoever listens is told to look anew after a restart.
+package actor SessionDesk: Service {
     /// One client's session; of another holder, the same id is another session.
     struct Session: Hashable, Sendable {
         let id: String
@@ -23,6 +25,9 @@ package actor SessionDesk {
         var questions: [RPCID: @Sendable (Result<JSON, RPCError>) -> Void] = [:]
         var logLevel = LogLevel.debug
         var lastUsed = 0
+        var lastSeen: Date
+        /// Of an earlier run, and its client has had no stream in this one.
+        var isBehind = true
     }
 
     /// Sessions that are remembered at most, and addresses that one may subscribe to.
@@ -35,18 +40,70 @@ package actor SessionDesk {
     private var records: [Session: Record] = [:]
     private var count = 0
 
-    package init(key: SessionKey) { self.key = key }
+    private let now: @Sendable () -> Date
+    private let keep: @Sendable ([KeptSubscriptions]) async -> Void
+    private nonisolated let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+
+    /// - Parameters:
+    ///   - key: Signs the ids.
+    ///   - kept: What clients of earlier runs subscribed to.
+    ///   - now: The time, for how long that is kept.
+    ///   - keep: Takes what is to be kept when it changes, while this runs.
+    package init(
+        key: SessionKey,
+        kept: [KeptSubscriptions] = [],
+        now: @escaping @Sendable () -> Date = { Date() },
+        keep: @escaping @Sendable ([KeptSubscriptions]) async -> Void = { _ in }
+    ) {
+        self.key = key
+        self.now = now
+        self.keep = keep
+        for kept in KeptSubscriptions.selection(of: kept, at: now()) where key.revision(of: kept.session) != nil {
+            records[Session(id: kept.session, holder: kept.holder)] = Record(
+                subscriptions: Set(kept.addresses),
+                lastSeen: kept.lastUsed
+            )
+        }
+    }
+
+    package func run() async throws {
+        await cancelWhenGracefulShutdown { [wakes] in for await _ in wakes { await self.save() } }
+        // Who is here now was here last when the broker ended.
+        await save()
+    }
+
+    private func save() async {
+        let now = now()
+        let all = records.map { session, record in
+            KeptSubscriptions(
+                session: session.id,
+                holder: session.holder,
+                addresses: record.subscriptions.filter { $0.utf8.count <= KeptSubscriptions.lengthLimit }.sorted(),
+                lastUsed: record.stream == nil && record.running.isEmpty ? record.lastSeen : now
+            )
+        }
+        await keep(KeptSubscriptions.selection(of: all, at: now))
+    }
+
+    /// A session that begins now.
+    func begin(_ session: Session) {
+        touch(session)
+        records[session]?.isBehind = false
+    }
+
+    /// - Returns: Whether the session's client may have missed something: it is of an earlier run, and this its first stream.
+    func catchUp(_ session: Session) -> Bool {
+        touch(session)
+        defer { records[session]?.isBehind = false }
+        return records[session]?.isBehind == true
+    }
 
     /// Makes sure that the broker knows a session, also one of an earlier run.
-    ///
-    /// - Returns: Whether it was unknown.
-    @discardableResult
-    func touch(_ session: Session) -> Bool {
+    func touch(_ session: Session) {
         count += 1
-        let isNew = records[session] == nil
-        if isNew, records.count >= Self.limit { forgetOldest() }
-        records[session, default: Record()].lastUsed = count
-        return isNew
+        if records[session] == nil, records.count >= Self.limit { forgetOldest() }
+        records[session, default: Record(lastSeen: now())].lastUsed = count
+        records[session]?.lastSeen = now()
     }
 
     /// Notes a request, so that it can be called off.
@@ -108,9 +165,16 @@ package actor SessionDesk {
             throw .invalidParams("\(Self.subscriptionLimit) subscriptions are the most that a session may have")
         }
         records[session]?.subscriptions.insert(uri)
+        wake.yield()
     }
 
-    func unsubscribe(_ uri: String, of session: Session) { records[session]?.subscriptions.remove(uri) }
+    func unsubscribe(_ uri: String, of session: Session) {
+        records[session]?.subscriptions.remove(uri)
+        wake.yield()
+    }
+
+    /// What a client wants to hear of.
+    func subscriptions(of session: Session) -> Set<String> { records[session]?.subscriptions ?? [] }
 
     func isSubscribed(_ uri: String, _ session: Session) -> Bool {
         records[session]?.subscriptions.contains(uri) ?? false
@@ -133,7 +197,10 @@ package actor SessionDesk {
     }
 
     /// The client is done. Its id stays valid: nothing of a client's is ever answered with 404.
-    func end(_ session: Session) { records.removeValue(forKey: session)?.stream?.end() }
+    func end(_ session: Session) {
+        records.removeValue(forKey: session)?.stream?.end()
+        wake.yield()
+    }
 
     /// What runs is never forgotten.
     private func forgetOldest() {
