@@ -7,6 +7,7 @@
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
+#include <malloc.h>
 #include <net/if.h>
 #include <pthread.h>
 #include <signal.h>
@@ -85,6 +86,12 @@ static inline int CLinux_get_descriptor_limit(struct rlimit *limit)
 static inline int CLinux_set_descriptor_limit(const struct rlimit *limit)
 {
 	return setrlimit(RLIMIT_NOFILE, limit);
+}
+
+/* M_ARENA_MAX of mallopt(3): how many heaps there may be, where glibc would make eight for each core. */
+static inline void CLinux_limit_heaps(int count)
+{
+	(void)mallopt(M_ARENA_MAX, count);
 }
 
 static inline void CLinux_set_thread_name(const char *name)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CLinux
 import FoundationEssentials
 import Glibc
 import Logging
@@ -72,6 +73,8 @@ struct Patchbayd: AsyncParsableCommand {
 
     func run() async throws {
         CoreFile.forbid()
+        // What a thread frees in a heap of its own is of no use to the others; they are a dozen, and two of them are busy.
+        CLinux_limit_heaps(2)
         let environment = ProcessInfo.processInfo.environment
         do {
             let configuration = try Configuration.load(explicit: config, environment: environment)
