@@ -5,19 +5,26 @@
 
 Every path leads to the same sample app, which has AppReveal's habits, and is asked by the same client: one at a time, over a
 connection that is kept where the server keeps it. The paths take turns, so that what else the machine does hits all alike. Rivals
-are installed from PyPI at the first run; --only NAME leaves the others out.
+are installed from PyPI at the first run; --only NAME leaves the others out. Prints what is added to a direct call, how many
+times more the rivals add, and what memory the broker takes with many endpoints; the same goes as JSON into --output. Takes
+three minutes once everything is installed. It judges nothing: it ends with 1 only when somebody does not answer as they should.
 """
 import argparse
+import json
 import os
+import platform
 import shutil
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 import paths
 import wire
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+OURS = (paths.Patchbay, paths.PatchbaySocket)
+RIVALS = (paths.FastMCPProxy, paths.ContextForge)
 
 
 def percentile(values, share):
@@ -35,33 +42,50 @@ def measure(path, client, calls):
     return times, path.processor_seconds() - before
 
 
-def table(results, options):
-    direct = results["direct"]
-    print("\n%-22s %9s %9s %11s %11s %11s %11s" % ("", "p50", "p99", "added p50", "added p99", "CPU/call", "resident"))
-    for name, result in results.items():
-        p50, p99 = percentile(result.times, 0.5) * 1e3, percentile(result.times, 0.99) * 1e3
-        added = ("", "") if name == "direct" else (
-            "%+.2f ms" % (p50 - percentile(direct.times, 0.5) * 1e3), "%+.2f ms" % (p99 - percentile(direct.times, 0.99) * 1e3))
-        processor = "%.2f ms" % (result.processor / len(result.times) * 1e3) if result.resident else ""
-        resident = "%.0f MB" % result.resident if result.resident else ""
-        print("%-22s %6.2f ms %6.2f ms %11s %11s %11s %11s" % (name, p50, p99, *added, processor, resident))
-    print("\n%d calls of each, %d at a time; load when it began: %s" % (
-        options.rounds * options.calls, options.calls, " ".join("%.1f" % value for value in LOAD)))
-
-
 class Result:
     def __init__(self):
         self.times = []
         self.processor = 0.0
-        self.resident = None
+        self.memory = None
+
+    def figures(self, direct):
+        """Milliseconds and megabytes."""
+        found = {"calls": len(self.times)}
+        for name, share in (("p50", 0.5), ("p99", 0.99)):
+            found[name] = percentile(self.times, share) * 1e3
+            if self is not direct:
+                found["added " + name] = found[name] - percentile(direct.times, share) * 1e3
+        if self.memory:
+            found |= {"processor": self.processor / len(self.times) * 1e3, "memory": self.memory}
+        return found
+
+
+def table(figures):
+    print("\n%-22s %9s %9s %11s %11s %11s %11s" % ("", "p50", "p99", "added p50", "added p99", "CPU/call", "resident"))
+    for name, found in figures.items():
+        added = ["%+.2f ms" % found["added " + key] if "added " + key in found else "" for key in ("p50", "p99")]
+        processor = "%.2f ms" % found["processor"] if "processor" in found else ""
+        resident = "%.1f MB" % found["memory"]["VmRSS"] if "memory" in found else ""
+        print("%-22s %6.2f ms %6.2f ms %11s %11s %11s %11s" % (name, found["p50"], found["p99"], *added, processor, resident))
+    print()
+    for rival in (kind.name for kind in RIVALS if kind.name in figures):
+        for ours in (kind.name for kind in OURS if kind.name in figures):
+            print("%s adds %.0f times as much as %s (p50)" % (rival, ratio(figures, rival, ours), ours))
+
+
+def ratio(figures, rival, ours):
+    # What nothing can be measured of counts as a microsecond.
+    return figures[rival]["added p50"] / max(figures[ours]["added p50"], 0.001)
 
 
 def run(options, work):
+    """Everything that was measured, for the record."""
+    load = os.getloadavg()
     app = paths.App(work)
     chosen = [paths.Direct(app)]
     results = {}
     try:
-        for kind in (paths.Patchbay, paths.PatchbaySocket, paths.FastMCPProxy, paths.ContextForge):
+        for kind in OURS + RIVALS:
             if options.only and kind.name not in options.only:
                 continue
             print("starting", kind.name, "…", flush=True)
@@ -75,34 +99,50 @@ def run(options, work):
             # The first calls fill caches and pools; they are nobody's usual cost.
             measure(path, clients[path.name], 20)
         for number in range(options.rounds):
-            print("round", number + 1, "of", options.rounds, flush=True)
+            print("round %d of %d, load %.2f" % (number + 1, options.rounds, os.getloadavg()[0]), flush=True)
             for path in chosen:
                 times, processor = measure(path, clients[path.name], options.calls)
                 results[path.name].times += times
                 results[path.name].processor += processor
         for path in chosen:
-            results[path.name].resident = path.resident()
-        table(results, options)
+            results[path.name].memory = path.memory()
+        figures = {name: result.figures(results["direct"]) for name, result in results.items()}
+        table(figures)
         for path in chosen:
-            path.extra()
+            figures[path.name] |= path.extra()
+        ended = os.getloadavg()
+        print("\n%d calls of each, %d at a time; load %.2f when it began, %.2f at the end; %d cores, Linux %s" % (
+            options.rounds * options.calls, options.calls, load[0], ended[0], os.cpu_count(), platform.release()))
+        return {
+            "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "cores": os.cpu_count(), "kernel": platform.release(),
+            "load": {"began": load, "ended": ended}, "rounds": options.rounds, "calls": options.calls, "paths": figures}
     finally:
         for path in reversed(chosen):
             path.stop()
         app.stop()
 
 
-LOAD = os.getloadavg()
+def save(record, folder):
+    os.makedirs(folder, exist_ok=True)
+    file = os.path.join(folder, "agents-%s.json" % record["date"].replace(":", "").replace("-", ""))
+    with open(file, "w") as output:
+        json.dump(record, output, indent=2, sort_keys=True)
+    print("kept in", os.path.relpath(file))
+
+
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--built", default=os.path.join(HERE, "../../.build/release"), help="where patchbayd and patchbay are")
 parser.add_argument("--rounds", type=int, default=5)
 parser.add_argument("--calls", type=int, default=200, help="calls of each path in each round")
-parser.add_argument("--only", action="append", help="a rival's or Patchbay's name; may be given several times")
+parser.add_argument("--only", action="append", choices=[kind.name for kind in OURS + RIVALS],
+                    help="measure this path beside the direct one; may be given several times")
 parser.add_argument("--endpoints", type=int, default=100, help="how many the broker has when its memory is measured")
+parser.add_argument("--output", default=os.path.join(HERE, "../../.build/bench"), help="the folder for the record")
 options = parser.parse_args()
 folder = tempfile.mkdtemp(prefix="bench-agents-")
 try:
-    run(options, folder)
-except paths.Failure as failure:
+    save(run(options, folder), options.output)
+except (paths.Failure, RuntimeError, OSError, wire.http.client.HTTPException) as failure:
     sys.exit("error: %s" % failure)
 finally:
     shutil.rmtree(folder, ignore_errors=True)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import crowd
 import wire
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -114,22 +115,26 @@ class Path:
                 pass
         return total / os.sysconf("SC_CLK_TCK")
 
-    def resident(self):
-        """Megabytes."""
-        total = 0
+    def memory(self):
+        """Megabytes: what is resident, what of that no file has, and its share where others have it too."""
+        totals = {"VmRSS": 0, "RssAnon": 0, "Pss": 0}
         for pid in self.processes():
-            try:
-                with open("/proc/%d/status" % pid) as status:
-                    total += int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1))
-            except (OSError, AttributeError):
-                pass
-        return total / 1000 if total else None
+            for file in ("status", "smaps_rollup"):
+                try:
+                    with open("/proc/%d/%s" % (pid, file)) as text:
+                        for name, kibibytes in re.findall(r"^(\w+):\s+(\d+) kB", text.read(), re.M):
+                            if name in totals:
+                                totals[name] += int(kibibytes) * 1024 / 1e6
+                except OSError:
+                    pass
+        return totals if totals["VmRSS"] else None
 
     def start(self):
         pass
 
     def extra(self):
-        pass
+        """What else is measured: figures by name."""
+        return {}
 
     def stop(self):
         if self.process:
@@ -188,12 +193,24 @@ class Patchbay(Path):
                    {"name": name, "kind": "appreveal", "address": "127.0.0.1", "port": port})["id"]
 
     def extra(self):
-        """What the broker's memory comes to with many endpoints, all asked for their tools."""
-        for number in range(self.options.endpoints - 1):
-            self.add("App %d" % number, 10_000 + number)
-        count = len(ask(self.socket, "GET", "/v1/endpoints")["endpoints"])
-        time.sleep(3)
-        print("patchbay with %d endpoints: %.1f MB resident" % (count, self.resident()))
+        """What the broker's memory comes to with many endpoints, each asked for its tools."""
+        apps = crowd.Crowd(self.options.endpoints - 1)
+        try:
+            for number, port in enumerate(apps.ports):
+                endpoint = self.add("App %d" % number, port)
+                ask(self.socket, "POST", "/v1/endpoints/%s/approve" % endpoint)
+                tools = ask(self.socket, "GET", "/v1/endpoints/%s/tools" % endpoint)["tools"]
+                if len(tools) != len(crowd.TOOLS):
+                    raise Failure("%s has %d tools" % (endpoint, len(tools)))
+            count = len(ask(self.socket, "GET", "/v1/endpoints")["endpoints"])
+            # It goes on working a little: what it was told is written down.
+            time.sleep(3)
+            memory = self.memory()
+        finally:
+            apps.stop()
+        print("patchbay with %d endpoints, each with %d tools: %.1f MB resident, of which %.1f MB are no file's; %.1f MB by its share"
+              % (count, len(crowd.TOOLS), memory["VmRSS"], memory["RssAnon"], memory["Pss"]))
+        return {"endpoints": count, "memory": memory}
 
 
 class PatchbaySocket(Patchbay):
@@ -226,8 +243,10 @@ class PatchbaySocket(Patchbay):
             shim.stdin.close()
             shim.wait()
         times.sort()
+        milliseconds = {"p50": times[len(times) // 2] * 1e3, "slowest": times[-1] * 1e3}
         print("patchbay mcp, start to first answer: p50 %.0f ms, slowest of %d %.0f ms" % (
-            times[len(times) // 2] * 1e3, len(times), times[-1] * 1e3))
+            milliseconds["p50"], len(times), milliseconds["slowest"]))
+        return {"first answer of patchbay mcp": milliseconds}
 
 
 class FastMCPProxy(Path):
