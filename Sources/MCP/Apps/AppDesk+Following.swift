@@ -50,7 +50,8 @@ extension AppDesk {
     }
 
     private func forget(_ id: EndpointID) async {
-        entries.withLock { $0[id] = nil }
+        let line = entries.withLock { $0.removeValue(forKey: id)?.line }
+        await line?.part()
         for line in owns.withLock({ $0.forget(id) }) { retire(line, of: id) }
         await shelf.forget(id)
     }

@@ -36,9 +36,11 @@ extension AppDesk {
     ) async throws -> (OwnLines.Key, AppLine)? {
         let known = try await line.meet(endpoint, by: passages)
         // A server of both eras asks a client of the handshake's as it would without us; one of 2026-07-28 by its results.
-        guard await line.mayHaveSessions(known, speaking: wayBack.takesResults) else { return nil }
+        guard case .http(let path) = known.place,
+            await line.mayHaveSessions(known, speaking: wayBack.takesResults)
+        else { return nil }
         let client = OwnLines.Key(endpoint: endpoint.id, holder: caller.holder, client: wayBack.key)
-        let handshake = OwnHandshake(path: known.path, revision: wayBack.revision, faculties: wayBack.faculties)
+        let handshake = OwnHandshake(path: path, revision: wayBack.revision, faculties: wayBack.faculties)
         let (isFirst, entered) = try owns.withLock { owns throws(Trouble) in
             (
                 owns.isEmpty,

@@ -3,7 +3,7 @@ import JSON
 /// What an app's server said when it was met: in which words to speak to it, and what it is.
 struct AppIntroduction: Hashable, Sendable {
     let revision: Revision
-    let path: String
+    let place: UpstreamPlace
     /// Of a server with sessions, in the eras that have them.
     let sessionID: String?
     let info: JSONObject
@@ -13,12 +13,12 @@ struct AppIntroduction: Hashable, Sendable {
     /// Reads the result of `initialize`.
     ///
     /// - Throws: `Trouble.unclear`.
-    init(handshake result: JSON, path: String, sessionID: String?) throws(Trouble) {
+    init(handshake result: JSON, at place: UpstreamPlace, sessionID: String?) throws(Trouble) {
         guard let revision = result["protocolVersion"]?.string.flatMap(Revision.init), !revision.isStateless else {
             throw .unclear("a revision of MCP that is not spoken here")
         }
         self.revision = revision
-        self.path = path
+        self.place = place
         self.sessionID = sessionID
         info = result["serverInfo"]?.object ?? [:]
         capabilities = result["capabilities"]?.object ?? [:]
@@ -26,11 +26,11 @@ struct AppIntroduction: Hashable, Sendable {
     }
 
     /// Reads the result of `server/discover`; nil when it does not speak the stateless revision that is spoken here.
-    init?(discovery result: JSON, path: String) {
+    init?(discovery result: JSON, at place: UpstreamPlace) {
         let revisions = result["supportedVersions"]?.array?.compactMap(\.string) ?? []
         guard revisions.contains(Revision.july2026.rawValue) else { return nil }
         revision = .july2026
-        self.path = path
+        self.place = place
         sessionID = nil
         info = result["_meta"]?["io.modelcontextprotocol/serverInfo"]?.object ?? [:]
         capabilities = result["capabilities"]?.object ?? [:]

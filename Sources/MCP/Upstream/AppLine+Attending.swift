@@ -42,7 +42,7 @@ extension AppLine {
         repeat {
             let answer = try? await exchange(
                 nil,
-                at: known.path,
+                at: known.place,
                 known.headers(for: "", [:]),
                 passages,
                 awaiting: nil,
@@ -63,7 +63,7 @@ extension AppLine {
         part()
         _ = try? await exchange(
             nil,
-            at: known.path,
+            at: known.place,
             known.headers(for: "", [:]),
             passages,
             awaiting: nil,

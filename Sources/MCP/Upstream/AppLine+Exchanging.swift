@@ -14,7 +14,7 @@ extension AppLine {
             } else { ("", [:]) }
         _ = try await exchange(
             message.json,
-            at: known.path,
+            at: known.place,
             known.headers(for: method, params),
             passages,
             awaiting: nil,
@@ -29,7 +29,7 @@ extension AppLine {
     /// must not get twice goes over a new one.
     func exchange(
         _ message: JSON?,
-        at path: String,
+        at place: UpstreamPlace,
         _ headers: [(name: String, value: String)],
         _ passages: [Passage],
         awaiting id: RPCID?,
@@ -40,6 +40,9 @@ extension AppLine {
         opened: (@Sendable () -> Void)? = nil,
         notify: (@Sendable (RPCNotification) -> Void)? = nil
     ) async throws -> UpstreamAnswer {
+        guard case .http(let path) = place else {
+            return try await exchangeLines(message, passages, awaiting: id, limits: limits, notify)
+        }
         var mayKeep = mayKeep
         while true {
             let (connection, passage, isKept) = try await connect(passages, mayKeep: mayKeep)
@@ -80,7 +83,7 @@ extension AppLine {
         }
     }
 
-    private func connect(
+    func connect(
         _ passages: [Passage],
         mayKeep: Bool
     ) async throws -> (UpstreamConnection, Passage, isKept: Bool) {
@@ -110,15 +113,20 @@ extension AppLine {
     /// Closes the streams that have been kept long enough.
     ///
     /// - Returns: Whether some are left, so that it has to be done again.
-    func tidy() -> Bool {
+    func tidy() async -> Bool {
+        if let stream = lines, await !stream.isWorthKeeping, lines === stream { lines = nil }
         let now = watch.elapsed
         idle.removeAll { now - $0.since >= IdleConnection.lifetime }
-        isTidying = !idle.isEmpty
+        isTidying = !idle.isEmpty || lines != nil
         return isTidying
     }
 
     func keep(_ connection: IdleConnection) {
         idle.append(connection)
+        beginTidying()
+    }
+
+    func beginTidying() {
         guard !isTidying else { return }
         isTidying = true
         send(.tidy(self))

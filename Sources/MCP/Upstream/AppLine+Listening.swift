@@ -76,7 +76,7 @@ extension AppLine {
             )
             _ = try await exchange(
                 RPCMessage.request(request).json,
-                at: known.path,
+                at: known.place,
                 known.headers(for: request.method, [:]),
                 passages,
                 awaiting: request.id,
@@ -85,7 +85,7 @@ extension AppLine {
         }
         return try await exchange(
             nil,
-            at: known.path,
+            at: known.place,
             known.headers(for: "", [:]),
             passages,
             awaiting: nil,
@@ -99,15 +99,22 @@ extension AppLine {
         if !addresses.isEmpty { filter["resourceSubscriptions"] = .array(addresses.sorted().map { .string($0) }) }
         var params: JSONObject = ["notifications": .object(filter)]
         params["_meta"] = known.meta(nil, capabilities: [:]).map { .object($0) }
-        let request = RPCRequest(id: .number(JSONNumber(lastID)), method: "subscriptions/listen", params: params)
-        let answer = try await exchange(
-            RPCMessage.request(request).json,
-            at: known.path,
-            known.headers(for: request.method, params),
-            passages,
-            awaiting: request.id,
-            limits: .listening
-        )
+        let number = JSONNumber(lastID)
+        let request = RPCRequest(id: .number(number), method: "subscriptions/listen", params: params)
+        let answer: UpstreamAnswer
+        do {
+            answer = try await exchange(
+                RPCMessage.request(request).json,
+                at: known.place,
+                known.headers(for: request.method, params),
+                passages,
+                awaiting: request.id,
+                limits: known.place == .lines ? .following : .listening
+            )
+        } catch {
+            if known.place == .lines { cancel(number, passages) }
+            throw error
+        }
         // An error is a server that has no such stream, whatever its status.
         guard case .failure? = answer.outcome else { return answer.status }
         return 405

@@ -4,18 +4,47 @@ import Pairing
 
 /// Finding out what an app's server speaks.
 extension AppLine {
-    /// Asks for the stateless era first, as a server of both has no sessions in it, then for the handshake.
+    /// Asks for the stateless era first, as a server of both has no sessions in it, then for the handshake; over HTTP, or in
+    /// lines where that is not what its server speaks.
     ///
     /// - Throws: `Trouble`; nothing of what is asked here changes anything in the app.
-    func introduce(_ kind: EndpointKind, _ txt: TXTRecord, by passages: [Passage]) async throws -> AppIntroduction {
-        do {
-            if let own { return try await introduce(own, passages) }
-            for path in Self.paths(of: kind, txt) {
-                if let met = try await discover(path, passages) { return met }
-                if let met = try await shakeHands(path, passages) { return met }
+    func introduce(_ endpoint: Endpoint, by passages: [Passage]) async throws -> AppIntroduction {
+        let paths = Self.paths(of: endpoint.kind, endpoint.txt)
+        var first: Trouble?
+        for isInLines in own == nil ? Self.wires(of: endpoint) : [false] {
+            do {
+                if let own { return try await introduce(own, passages) }
+                if !isInLines { return try await meetOverHTTP(paths, passages) }
+                if let met = try await meetOverLines(passages) { return met }
+            } catch let trouble as Trouble {
+                // What answers nothing may be waiting for the end of a line, or for the rest of a request's head.
+                guard trouble == .lost || trouble == Self.noHTTP || trouble.isSilence else { throw trouble }
+                first = first ?? trouble
             }
-        } catch Trouble.lost {
+        }
+        switch first {
+        case .lost:
             throw Trouble.unreachable(DialFailure(.cut, "the connection ended before \(id) had said what it is"))
+        case let silence? where silence.isSilence: throw silence
+        default: throw Trouble.noMCP
+        }
+    }
+
+    private static let noHTTP = Trouble.unclear("\(HTTPAnswerError.notHTTP)")
+
+    /// In which order it is found out whether a server takes lines. `_mcp._tcp` says so where nothing beside it speaks of HTTP
+    /// (SwiftMCP's `http` is another port, to which nobody said yes).
+    static func wires(of endpoint: Endpoint) -> [Bool] {
+        guard endpoint.kind == .mcp else { return [false] }
+        let speaksOfHTTP = ["path", "mcp_path", "transport"].contains { endpoint.txt.contains($0) }
+        return endpoint.sources.contains(.bonjour) && !speaksOfHTTP ? [true, false] : [false, true]
+    }
+
+    /// - Throws: `Trouble`; `noHTTP` where that is what answers.
+    private func meetOverHTTP(_ paths: [String], _ passages: [Passage]) async throws -> AppIntroduction {
+        for path in paths {
+            if let met = try await discover(path, passages) { return met }
+            if let met = try await shakeHands(path, passages) { return met }
         }
         throw Trouble.noMCP
     }
@@ -44,7 +73,7 @@ extension AppLine {
     /// - Returns: Nil when the server is of an earlier era, or not there.
     private func discover(_ path: String, _ passages: [Passage]) async throws -> AppIntroduction? {
         let answer = try await introduce(
-            RPCRequest(id: .text("discover"), method: "server/discover", params: AppIntroduction.discovery),
+            AppIntroduction.discoveryRequest,
             at: path,
             [
                 ("MCP-Protocol-Version", Revision.july2026.rawValue), ("Mcp-Method", "server/discover"),
@@ -52,18 +81,18 @@ extension AppLine {
             passages
         )
         guard let answer, case .success(let result)? = answer.outcome else { return nil }
-        return AppIntroduction(discovery: result, path: path)
+        return AppIntroduction(discovery: result, at: .http(path: path))
     }
 
     private func shakeHands(_ path: String, _ passages: [Passage]) async throws -> AppIntroduction? {
-        let request = RPCRequest(id: .text("initialize"), method: "initialize", params: AppIntroduction.handshake(own))
-        let answer = try await introduce(request, at: path, [], passages)
+        let answer = try await introduce(AppIntroduction.handshake(for: own), at: path, [], passages)
         guard let answer, case .success(let result)? = answer.outcome else { return nil }
-        let met = try AppIntroduction(handshake: result, path: path, sessionID: answer.sessionID)
+        let place = UpstreamPlace.http(path: path)
+        let met = try AppIntroduction(handshake: result, at: place, sessionID: answer.sessionID)
         let done = RPCNotification(method: "notifications/initialized")
         _ = try await exchange(
             RPCMessage.notification(done).json,
-            at: path,
+            at: place,
             met.headers(for: done.method, [:]),
             passages,
             awaiting: nil,
@@ -82,7 +111,7 @@ extension AppLine {
         do {
             let answer = try await exchange(
                 RPCMessage.request(request).json,
-                at: path,
+                at: .http(path: path),
                 headers,
                 passages,
                 awaiting: request.id,
@@ -90,7 +119,8 @@ extension AppLine {
             )
             if case .wantsSecret(let what)? = Self.refusal(answer, passages) { throw Trouble.wantsSecret(what) }
             return answer
-        } catch Trouble.unclear {
+        } catch let trouble as Trouble {
+            guard case .unclear = trouble, trouble != Self.noHTTP else { throw trouble }
             return nil
         }
     }

@@ -20,7 +20,7 @@ actor AppLine {
 
     nonisolated let id: EndpointID
     let dialer: any Dialer
-    private let limits: UpstreamLimits
+    let limits: UpstreamLimits
     let clock: any Clock<Duration>
     let watch: Stopwatch
     /// Takes what the app is to be told without anybody waiting.
@@ -38,6 +38,8 @@ actor AppLine {
     private nonisolated let meeting = Gate(places: 1)
     var introduction: (of: Launch, met: AppIntroduction)?
     var idle: [IdleConnection] = []
+    /// The stream of a server that takes lines; what was met is met on it.
+    var lines: UpstreamLines?
     /// An errand is under way that closes idle streams.
     var isTidying = false
     var lastID = 0
@@ -124,12 +126,16 @@ actor AppLine {
     func meet(_ endpoint: Endpoint, by passages: [Passage]) async throws -> AppIntroduction {
         guard let first = passages.first else { throw Trouble.unreachable(Self.noRoute(to: endpoint)) }
         let launch = Launch(boot: endpoint.boot, port: first.route.port)
-        if let introduction, introduction.of == launch { return introduction.met }
+        if let introduction, introduction.of == launch, await isStanding(introduction.met, passages) {
+            return introduction.met
+        }
         let permit = try await meeting.enter()
         defer { permit.giveBack() }
-        if let introduction, introduction.of == launch { return introduction.met }
-        idle = []
-        let known = try await introduce(endpoint.kind, endpoint.txt, by: passages)
+        if let introduction, introduction.of == launch, await isStanding(introduction.met, passages) {
+            return introduction.met
+        }
+        part()
+        let known = try await introduce(endpoint, by: passages)
         introduction = (launch, known)
         await met(known)
         return known
@@ -139,6 +145,7 @@ actor AppLine {
     func part() {
         introduction = nil
         idle = []
+        lines = nil
     }
 
     private func put(
@@ -172,7 +179,7 @@ actor AppLine {
         do {
             return try await exchange(
                 RPCMessage.request(message).json,
-                at: known.path,
+                at: known.place,
                 headers,
                 passages,
                 awaiting: .number(number),
@@ -182,13 +189,13 @@ actor AppLine {
                 notify: request.notify
             )
         } catch {
-            if !known.revision.isStateless, Self.isGivenUp(error) { cancel(number, passages) }
+            if known.place == .lines || !known.revision.isStateless, Self.isGivenUp(error) { cancel(number, passages) }
             throw error
         }
     }
 
-    /// Before the stateless era closing the stream is no sign that the answer is not wanted any more.
-    private func cancel(_ number: JSONNumber, _ passages: [Passage]) {
+    /// Before the stateless era, and where all go over one stream, closing it is no sign that the answer is not wanted any more.
+    func cancel(_ number: JSONNumber, _ passages: [Passage]) {
         let params: JSONObject = ["requestId": .number(number), "reason": "nobody waits for the answer any more"]
         let message = RPCNotification(method: "notifications/cancelled", params: params)
         send(.tell(self, .notification(message), passages))

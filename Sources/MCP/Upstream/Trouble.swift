@@ -37,6 +37,10 @@ extension Trouble {
         }
     }
 
+    var isSilence: Bool {
+        if case .silent = self { true } else { false }
+    }
+
     /// The stream broke before the request had been written.
     static let unwritten = unreachable(DialFailure(.cut, "the connection ended before the request had gone out"))
 }

@@ -19,7 +19,8 @@ struct UpstreamCall: Sendable {
 
     /// Head and body in one piece. In two, Nagle's algorithm and a delayed acknowledgement would cost 40 ms between them.
     var bytes: [UInt8] {
-        let body = message?.bytes ?? []
+        // A server that takes lines instead answers to this one, and is known by it.
+        let body = message.map { $0.bytes + [0x0A] } ?? []
         var head = "\(method) \(path) HTTP/1.1\r\nHost: \(Self.host(of: route))\r\n"
         if isFarewell {
             head += "Accept: application/json\r\n"

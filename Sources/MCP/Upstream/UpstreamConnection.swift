@@ -26,17 +26,36 @@ final class UpstreamConnection: Sendable {
     ///
     /// - Throws: `Failure.unwritten`, `CancellationError`.
     func send(_ bytes: [UInt8]) async throws {
-        let number = carrier.descriptor.number
         var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.send(number, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
-            if count >= 0 {
-                rest = rest.dropFirst(count)
-            } else if errno == EAGAIN {
-                try await Poller.shared.wait(for: .writable, of: number)
+        while !rest.isEmpty { rest = rest.dropFirst(try await sendSome(rest)) }
+    }
+
+    /// Returns when the kernel has some of it: how many bytes.
+    ///
+    /// - Throws: `Failure.unwritten`, `CancellationError`; then it has none.
+    func sendSome(_ bytes: ArraySlice<UInt8>) async throws -> Int {
+        let number = carrier.descriptor.number
+        while true {
+            let count = bytes.withUnsafeBytes { Glibc.send(number, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
+            if count >= 0 { return count }
+            if errno == EAGAIN {
+                // The poller takes one wait for each number, and somebody may be waiting to read.
+                let copy = Descriptor(owning: fcntl(number, F_DUPFD_CLOEXEC, 0))
+                guard copy.number >= 0 else { throw Failure.unwritten }
+                try await Poller.shared.wait(for: .writable, of: copy.number)
             } else if errno != EINTR {
                 throw Failure.unwritten
             }
+        }
+    }
+
+    /// What comes next, whenever it does; empty at the end of the stream.
+    ///
+    /// - Throws: `Failure.broken`, `CancellationError`.
+    func receive() async throws -> [UInt8] {
+        while true {
+            if let bytes = try receiveNow() { return bytes }
+            try await Poller.shared.wait(for: .readable, of: carrier.descriptor.number)
         }
     }
 

@@ -13,4 +13,10 @@ struct UpstreamLimits: Hashable, Sendable {
     /// For a stream on which an app tells of changes, which is most of the time silent. A phone that went without a word
     /// shows by it: after five minutes the stream is opened anew.
     static let listening = UpstreamLimits(silence: .seconds(300), longest: .seconds(86_400), bytes: .max)
+
+    /// The same on a stream of lines, whose end shows: what it is told comes beside it, and not as its answer.
+    static let following = UpstreamLimits(silence: .seconds(86_400), longest: .seconds(86_400), bytes: .max)
+
+    /// For a server that may not answer at all to what it does not know.
+    static let greeting = UpstreamLimits(silence: .seconds(2), longest: .seconds(2), bytes: 1_048_576)
 }

@@ -30,7 +30,7 @@ import Testing
                 "protocolVersion": "2025-06-18", "capabilities": ["tools": [:]], "serverInfo": ["name": "AppReveal"],
                 "instructions": "be kind",
             ],
-            path: "/",
+            at: .http(path: "/"),
             sessionID: nil
         )
         _ = record.note(met)

@@ -50,9 +50,14 @@ final class DeskRig: Sendable {
 
     /// An app shows itself at a port.
     @discardableResult
-    func appear(_ name: String = "shop", port: UInt16 = 5_000, kind: EndpointKind = .appreveal) async -> Endpoint? {
+    func appear(
+        _ name: String = "shop",
+        port: UInt16 = 5_000,
+        kind: EndpointKind = .appreveal,
+        source: Sighting.Source = .config
+    ) async -> Endpoint? {
         let sighting = Sighting(
-            id: Sighting.ID(source: .config, key: name),
+            id: Sighting.ID(source: source, key: name),
             kind: kind,
             app: Untrusted("com.example.\(name)"),
             appIsBundleID: true,

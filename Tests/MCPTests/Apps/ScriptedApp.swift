@@ -46,6 +46,8 @@ final class ScriptedApp: Dialer {
         var keepsStreams = false
         /// Says that it keeps a stream, and closes it.
         var isForgetful = false
+        /// Says at once what it thinks of a request that does not begin as one of HTTP.
+        var minds = false
         var requests: [Request] = []
         var open = 0
         var dials: [Route] = []
@@ -84,6 +86,7 @@ final class ScriptedApp: Dialer {
 
     func set(isUp: Bool) { state.withLock { $0.isUp = isUp } }
     func set(token: String?) { state.withLock { $0.token = token } }
+    func answersLines() { state.withLock { $0.minds = true } }
     func keepStreams(forAWhile isForgetful: Bool = false) {
         state.withLock {
             $0.keepsStreams = true
@@ -109,7 +112,7 @@ final class ScriptedApp: Dialer {
 
     private func serve(_ number: CInt) {
         let stream = Descriptor(owning: number)
-        while let request = Self.read(stream.number) {
+        while let request = Self.read(stream.number, minds: state.withLock { $0.minds }) {
             let (token, keeps) = state.withLock { state in
                 state.requests.append(request)
                 return (state.token, state.keepsStreams)
@@ -161,7 +164,7 @@ final class ScriptedApp: Dialer {
         return send(number, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count
     }
 
-    private static func read(_ number: CInt) -> Request? {
+    private static func read(_ number: CInt, minds: Bool = false) -> Request? {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
         while true {
@@ -179,6 +182,10 @@ final class ScriptedApp: Dialer {
             let count = Glibc.read(number, &chunk, chunk.count)
             guard count > 0 else { return nil }
             bytes += chunk[..<count]
+            if minds, bytes.first == UInt8(ascii: "{") {
+                write("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", to: number)
+                return nil
+            }
         }
     }
 

@@ -1,0 +1,86 @@
+import JSON
+import Model
+import Pairing
+import Sockets
+
+/// Servers that take a message a line on one stream: SwiftMCP's and iMCP's, which Bonjour knows as `_mcp._tcp`.
+extension AppLine {
+    func exchangeLines(
+        _ message: JSON?,
+        _ passages: [Passage],
+        awaiting id: RPCID?,
+        limits: UpstreamLimits,
+        _ notify: (@Sendable (RPCNotification) -> Void)?
+    ) async throws -> UpstreamAnswer {
+        // No other stream can stand in for it: nobody has been greeted there.
+        guard let lines, passages.contains(where: { $0.route == lines.route }) else { throw Trouble.unwritten }
+        guard let message else {
+            // There is no second stream for what the server says by itself.
+            try await lines.follow()
+            return UpstreamAnswer(status: 200, sessionID: nil, outcome: nil, size: 0)
+        }
+        let listener = UpstreamListener(id, line: self, passages: passages, notify: notify, send: send, tell: tell)
+        return try await lines.exchange(message, awaiting: id, limits: limits, listener)
+    }
+
+    /// Whether what was met can still be spoken to as it was met.
+    func isStanding(_ known: AppIntroduction, _ passages: [Passage]) async -> Bool {
+        guard known.place == .lines else { return true }
+        return await lines?.isStanding(by: passages) ?? false
+    }
+
+    /// Greets a server on a stream of its own, which is kept.
+    ///
+    /// - Returns: Nil when it answers with something else than messages in lines.
+    /// - Throws: `Trouble`; `lost` and `silent` where nothing came that shows what it is.
+    func meetOverLines(_ passages: [Passage]) async throws -> AppIntroduction? {
+        let (connection, _, _) = try await connect(passages, mayKeep: false)
+        let others = UpstreamListener(nil, line: self, passages: passages, notify: nil, send: send, tell: tell)
+        lines = UpstreamLines(connection, clock: clock, heed: others)
+        beginTidying()
+        do {
+            let met = try await greet(passages)
+            if met == nil { lines = nil }
+            return met
+        } catch {
+            lines = nil
+            throw error
+        }
+    }
+
+    /// MCP 2026-07-28, stdio, backward compatibility: any error, and silence, say that a server is of an earlier era.
+    private func greet(_ passages: [Passage]) async throws -> AppIntroduction? {
+        var isHeard = false
+        let answer: UpstreamAnswer
+        do {
+            do {
+                let discovered = try await say(AppIntroduction.discoveryRequest, passages, .greeting)
+                isHeard = true
+                if case .success(let result)? = discovered.outcome,
+                    let met = AppIntroduction(discovery: result, at: .lines)
+                {
+                    return met
+                }
+            } catch Trouble.silent {}
+            // One that speaks MCP may ask a person first whether we may come in.
+            answer = try await say(AppIntroduction.handshake(), passages, isHeard ? limits : .introduction)
+        } catch Trouble.unclear where !isHeard {
+            return nil
+        } catch Trouble.lost where isHeard {
+            // Not to be tried again four times a second: that person would be asked each time.
+            throw Trouble.unclear("the end of the connection as soon as it is greeted")
+        }
+        guard case .success(let result)? = answer.outcome else { return nil }
+        let met = try AppIntroduction(handshake: result, at: .lines, sessionID: nil)
+        let done = RPCMessage.notification(RPCNotification(method: "notifications/initialized"))
+        _ = try await exchange(done.json, at: .lines, [], passages, awaiting: nil, limits: .introduction)
+        return met
+    }
+
+    private func say(_ request: RPCRequest, _ passages: [Passage], _ limits: UpstreamLimits) async throws
+        -> UpstreamAnswer
+    {
+        let message = RPCMessage.request(request).json
+        return try await exchange(message, at: .lines, [], passages, awaiting: request.id, limits: limits)
+    }
+}
