@@ -122,7 +122,7 @@ let package = Package(
             name: "Rig",
             dependencies: ["CLinux", "Sockets"],
             path: "Tests/Rig",
-            exclude: ["demo", "sampleapp.py", "systemd", "usbmuxd"],
+            exclude: ["demo", "lineapp.py", "sampleapp.py", "systemd", "usbmuxd"],
             swiftSettings: house
         ),
         .executableTarget(

@@ -14,7 +14,7 @@ import Testing
         var length: Int { ["server": 17, "questions": 10, "app": 7][direct.kind] ?? 0 }
     }
 
-    @Test func `five clients see nine servers through the broker as they are`() async throws {
+    @Test func `five clients see eleven servers through the broker as they are`() async throws {
         try await withScratchFolder { scratch in
             let port = try FreePorts.take()[0]
             let broker = try await RunningBroker(
@@ -71,6 +71,17 @@ import Testing
                     )
                 )
             }
+            // fastmcp's are these two behind another face.
+            guard library == .mcp1 || library == .mcp2 else { continue }
+            let inLines = try await add("\(library.rawValue) lines", server.linePort, kind: "mcp", to: broker)
+            paths.append(
+                Path(
+                    name: "\(library.rawValue) in lines",
+                    direct: .init(kind: "server", words: [server.url]),
+                    through: .init(kind: "server", words: [agent.url(of: inLines)]),
+                    isModern: library == .mcp2
+                )
+            )
         }
         return paths
     }

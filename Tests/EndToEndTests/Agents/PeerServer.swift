@@ -7,6 +7,8 @@ struct PeerServer {
     var url: String { "http://127.0.0.1:\(port)/mcp" }
     /// Where it listens as well.
     let socket: String
+    /// Where it takes a message a line.
+    let linePort: UInt16
     let program: Program
 
     /// Returns when it listens.
@@ -14,12 +16,19 @@ struct PeerServer {
         socket = scratch.file("\(library.rawValue).sock")
         program = try await Program(
             library.interpreter(in: scratch),
-            ["\(AgentPeer.folder)/server.py", "--socket", socket],
+            ["\(AgentPeer.folder)/server.py", "--lines", "--socket", socket],
             in: scratch,
             environment: ["PYTHONDONTWRITEBYTECODE": "1"]
         )
-        let line = try await program.waitForLine("listening on ", within: .seconds(60))
-        guard let port = UInt16(line.dropFirst("listening on ".count)) else { throw RigError("“\(line)” is no port") }
-        self.port = port
+        linePort = try await program.port(after: "lines on ")
+        port = try await program.port(after: "listening on ")
+    }
+}
+
+extension Program {
+    fileprivate func port(after words: String) async throws -> UInt16 {
+        let line = try await waitForLine(words, within: .seconds(60))
+        guard let port = UInt16(line.dropFirst(words.count)) else { throw RigError("“\(line)” is no port") }
+        return port
     }
 }

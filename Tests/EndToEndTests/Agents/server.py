@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """A server that offers one of everything, made with whichever library this Python has: mcp 1.30, mcp 2.3 or fastmcp.
 
-Prints "listening on PORT" when it is about to listen; its path is /mcp.
+Prints "listening on PORT" when it is about to listen; its path is /mcp. With --lines it takes a message a line over TCP, too, as
+servers of `_mcp._tcp` do, each connection a session: "lines on PORT" comes before.
 """
 import argparse
 import asyncio
 import base64
 import importlib.metadata
 import socket
+import threading
 
+import anyio
 import uvicorn
+from mcp.server.stdio import stdio_server
 
 PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==")
@@ -145,6 +149,7 @@ def greet(name: str) -> str:
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--port", type=int, default=0)
+parser.add_argument("--lines", action="store_true")
 parser.add_argument("--socket", help="a unix socket to listen at as well")
 options = parser.parse_args()
 sockets = [socket.create_server(("127.0.0.1", options.port))]
@@ -152,6 +157,25 @@ if options.socket:
     local = socket.socket(socket.AF_UNIX)
     local.bind(options.socket)
     sockets.append(local)
+
+
+async def serve_lines(connection):
+    core = getattr(server, "_mcp_server", None) or server._lowlevel_server
+    with connection, connection.makefile("r", encoding="utf-8") as reader, connection.makefile("w", encoding="utf-8") as writer:
+        async with stdio_server(anyio.wrap_file(reader), anyio.wrap_file(writer)) as (messages, answers):
+            await core.run(messages, answers, core.create_initialization_options())
+
+
+def accept(listener):
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=anyio.run, args=(serve_lines, connection), daemon=True).start()
+
+
+if options.lines:
+    lines = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=accept, args=(lines,), daemon=True).start()
+    print("lines on", lines.getsockname()[1], flush=True)
 print("listening on", sockets[0].getsockname()[1], flush=True)
 if installed("fastmcp"):
     app = server.http_app()

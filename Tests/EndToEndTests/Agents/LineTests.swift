@@ -1,0 +1,83 @@
+import Model
+import Rig
+import Testing
+
+/// Apps that take MCP in lines over TCP (`_mcp._tcp`), for clients that know HTTP only.
+@Suite(.needs(.python), .timeLimit(.minutes(3))) struct LineTests {
+    @Test(.needs(.root, .namespaces, .avahi), arguments: LineApp.Habits.allCases)
+    func `an app in lines is found, called by every client, and called again after its next launch`(
+        model: LineApp.Habits
+    ) async throws {
+        try await withScratchFolder { scratch in
+            let network = try await MDNSNetwork(["here", "there"], in: scratch)
+            let (here, there) = (network.hosts[0], network.hosts[1])
+            let port = try FreePorts.take()[0]
+            let broker = try await RunningBroker(
+                in: scratch,
+                host: here,
+                isInside: true,
+                configuration: AgentBroker.configuration(port: port)
+            )
+            let agent = try await AgentBroker(socket: broker.socket, port: port, in: scratch)
+            let list = try await LiveList(of: broker)
+            let first = try await LineApp(like: model, version: "1", on: there, in: scratch)
+            let advert = try await first.advertise(through: there)
+            let seen = try await list.first("the app is online") { $0.state == .online }
+            #expect(seen.endpoint.kind == .mcp)
+            let id = seen.endpoint.id.text
+            _ = try await broker.ask("approve", id)
+            let clients = try await AgentClient.all(
+                to: agent.url(of: id),
+                grant: agent.grant,
+                namespace: here.namespace,
+                in: scratch
+            )
+            try await Self.expect(clients, "launch_context", toSay: #""version": "1""#)
+            try await Self.expect(clients, "steps", toSay: "steps")
+            // All of them over one connection, which is one session.
+            #expect(first.program.output.count { $0.hasPrefix("greeted: ") } == 1)
+
+            advert.kill()
+            try await first.quit()
+            let calls = try clients.map { ($0, try $0.begin("tap_element")) }
+            let second = try await LineApp(like: model, version: "2", on: there, in: scratch)
+            _ = try await second.advertise(through: there)
+            for (client, start) in calls {
+                let (text, story) = try await client.outcome(from: start)
+                #expect(text?.contains(#""version": "2""#) == true, "\(story)")
+            }
+            #expect(second.program.output.count { $0 == "call: tap_element" } == clients.count)
+        }
+    }
+
+    @Test(arguments: LineApp.Habits.allCases)
+    func `an app in lines that is written down is found out, and a call that is cut is not guessed about`(
+        model: LineApp.Habits
+    ) async throws {
+        try await withScratchFolder { scratch in
+            let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\n")
+            let app = try await LineApp(like: model, in: scratch)
+            let added = try await broker.ask("add", "Shop", "127.0.0.1:\(app.port)", "--kind", "mcp")
+            let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description
+            #expect(try await broker.ask("tools", id).contains { $0.hasPrefix("tap_element") })
+            #expect(try await broker.ask("call", id, "launch_context").joined().contains("3.2.0"))
+
+            let cut = try await broker.start("call", id, "wait", "seconds=30")
+            try await app.program.waitForLine("call: wait")
+            try await app.quit()
+            #expect(try await cut.exitStatus() != .exited(0))
+            #expect(cut.story.contains("delivered, result unknown"))
+
+            let again = try await LineApp(like: model, version: "4", port: app.port, in: scratch)
+            #expect(try await broker.ask("call", id, "tap_element").joined().contains(#""version": "4""#))
+            #expect(again.program.output.count { $0 == "call: tap_element" } == 1)
+        }
+    }
+
+    private static func expect(_ clients: [AgentClient], _ tool: String, toSay words: String) async throws {
+        for (client, start) in try clients.map({ ($0, try $0.begin(tool)) }) {
+            let (text, story) = try await client.outcome(from: start)
+            #expect(text?.contains(words) == true, "\(story)")
+        }
+    }
+}
