@@ -124,6 +124,44 @@ import Testing
         #expect(throws: RPCError.self) { try outcome.withLock { $0 }?.get() }
     }
 
+    @Test func `what belongs to none of a client's requests goes over any, and does not end with it`() async throws {
+        let (released, release) = AsyncStream.makeStream(of: Void.self)
+        let server = ScriptedServer { request throws(RPCError) in
+            if request.params["name"] == "carrier" {
+                for await _ in released { break }
+                return ["content": []]
+            }
+            let answer = await request.wayBack?.ask("roots/list", nil, false)
+            return ["content": [], "isError": .bool((try? answer?.get()) == nil)]
+        }
+        let bench = DoorBench(server)
+        let session = try await bench.handshake("2025-11-25", Self.able)
+        let headers = ["Mcp-Session-Id": [session]]
+        let carrier = DoorBench.call(DoorBench.request("tools/call", ["name": "carrier"], id: 1), headers: headers)
+        let other = DoorBench.call(DoorBench.request("tools/call", ["name": "other"], id: 2), headers: headers)
+
+        try await bench.serving(carrier) { carrying in
+            try await eventually("it runs") { !server.requests.isEmpty }
+            try await bench.serving(other) { asking in
+                let question: JSON = try await eventually("the client is asked") {
+                    (carrying.messages + asking.messages).first { $0["method"] == "roots/list" }
+                }
+                release.yield()
+                try await eventually("the carrier ends") { carrying.hasEnded || carrying.reply != nil }
+                _ = try await bench.reply(
+                    to: DoorBench.call(
+                        ["jsonrpc": "2.0", "id": question["id"] ?? .null, "result": ["roots": []]],
+                        headers: headers
+                    )
+                )
+                try await eventually("it ends") { asking.hasEnded || asking.reply != nil }
+                let body = asking.reply.flatMap { try? JSON(parsing: $0.body) } ?? asking.messages.last
+
+                #expect(body?["result"]?["isError"] == false)
+            }
+        }
+    }
+
     @Test func `a client hears when the app does not want to know any more`() async throws {
         let server = ScriptedServer { request throws(RPCError) in
             _ = try? await withThrowingTaskGroup(of: Void.self) { group in

@@ -1,3 +1,4 @@
+import Glibc
 import JSON
 import Model
 import Rig
@@ -136,6 +137,93 @@ import Testing
             #expect(
                 try Self.told(late).first?["error"]?["message"]?.string?.contains("not answered within 1 s") == true
             )
+        }
+    }
+
+    @Test func `what is asked on the stream beside the requests is for the one caller whose session it is`()
+        async throws
+    {
+        let isRunning = Mutex(false)
+        let answer = Mutex<JSON?>(nil)
+        let roots: JSON = ["jsonrpc": "2.0", "id": "r", "method": "roots/list"]
+        let app = ScriptedApp { request in
+            if request.head.hasPrefix("GET ") {
+                return .later { isRunning.withLock { $0 } ? roots : nil }
+            }
+            switch request.method {
+            case "initialize":
+                let result: JSON = [
+                    "protocolVersion": "2025-11-25", "capabilities": ["tools": [:]], "serverInfo": ["name": "x"],
+                ]
+                let answer: JSON = ["jsonrpc": "2.0", "id": request.body["id"] ?? .null, "result": result]
+                return .http(200, ["Mcp-Session-Id: s"], answer.text)
+            case "tools/call":
+                isRunning.withLock { $0 = true }
+                let end = ContinuousClock.now + .seconds(5)
+                while answer.withLock({ $0 == nil }), ContinuousClock.now < end { usleep(5_000) }
+                return .result(["content": [["type": "text", "text": .string(answer.withLock { $0?.text } ?? "none")]]])
+            default:
+                if request.body["id"] == "r" { answer.withLock { $0 = request.body } }
+                return .http(202, [], "")
+            }
+        }
+        // Longer than the app may be silent.
+        let rig = DeskRig(app) { $0.silence = .milliseconds(300) }
+        let shop = try #require(await rig.appear(kind: .mcp))
+        try await rig.run {
+            let asked = Self.wayBack("one", [.roots]) { method, _, isBound in
+                #expect(method == "roots/list" && !isBound)
+                try? await Task.sleep(for: .milliseconds(700))
+                return .success(["roots": []])
+            }
+            let result = try await AppServer(shop.id, desk: rig.desk).answer(Self.request(asked), of: rig.owner)
+
+            #expect(try Self.told(result) == [["jsonrpc": "2.0", "id": "r", "result": ["roots": []]]])
+        }
+    }
+
+    @Test func `a session that has to make room is ended at the app`() async throws {
+        let app = Self.sessionful([])
+        let rig = DeskRig(app)
+        let shop = try #require(await rig.appear(kind: .mcp))
+        let server = AppServer(shop.id, desk: rig.desk)
+        try await rig.run {
+            for number in 0...OwnLines.limitOfOne {
+                _ = try await server.answer(Self.request(Self.wayBack("\(number)")), of: rig.owner)
+            }
+
+            try await eventually("it is told") {
+                app.requests.contains {
+                    $0.head.hasPrefix("DELETE /mcp ") && $0.header("Mcp-Session-Id") == "session-2"
+                }
+            }
+        }
+        #expect(app.requests.count { $0.head.hasPrefix("DELETE ") } == 1)
+    }
+
+    @Test func `who goes away while the app works for it has called the app off, in the stateless era too`()
+        async throws
+    {
+        let app = ScriptedApp { request in
+            if request.method == "tools/call" { return .silence }
+            return request.method == "initialize"
+                ? .result(["protocolVersion": "2025-11-25", "capabilities": [:], "serverInfo": ["name": "x"]])
+                : .http(202, [], "")
+        }
+        let rig = DeskRig(app)
+        let shop = try #require(await rig.appear(kind: .mcp))
+        let request = AgentRequest("tools/call", ["name": "x"], capabilities: ["roots": [:]], mayAskAgain: true)
+        try await rig.run {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    _ = try? await AppServer(shop.id, desk: rig.desk).answer(request, of: rig.owner)
+                }
+                try await eventually("it works") { app.calls.count == 1 }
+                group.cancelAll()
+            }
+            try await eventually("it is called off") {
+                app.requests.contains { $0.method == "notifications/cancelled" }
+            }
         }
     }
 

@@ -34,6 +34,8 @@ final class ScriptedApp: Dialer {
         /// An event stream on which requests of the app's own come, each when the one before is answered; the result is
         /// made of the answers.
         case asking([JSON], then: @Sendable ([JSON]) -> JSON)
+        /// An event stream that has one message as soon as there is one, and stays open until the other side goes.
+        case later(@Sendable () -> JSON?)
         /// Reads the request and ends the stream.
         case drop
         /// Reads the request and says nothing.
@@ -132,6 +134,17 @@ final class ScriptedApp: Dialer {
             if case .asking(let questions, let result) = reply {
                 return ask(questions, stream.number, request, result)
             }
+            if case .later(let message) = reply {
+                Self.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", to: stream.number)
+                let end = ContinuousClock.now + .seconds(5)
+                while ContinuousClock.now < end {
+                    guard let message = message() else { usleep(5_000); continue }
+                    Self.write("data: \(message.text)\n\n", to: stream.number)
+                    break
+                }
+                _ = Self.read(stream.number)
+                return
+            }
             guard let text = Self.text(of: reply, to: request, keeps) else {
                 if case .silence = reply { _ = Self.read(stream.number) }
                 return
@@ -204,7 +217,7 @@ final class ScriptedApp: Dialer {
             return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
                 + "\(String(events.utf8.count, radix: 16))\r\n\(events)\r\n0\r\n\r\n"
         case .raw(let text): return text
-        case .drop, .silence, .open, .asking: return nil
+        case .drop, .silence, .open, .asking, .later: return nil
         }
     }
 
