@@ -42,7 +42,7 @@ enum AgentPeer: String, Sendable, CaseIterable {
 
     /// Something that a client can be connected to.
     struct Target: Sendable {
-        /// `server` and `questions` for `server.py`, `app` for the sample app.
+        /// `server`, `questions` and `guard` for `server.py`, `app` for the sample app.
         let kind: String
         /// A URL, or the words of a command that speaks MCP over standard input and output.
         let words: [String]

@@ -11,12 +11,12 @@ struct PeerServer {
     let linePort: UInt16
     let program: Program
 
-    /// Returns when it listens.
-    init(_ library: AgentPeer.Library, in scratch: ScratchFolder) async throws {
+    /// Returns when it listens. A stateless one speaks nothing but 2026-07-28.
+    init(_ library: AgentPeer.Library, isStateless: Bool = false, in scratch: ScratchFolder) async throws {
         socket = scratch.file("\(library.rawValue).sock")
         program = try await Program(
             library.interpreter(in: scratch),
-            ["\(AgentPeer.folder)/server.py", "--lines", "--socket", socket],
+            ["\(AgentPeer.folder)/server.py", "--lines", "--socket", socket] + (isStateless ? ["--stateless"] : []),
             in: scratch,
             environment: ["PYTHONDONTWRITEBYTECODE": "1"]
         )

@@ -51,4 +51,26 @@ import Testing
             #expect(legacy == modern)
         }
     }
+
+    @Test(.needs(.python), arguments: [AgentPeer.Library.mcp2, .fastmcp4])
+    func `an app that asks by its results is understood by clients of every revision`(
+        library: AgentPeer.Library
+    ) async throws {
+        try await withScratchFolder { scratch in
+            let server = try await PeerServer(library, isStateless: true, in: scratch)
+            let broker = try await RunningBroker(in: scratch)
+            let added = try await broker.ask("add", "curious", "127.0.0.1:\(server.port)", "--kind", "mcp")
+            let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description
+            _ = try await broker.ask("approve", id)
+            let shim = [try Executable.built("patchbay"), "mcp", "--endpoint", id, "--socket", broker.socket]
+            let direct = AgentPeer.Target(kind: "guard", words: [server.url])
+            let through = AgentPeer.Target(kind: "guard", words: shim)
+            let expected = try await AgentPeer.mcp2Modern.transcripts(of: [direct], in: scratch)
+
+            #expect(expected.first?.first?.contains("kept: accept") == true, "\(expected)")
+            for peer in AgentPeer.allCases {
+                #expect(try await peer.transcripts(of: [through], in: scratch) == expected, "\(peer)")
+            }
+        }
+    }
 }

@@ -39,10 +39,11 @@ else:
     from mcp.server.mcpserver import Context, Image, MCPServer
     from mcp.server.transport_security import TransportSecuritySettings
     server = MCPServer("everything", version="1.2.3")
-if installed("mcp").startswith("1."):
-    from mcp.types import SamplingMessage, TextContent
+isModern = not installed("mcp").startswith("1.")
+if isModern:
+    import mcp_types as types
 else:
-    from mcp_types import SamplingMessage, TextContent
+    from mcp import types
 FORM = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}
 cancelled = set()
 
@@ -110,7 +111,7 @@ async def ask_twice(ctx: Context) -> str:
 @server.tool()
 async def sample(ctx: Context) -> str:
     """Lets the client's model say something."""
-    question = SamplingMessage(role="user", content=TextContent(type="text", text="What is the time?"))
+    question = types.SamplingMessage(role="user", content=types.TextContent(type="text", text="What is the time?"))
     answer = await ctx.session.create_message([question], max_tokens=10, related_request_id=ctx.request_id)
     return f"{answer.role} {answer.model}: {answer.content.text}"
 
@@ -131,6 +132,20 @@ async def talk(ctx: Context) -> str:
     return "said"
 
 
+async def guard(ctx: Context):
+    """Asks by its result, as 2026-07-28 has it."""
+    if not ctx.input_responses:
+        question = types.ElicitRequest(params=types.ElicitRequestFormParams(message="Who are you?", requested_schema=FORM))
+        more = types.ListRootsRequest()
+        return types.InputRequiredResult(input_requests={"who": question, "where": more}, request_state="kept")
+    who, where = ctx.input_responses["who"], ctx.input_responses["where"]
+    return f"{ctx.request_state}: {who.action} {who.content}, " + " ".join(str(root.uri) for root in where.roots)
+
+
+if isModern:
+    server.tool()(guard)
+
+
 @server.resource("note://one")
 def note() -> str:
     return "a note"
@@ -147,10 +162,25 @@ def greet(name: str) -> str:
     return f"Say hello to {name}."
 
 
+class StatelessOnly:
+    """The same, but for clients of the eras before."""
+
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] == "http" and (b"mcp-protocol-version", b"2026-07-28") not in scope["headers"]:
+            await send({"type": "http.response.start", "status": 400, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+        else:
+            await self.app(scope, receive, send)
+
+
 parser = argparse.ArgumentParser()
 parser.add_argument("--port", type=int, default=0)
 parser.add_argument("--lines", action="store_true")
 parser.add_argument("--socket", help="a unix socket to listen at as well")
+parser.add_argument("--stateless", action="store_true", help="speak nothing but 2026-07-28")
 options = parser.parse_args()
 sockets = [socket.create_server(("127.0.0.1", options.port))]
 if options.socket:
@@ -183,4 +213,6 @@ elif installed("mcp").startswith("1."):
     app = server.streamable_http_app()
 else:
     app = server.streamable_http_app(transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False))
+if options.stateless:
+    app = StatelessOnly(app)
 uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=sockets)

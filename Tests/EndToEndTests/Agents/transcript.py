@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Lets a real client go through everything that a server offers, and prints what it saw, as JSON, without `_meta`.
 
-  transcript.py SETUP server|questions|app URL|COMMAND... [-- server|questions|app URL|COMMAND...]...
+  transcript.py SETUP KIND URL|COMMAND... [-- KIND URL|COMMAND...]...
 
-The same client must see the same of a server directly and through Patchbay. `server` and `questions` are for server.py, `app`
-for the sample app. Each line is [which of the targets, what was asked, what was answered].
+The same client must see the same of a server directly and through Patchbay. The kinds `server`, `questions` and `guard` are for
+server.py, `app` is for the sample app. Each line is [which of the targets, what was asked, what was answered].
 """
 import asyncio
 import json
@@ -97,6 +97,11 @@ class Transcript:
         await self.note("prompt", client.get_prompt("greet", {"name": "Jane"}))
         await self.note("call again", client.call("add", {"a": 20, "b": 3}))
 
+    async def guard(self, client):
+        result = await client.call("guard", {})
+        self.entries.append(["guard", [block.text for block in result.content]])
+        self.entries.append(["heard", sorted(self.heard)])
+
     async def questions(self, client):
         await self.note("asked", client.call("ask", {}))
         await self.note("asked twice", client.call("ask_twice", {}))
@@ -116,7 +121,7 @@ class Transcript:
 async def main(setup, groups):
     for number, (kind, *target) in enumerate(groups):
         transcript = Transcript()
-        heard = transcript.heard if kind == "questions" else None
+        heard = transcript.heard if kind in ("questions", "guard") else None
         where = target[0] if "://" in target[0] else target
         try:
             async with asyncio.timeout(60), peer.connect(setup, where, heard) as client:
