@@ -11,8 +11,8 @@ package struct PatchbayClient: Sendable {
     package let address: BrokerAddress
     /// How long the broker may say nothing before a call gives up.
     package let patience: Duration
-    /// Who calls; nil where the kernel's word on the unix socket is enough.
-    private let token: AccessToken?
+    /// Who calls, asked for with each call; nil where the kernel's word on the unix socket is enough.
+    private let token: @Sendable () -> AccessToken?
 
     /// A stream has a comment every 15 s, so three of them were missed.
     private static let streamPatience = Duration.seconds(45)
@@ -24,7 +24,11 @@ package struct PatchbayClient: Sendable {
         self.init(address: .unix(path: socketPath), patience: patience)
     }
 
-    package init(address: BrokerAddress, token: AccessToken? = nil, patience: Duration = .seconds(10)) {
+    package init(
+        address: BrokerAddress,
+        patience: Duration = .seconds(10),
+        token: @escaping @Sendable () -> AccessToken? = { nil }
+    ) {
         self.address = address
         self.token = token
         self.patience = patience
@@ -32,7 +36,7 @@ package struct PatchbayClient: Sendable {
 
     /// For one call, which ends when nothing comes for so long.
     func connection(silence: Duration) -> HTTPConnection {
-        HTTPConnection(address: address, silence: silence, token: token)
+        HTTPConnection(address: address, silence: silence, token: token())
     }
 
     /// Performs a call and reads its answer.

@@ -72,7 +72,7 @@ enum ExitStatus: CInt, CaseIterable {
         case .notFound: "no such endpoint, tool, phone, tunnel, advertisement or grant"
         case .notReachable: "no broker listens at the socket"
         case .temporary: "not now: try the same again later"
-        case .notPermitted: "this user, or this token, may not do that; `patchbay pair` lets others in"
+        case .notPermitted: "this user or token may not do that, or an app waits for a yes or its own token"
         case .configuration: "the configuration or a path in it is wrong"
         case .interrupted: "stopped by Ctrl-C"
         case .outputClosed: "whoever read the output went away"

@@ -44,8 +44,12 @@ struct GlobalOptions: ParsableArguments {
     static func client(socket: String?, broker: String?) throws(Complaint) -> PatchbayClient {
         let (address, wantsGrant) = try address(socket: socket, broker: broker)
         guard wantsGrant else { return PatchbayClient(address: address) }
-        let entry = try GrantFolder(environment: ProcessInfo.processInfo.environment).entry(for: address)
-        return PatchbayClient(address: address, token: AccessToken(entry.token))
+        let folder = try GrantFolder(environment: ProcessInfo.processInfo.environment)
+        _ = try folder.entry(for: address)
+        // Whoever joins anew does so for those, too, that run already: an agent's client keeps `patchbay mcp` for days.
+        return PatchbayClient(address: address) {
+            (try? folder.entry(for: address)).map { AccessToken($0.token) }
+        }
     }
 
     /// What the command line says counts before the environment.

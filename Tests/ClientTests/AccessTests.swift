@@ -82,7 +82,7 @@ import Testing
     @Test func `a token is shown with every call, and in no description`() async throws {
         try await ScriptedBroker.onLoopback(.pieces([ScriptedBroker.json(#"{"ended":["a"]}"#)])) { broker, port in
             let token = AccessToken("pbg_geheim")
-            let client = PatchbayClient(address: .loopback(host: "127.0.0.1", port: port), token: token)
+            let client = PatchbayClient(address: .loopback(host: "127.0.0.1", port: port)) { token }
 
             _ = try await client.revoke("a")
 

@@ -23,11 +23,11 @@ enum AgentAnswer {
     static func none(to id: JSON) -> JSON { failed("the broker has ended its answer without one", id) }
 
     /// It was written, and the broker went away before it had answered: nobody knows what became of it.
-    static func lost(_ message: AgentMessage, id: JSON) -> JSON {
+    static func lost(_ message: AgentMessage, id: JSON?) -> JSON {
         let text =
             "delivered, result unknown: the broker went away after it had got this; look at the state before you "
             + "call again"
-        guard message.method == "tools/call" else { return failed(text, id) }
+        guard message.method == "tools/call", let id else { return failed(text, id) }
         var result: JSONObject = ["content": [["type": "text", "text": .string(text)]], "isError": true]
         if message.revision != nil { result["resultType"] = "complete" }
         return ["jsonrpc": "2.0", "id": id, "result": .object(result)]

@@ -101,13 +101,10 @@ struct AgentShim: Sendable {
                     if !patience.hasWaited { note("\(error); waiting for it") }
                     if try await patience.wait() { continue }
                 }
-                guard let id = message.id else {
-                    note("\(message.method ?? "a message") was lost: \(error)")
-                    guard message.wantsAnswer else { return }
-                    return try await write(AgentAnswer.failure(error, to: nil))
-                }
+                guard message.wantsAnswer else { return note("\(message.method ?? "an answer") was lost: \(error)") }
                 return try await write(
-                    mayRepeat ? AgentAnswer.failure(error, to: id) : AgentAnswer.lost(message, id: id)
+                    mayRepeat
+                        ? AgentAnswer.failure(error, to: message.id) : AgentAnswer.lost(message, id: message.id)
                 )
             }
         }

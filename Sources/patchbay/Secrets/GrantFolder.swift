@@ -107,7 +107,7 @@ struct GrantFolder {
             throw Complaint(
                 status: .configuration,
                 message: "\(file) is not yours alone, so its token is not used",
-                remedy: "patchbay revoke its grant if somebody may have read it; else chmod 600 \(file)"
+                remedy: "chmod 600 \(file), or, if somebody may have read it, revoke its grant and join again"
             )
         }
         var bytes = [UInt8](repeating: 0, count: Self.sizeLimit)

@@ -53,6 +53,8 @@ import Testing
 
             #expect(said.joined().contains("saved as \(text)"), "\(said)")
             #expect(try String(contentsOf: URL(filePath: text), encoding: .utf8).contains(#""tapped": "5""#))
+            let piped = try await broker.ask("call", id, "tap_element", "element_id=5", "--output", "-")
+            #expect(piped.joined().contains(#""tapped": "5""#) && !piped.joined().contains("saved"), "\(piped)")
             #expect(shot.joined().contains("saved as \(original)"), "\(shot)")
             let bytes = try Data(contentsOf: URL(filePath: original))
             let (image, _) = try await ImageReducer().reduce(base64: bytes.base64EncodedString(), to: 10_000)
@@ -61,7 +63,7 @@ import Testing
             let nowhere = try await broker.start("call", id, "tap_element", "element_id=5", "--output", "/nowhere/x")
             #expect(try await nowhere.exitStatus() == .exited(1))
             #expect(nowhere.story.contains("/nowhere/x") && !nowhere.story.contains("CocoaError"), "\(nowhere.story)")
-            #expect(app.program.output.count { $0.hasPrefix("call: tap") } == 1)
+            #expect(app.program.output.count { $0.hasPrefix("call: tap") } == 2)
         }
     }
 

@@ -178,13 +178,23 @@ import Testing
             let call = #"{"name":"endpoint_list","arguments":{}}"#
             try agent.write(#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":\#(call)}"# + "\n")
             #expect(try await agent.waitForLine(#"{"jsonrpc""#).contains("none: start a debug build"))
-            agent.closeInput()
-            #expect(try await agent.exitStatus() == .exited(0))
 
             _ = try await broker.ask("revoke", kept.grant.id)
+            try agent.write(#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":\#(call)}"# + "\n")
+            #expect(try await agent.waitForLine(#"{"jsonrpc":"2.0","id":2"#).contains("patchbay join -"))
             let late = try await broker.start("list", "--broker", "127.0.0.1:\(port)")
             #expect(try await late.exitStatus() == .exited(77), "\(late.story)")
             #expect(!late.story.contains(kept.token))
+
+            // Who runs already uses what is kept later.
+            let again = try await broker.ask("pair", "--scope", "registry.read", "--detach")
+            let second = try await broker.start("join", "-", input: .pipe)
+            try second.write(try #require(again.first { $0.hasPrefix("PATCHBAY:") }) + "\n")
+            #expect(try await second.exitStatus() == .exited(0), "\(second.story)")
+            try agent.write(#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":\#(call)}"# + "\n")
+            #expect(try await agent.waitForLine(#"{"jsonrpc":"2.0","id":3"#).contains("none: start a debug build"))
+            agent.closeInput()
+            #expect(try await agent.exitStatus() == .exited(0))
         }
     }
 
