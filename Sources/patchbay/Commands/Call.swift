@@ -109,12 +109,21 @@ struct Call: AsyncParsableCommand {
     ) async throws -> JSONObject {
         do {
             return try await client.call(tool, of: id, arguments: arguments, wait: wait, maxPixels: maxPixels)
-        } catch ClientError.connectionLost {
-            throw Complaint(
+        } catch let error as ClientError {
+            throw Self.complaint(about: error, after: id) ?? error
+        }
+    }
+
+    /// For what may have been carried out; nil for what was not.
+    static func complaint(about error: ClientError, after id: EndpointID) -> Complaint? {
+        switch error {
+        case .connectionLost, .timedOut:
+            Complaint(
                 status: .error,
-                message: "delivered, result unknown: the broker went away while \(id) had the call",
+                message: "delivered, result unknown, while \(id) had the call: \(error)",
                 remedy: "look at the app's state before you call again"
             )
+        default: nil
         }
     }
 

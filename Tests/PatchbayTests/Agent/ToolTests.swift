@@ -49,6 +49,21 @@ import Testing
         #expect(throws: Complaint.self) { try Call.object(in: Array("{".utf8)) }
     }
 
+    @Test(arguments: [
+        (ClientError.connectionLost(what: "x"), true), (.timedOut(what: "x", seconds: 120), true),
+        (.brokerNotRunning(path: "/x"), false), (.busy(path: "/x"), false),
+        (.refused(Problem(.unavailable, "shop is away")), false),
+    ])
+    func `a call that may have been carried out is not to be tried again at once`(
+        error: ClientError,
+        mayBeDone: Bool
+    ) throws {
+        let complaint = Call.complaint(about: error, after: try #require(EndpointID("shop")))
+
+        #expect((complaint != nil) == mayBeDone)
+        #expect(complaint.map { $0.status == .error && $0.message.hasPrefix("delivered, result unknown") } ?? true)
+    }
+
     @Test func `a tool is found, or the nearest is named`() throws {
         let list = ToolList(tools: [["name": "tap_element"], ["name": "screenshot"]])
         let id = try #require(EndpointID("shop"))
