@@ -10,6 +10,8 @@ final class ScriptedServer: AgentServer {
 
     private let script: Script
     private let capabilities: JSONObject
+    /// The schema of all its tools, as far as that is known.
+    private let schema: JSON?
     private let listeners = Mutex<[AsyncStream<ServerChange>.Continuation]>([])
     private let heard = Mutex<[AgentRequest]>([])
 
@@ -17,6 +19,7 @@ final class ScriptedServer: AgentServer {
         capabilities: JSONObject = [
             "tools": ["listChanged": true], "resources": ["subscribe": true, "listChanged": true], "logging": [:],
         ],
+        schema: JSON? = nil,
         _ script: @escaping Script = { request throws(RPCError) in
             switch request.method {
             case "tools/list": ["tools": []]
@@ -27,6 +30,11 @@ final class ScriptedServer: AgentServer {
     ) {
         self.script = script
         self.capabilities = capabilities
+        self.schema = schema
+    }
+
+    func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders {
+        ParameterHeaders(of: schema)
     }
 
     var requests: [AgentRequest] { heard.withLock { $0 } }
@@ -123,7 +131,10 @@ struct DoorBench: Sendable {
         let all = headers
         return AgentCall(
             method,
-            headers: AgentHeaders { all[$0] ?? [] },
+            headers: AgentHeaders(
+                values: { all[$0] ?? [] },
+                fields: all.flatMap { name, values in values.map { (name, $0) } }
+            ),
             body: body?.bytes ?? [],
             onDeparture: onDeparture
         )

@@ -15,7 +15,10 @@ extension Call {
         }
         let agent = AgentCall(
             method,
-            headers: AgentHeaders { Border.values(of: $0, in: request.head) },
+            headers: AgentHeaders(
+                values: { Border.values(of: $0, in: request.head) },
+                fields: request.headers.lazy.map { ($0.name.rawName, $0.value) }
+            ),
             body: method == .post ? try await bytes(upTo: AgentCall.bodyLimit) : []
         ) { [departures] in departures.next($0) }
         let (agents, caller) = (broker.agents, visitor.agent)

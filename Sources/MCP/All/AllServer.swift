@@ -29,6 +29,13 @@ package struct AllServer: AgentServer {
         }
     }
 
+    package func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders {
+        guard let (endpoint, name) = await owner(of: tool, for: caller) else { return .none }
+        guard await desk.parameterHeaders(of: name, at: endpoint.id, for: caller) != .none else { return .none }
+        // By the schema as it is listed here, where a very long one is left out.
+        return ParameterHeaders(of: ListedTool.schema(await desk.schema(of: name, at: endpoint.id)))
+    }
+
     package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> { desk.changes(for: caller) }
 
     private func endpoints(for caller: AgentCaller) async -> [(alias: String, endpoint: Endpoint)] {
@@ -63,14 +70,21 @@ package struct AllServer: AgentServer {
         }
     }
 
+    /// The app that a listed tool belongs to, and what it calls it.
+    private func owner(of name: String, for caller: AgentCaller) async -> (Endpoint, tool: String)? {
+        guard let (alias, listed) = ToolAlias.parts(of: name),
+            let endpoint = await endpoints(for: caller).first(where: { $0.alias == alias })?.endpoint
+        else { return nil }
+        return (endpoint, await desk.tool(listedAs: name, alias: alias, of: endpoint.id) ?? listed)
+    }
+
     private func call(_ request: AgentRequest, _ caller: AgentCaller) async throws(RPCError) -> JSONObject {
         guard let name = request.tool else {
             throw .invalidParams("tools/call must have the tool's name, a text")
         }
-        guard let (alias, listed) = ToolAlias.parts(of: name),
-            let endpoint = await endpoints(for: caller).first(where: { $0.alias == alias })?.endpoint
-        else { throw .invalidParams("there is no tool of this name; tools/list has them all") }
-        let tool = await desk.tool(listedAs: name, alias: alias, of: endpoint.id) ?? listed
+        guard let (endpoint, tool) = await owner(of: name, for: caller) else {
+            throw .invalidParams("there is no tool of this name; tools/list has them all")
+        }
         return try await AppServer(endpoint.id, desk: desk).answer(
             request.with(request.params.with("name", .string(tool))),
             of: caller

@@ -13,6 +13,12 @@ extension AppDesk {
         return await shelf.record(of: endpoint.id).list(of: AppRecord.tools)?["tools"]?.array ?? []
     }
 
+    /// A tool's schema for its arguments; nil where its app's list does not have it.
+    func schema(of tool: String, at id: EndpointID) async -> JSON? {
+        let tools = await shelf.record(of: id).list(of: AppRecord.tools)?["tools"]?.array
+        return tools?.first { $0["name"]?.string == tool }?["inputSchema"]
+    }
+
     /// An app's own name of the tool that is listed under that name; nil where its list does not have it.
     func tool(listedAs name: String, alias: String, of id: EndpointID) async -> String? {
         await shelf.record(of: id).list(of: AppRecord.tools)?["tools"]?.array?.lazy.compactMap { $0["name"]?.string }

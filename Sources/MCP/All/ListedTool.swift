@@ -28,7 +28,7 @@ enum ListedTool {
         text.count <= descriptionLimit ? text : "\(text.prefix(descriptionLimit - 1))…"
     }
 
-    private static func schema(_ schema: JSON?) -> JSON? {
+    static func schema(_ schema: JSON?) -> JSON? {
         guard let schema, schema.object != nil, schema.bytes.count <= schemaLimit else { return nil }
         return schema
     }

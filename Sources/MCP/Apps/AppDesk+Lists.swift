@@ -35,6 +35,14 @@ extension AppDesk {
 
     package func toolCount(of endpoint: Endpoint) async -> Int? { await shelf.record(of: endpoint.id).toolCount }
 
+    /// What an app's tool wants to have in headers, by the list that its callers have; nothing where they have none.
+    func parameterHeaders(of tool: String, at id: EndpointID, for caller: AgentCaller) async -> ParameterHeaders {
+        guard let headers = await shelf.record(of: id).traits[tool]?.parameters, headers != .none,
+            let endpoint = try? await endpoint(id), caller.may(.endpointCall, on: endpoint)
+        else { return .none }
+        return headers
+    }
+
     /// Somebody looks at an app's tools.
     ///
     /// - Returns: Whether they are others than when somebody looked last.

@@ -43,6 +43,10 @@ package struct AppServer: AgentServer {
         }
     }
 
+    package func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders {
+        await desk.parameterHeaders(of: tool, at: id, for: caller)
+    }
+
     package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> { desk.changes(of: id, for: caller) }
 
     /// What is wrong with an app that cannot be called is told where the model reads it: in the result.

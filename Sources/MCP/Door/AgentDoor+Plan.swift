@@ -58,6 +58,7 @@ extension AgentDoor {
             session: era == .stateless ? nil : known?.session,
             faculties: era == .stateless ? [] : known?.faculties ?? []
         )
+        if let mismatch = await mismatch(inquiry, call, caller) { throw Refusal(400, mismatch, to: request.id) }
         if request.method == "subscriptions/listen", era == .stateless, !call.headers.takesEvents {
             throw Refusal(406)
         }
@@ -66,6 +67,16 @@ extension AgentDoor {
         } catch {
             throw Refusal(era.status(of: error), error, to: request.id)
         }
+    }
+
+    /// Whether the headers for a tool's arguments contradict them: whoever stands between could have been deceived.
+    private func mismatch(_ inquiry: Inquiry, _ call: AgentCall, _ caller: AgentCaller) async -> RPCError? {
+        guard inquiry.era == .stateless, inquiry.method == "tools/call", let tool = inquiry.params["name"]?.string
+        else {
+            return nil
+        }
+        return await server.parameterHeaders(of: tool, for: caller)
+            .mismatch(with: inquiry.params["arguments"]) { call.headers.parameters[$0] ?? [] }
     }
 
     /// Nil for what the server is asked.

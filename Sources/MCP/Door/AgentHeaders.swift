@@ -5,14 +5,24 @@ package struct AgentHeaders: Hashable, Sendable {
     package let session: [String]
     package let method: [String]
     package let name: [String]
+    /// What a tool wants to have beside its arguments, by the field's name in lower case.
+    let parameters: [String: [String]]
 
-    /// - Parameter values: Every value of the field of that name, in any case.
-    package init(values: (String) -> [String]) {
+    /// - Parameters:
+    ///   - values: Every value of the field of that name, in any case.
+    ///   - fields: Every field, of which those that begin with `Mcp-Param-` are taken.
+    package init(values: (String) -> [String], fields: some Sequence<(name: String, value: String)>) {
         accept = values("Accept")
         revision = values("MCP-Protocol-Version")
         session = values("Mcp-Session-Id")
         method = values("Mcp-Method")
         name = values("Mcp-Name")
+        var parameters: [String: [String]] = [:]
+        for field in fields {
+            let name = field.name.lowercased()
+            if name.hasPrefix("mcp-param-") { parameters[name, default: []].append(field.value) }
+        }
+        self.parameters = parameters
     }
 
     /// A caller that says nothing takes what there is.

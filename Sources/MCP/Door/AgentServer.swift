@@ -16,6 +16,13 @@ package protocol AgentServer: Sendable {
     /// - Throws: `RPCError`; `unknownMethod` for what it does not do. What went wrong with a tool is a result with `isError`.
     func answer(_ request: AgentRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject
 
+    /// What a tool wants to have in headers, too, as far as that is known without asking anybody.
+    func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders
+
     /// What changes from now on, for those who subscribed, until the task is cancelled.
     func changes(for caller: AgentCaller) -> AsyncStream<ServerChange>
+}
+
+extension AgentServer {
+    package func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders { .none }
 }

@@ -11,7 +11,7 @@ import Testing
         let isModern: Bool
 
         /// How many things a transcript tells.
-        var length: Int { ["server": 17, "questions": 10, "app": 7][direct.kind] ?? 0 }
+        var length: Int { ["server": 18, "questions": 10, "app": 7][direct.kind] ?? 0 }
     }
 
     @Test func `five clients see eleven servers through the broker as they are`() async throws {

@@ -19,7 +19,7 @@ import Testing
                             in: scratch
                         )
 
-                        #expect(transcripts.map(\.count) == [17, 17, 10, 10])
+                        #expect(transcripts.map(\.count) == [18, 18, 10, 10])
                         #expect(transcripts[0] == transcripts[1], "\(peer)")
                         #expect(transcripts[2] == transcripts[3], "\(peer)")
                     }

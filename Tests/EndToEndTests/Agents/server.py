@@ -10,10 +10,12 @@ import base64
 import importlib.metadata
 import socket
 import threading
+from typing import Annotated
 
 import anyio
 import uvicorn
 from mcp.server.stdio import stdio_server
+from pydantic import Field
 
 PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==")
@@ -57,6 +59,12 @@ def add(a: int, b: int) -> int:
 @server.tool()
 def echo(text: str) -> str:
     return text
+
+
+@server.tool()
+def where(region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})], level: int = 1) -> str:
+    """Its region is in a header, too (2026-07-28)."""
+    return f"{region} {level}"
 
 
 @server.tool()

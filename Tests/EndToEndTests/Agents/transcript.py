@@ -68,6 +68,7 @@ class Transcript:
         await self.note("tools", client.list_tools())
         await self.note("call", client.call("add", {"a": 2, "b": 3}))
         await self.note("text", client.call("echo", {"text": "größe \u202e \U0001f600"}))
+        await self.note("header", client.call("where", {"region": "Zürich", "level": 2}))
         await self.note("picture", client.call("picture", {}))
         await self.note("failed", client.call("fail", {}))
         await self.note("wrong", client.call("add", {"a": "x"}))

@@ -1,0 +1,107 @@
+import JSON
+import Model
+import Testing
+
+@testable import MCP
+
+/// 2026-07-28: what a tool's schema marks with `x-mcp-header` must stand in the headers as it stands in the body.
+@Suite struct ParameterMismatchTests {
+    private static let schema: JSON = [
+        "type": "object",
+        "properties": [
+            "region": ["type": "string", "x-mcp-header": "Region"],
+            "where": ["type": "object", "properties": ["level": ["type": "integer", "x-mcp-header": "Level"]]],
+            "on": ["type": "boolean", "x-mcp-header": "On"],
+        ],
+    ]
+    private static let arguments: JSON = ["region": "Zürich", "where": ["level": 42], "on": .null]
+    private static let headers = ["mcp-param-region": ["=?base64?WsO8cmljaA==?="], "Mcp-Param-Level": ["42"]]
+
+    private static func ask(
+        _ changes: [String: [String]] = [:],
+        _ arguments: JSON = arguments,
+        schema: JSON? = schema
+    ) async throws -> (status: Int, code: Int?, calls: Int) {
+        let server = ScriptedServer(schema: schema)
+        let headers = headers.merging(changes) { $1 }
+        let call = DoorBench.modern("tools/call", ["name": "tap", "arguments": arguments], headers: headers)
+        let (status, json) = try await DoorBench(server).json(call)
+        return (status, json?["error"]?["code"]?.int, server.requests.count)
+    }
+
+    @Test(arguments: [
+        [:], ["Mcp-Param-Level": ["42.0"]], ["Mcp-Param-Level": ["=?base64?NDI=?="]], ["Mcp-Param-Other": ["x"]],
+    ])
+    func `headers that say what the body says are taken`(changes: [String: [String]]) async throws {
+        #expect(try await Self.ask(changes) == (200, nil, 1))
+    }
+
+    @Test(arguments: [
+        ["mcp-param-region": []], ["mcp-param-region": ["Zurich"]], ["mcp-param-region": ["=?base64?!?="]],
+        ["mcp-param-region": ["Z\u{FC}rich"]], ["Mcp-Param-Level": ["43"]], ["Mcp-Param-Level": ["4.2e1"]],
+        ["Mcp-Param-Level": ["42", "42"]], ["Mcp-Param-On": ["true"]],
+    ])
+    func
+        `a header that is missing, doubled, too much or contradicts the body is refused with 400, and nothing is called`(
+            changes: [String: [String]]
+        ) async throws
+    {
+        #expect(try await Self.ask(changes) == (400, -32_020, 0))
+    }
+
+    @Test(
+        arguments: [
+            ["properties": ["region": ["type": "string", "x-mcp-header": "a b"]]],
+            ["properties": ["region": ["type": "number", "x-mcp-header": "Region"]]],
+            [
+                "properties": ["region": ["type": "string", "x-mcp-header": "Region"]],
+                "anyOf": [["properties": ["x": ["type": "string", "x-mcp-header": "X"]]]],
+            ], ["properties": ["region": ["type": "string"]]],
+        ] as [JSON]
+    )
+    func `a schema whose marks are none wants no headers`(schema: JSON) async throws {
+        #expect(try await Self.ask(["mcp-param-region": ["other"]], schema: schema) == (200, nil, 1))
+    }
+
+    @Test func `the eras before have no such headers`() async throws {
+        let server = ScriptedServer(schema: Self.schema)
+        let bench = DoorBench(server)
+        let session = try await bench.handshake()
+        let body = DoorBench.request("tools/call", ["name": "tap", "arguments": Self.arguments])
+
+        let (status, _) = try await bench.json(DoorBench.call(body, headers: ["Mcp-Session-Id": [session]]))
+
+        #expect(status == 200)
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func `an app's own marks count from when its tools were listed, and nobody asks it for that`() async throws {
+        let app = ScriptedApp { request in
+            switch request.method {
+            case "initialize":
+                .result(["protocolVersion": "2025-06-18", "capabilities": ["tools": [:]], "serverInfo": ["name": "x"]])
+            case "tools/list": .result(["tools": [["name": "tap", "inputSchema": Self.schema]]])
+            case "tools/call": .result(["content": []])
+            default: .error(-32_601, "no")
+            }
+        }
+        let rig = DeskRig(app)
+        let shop = try #require(await rig.appear(kind: .mcp))
+        let server = AppServer(shop.id, desk: rig.desk)
+        func isRefused(_ name: String = "tap") async -> Bool {
+            await server.parameterHeaders(of: name, for: rig.owner).mismatch(with: Self.arguments) { _ in [] } != nil
+        }
+
+        #expect(await !isRefused())
+        #expect(app.dials.isEmpty)
+        _ = try await server.answer(AgentRequest("tools/list"), of: rig.owner)
+        #expect(await isRefused())
+        #expect(await !isRefused("other"))
+        let all = AllServer(desk: rig.desk)
+        let listed = try #require(
+            try await all.answer(AgentRequest("tools/list"), of: rig.owner)["tools"]?.array?.first
+        )
+        let headers = await all.parameterHeaders(of: listed["name"]?.string ?? "", for: rig.owner)
+        #expect(headers.mismatch(with: Self.arguments) { _ in [] } != nil)
+    }
+}
