@@ -25,6 +25,7 @@ extension PatchbayClient {
     ///   - id: The app's.
     ///   - arguments: As its schema wants them.
     ///   - wait: For how many seconds an app is waited for that is away.
+    ///   - timeout: For how many seconds the app may be silent over it.
     ///   - maxPixels: The longest edge of an image in the result; 0 for links to the originals.
     /// - Returns: A `CallToolResult`, which may say that the tool failed.
     /// - Throws: `ClientError`.
@@ -33,10 +34,12 @@ extension PatchbayClient {
         of id: EndpointID,
         arguments: JSONObject,
         wait: Int? = nil,
+        timeout: Int? = nil,
         maxPixels: Int? = nil
     ) async throws -> JSONObject {
         var body: JSONObject = ["tool": .string(tool), "arguments": .object(arguments)]
         body["wait_s"] = wait.map { .number(JSONNumber($0)) }
+        body["timeout_s"] = timeout.map { .number(JSONNumber($0)) }
         body["max_px"] = maxPixels.map { .number(JSONNumber($0)) }
         let call = HTTPCall(method: .POST, path: ["endpoints", id.text, "call"], body: JSON.object(body).bytes)
         // A tool may take two minutes.

@@ -9,6 +9,7 @@ extension OpenAPISchemas {
         "ToolOrder":{"type":"object","required":["tool"],"properties":{
           "tool":{"type":"string","minLength":1},"arguments":{"type":"object"},
           "wait_s":{"type":"integer","minimum":0,"maximum":60},
+          "timeout_s":{"type":"integer","minimum":1,"maximum":120},
           "max_px":{"type":"integer","minimum":0,"maximum":4096}}},
         "ToolAnswer":{"type":"object","required":["schema","result"],"properties":{
           "schema":{"const":1},"result":{"type":"object","required":["content"],

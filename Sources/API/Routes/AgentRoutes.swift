@@ -55,6 +55,7 @@ enum AgentRoutes {
             of: endpoint,
             arguments: order.arguments,
             wait: .seconds(order.wait),
+            patience: .seconds(order.patience),
             maxPixels: order.maxPixels
         )
         let result: JSONObject
@@ -73,6 +74,7 @@ struct ToolOrder: Hashable {
     let tool: String
     let arguments: JSONObject
     let wait: Int
+    let patience: Int
     let maxPixels: Int
 
     /// - Throws: `Problem` that names what is wrong.
@@ -88,6 +90,7 @@ struct ToolOrder: Hashable {
         self.tool = tool
         self.arguments = arguments
         wait = try Self.number(json["wait_s"], "wait_s", 0...60) ?? 10
+        patience = try Self.number(json["timeout_s"], "timeout_s", 1...120) ?? 15
         maxPixels = try Self.number(json["max_px"], "max_px", 0...4_096) ?? 1_568
     }
 

@@ -20,7 +20,7 @@ extension AgentRequest {
         arguments[Self.form] = Self.jpeg
         var params = params
         params["arguments"] = .object(arguments)
-        return AgentRequest(method, params, capabilities: capabilities, notify: notify)
+        return with(params)
     }
 
     /// Whether a tool says that it gives pictures as JPEG to whoever asks for that.

@@ -5,7 +5,7 @@ import Model
 extension AppDesk {
     package func call(_ call: AppCall, of caller: AgentCaller) async throws(AppFailure) -> JSONObject {
         let params: JSONObject = ["name": .string(call.tool), "arguments": .object(call.arguments)]
-        let request = AgentRequest("tools/call", params, notify: call.notify)
+        let request = AgentRequest("tools/call", params, patience: call.patience, notify: call.notify)
         let id = call.endpoint.id
         do {
             return try await self.call(request, at: id, for: caller, wait: call.wait, maxPixels: call.maxPixels)

@@ -54,7 +54,8 @@ package struct AppServer: AgentServer {
         guard request.tool != nil else { throw RPCError.invalidParams("tools/call must have the tool's name, a text") }
         do {
             return try await desk.call(
-                request,
+                // Who calls here has a limit of its own, and calls off what takes longer.
+                request.with(patience: desk.limits.longest),
                 at: id,
                 for: caller,
                 wait: desk.limits.wait,

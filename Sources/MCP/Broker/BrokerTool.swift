@@ -29,7 +29,7 @@ enum BrokerTool: String, CaseIterable, Sendable {
         case .tools: "Lists the tools of an app; with name, the schema of one."
         case .call: "Calls a tool of an app; waits for one that restarts. Errors say what to do next."
         case .pair:
-            "Says what keeps an app from being called, and takes the token that it logs at launch."
+            "Says why an app cannot be called; takes the token that it logs at launch."
         case .wait:
             "Waits until an app comes, goes or restarts, as after a rebuild."
         case .forward: "Opens, lists or closes local TCP ports that lead to apps."
@@ -59,13 +59,11 @@ enum BrokerTool: String, CaseIterable, Sendable {
         func words(_ words: [JSON], _ what: String) -> JSON {
             ["type": "string", "enum": .array(words), "description": .string(what)]
         }
-        func number(_ least: Int, _ most: Int, _ what: String) -> JSON {
-            [
-                "type": "integer", "minimum": .number(JSONNumber(least)), "maximum": .number(JSONNumber(most)),
-                "description": .string(what),
-            ]
+        // The least that it may be is left out, to be brief: that is plain, and checked.
+        func number(_ most: Int, _ what: String) -> JSON {
+            ["type": "integer", "maximum": .number(JSONNumber(most)), "description": .string(what)]
         }
-        let endpoint = text("id, or a part that fits only one")
+        let endpoint = text("id, or a part that fits one")
         return switch self {
         case .list:
             [
@@ -77,15 +75,16 @@ enum BrokerTool: String, CaseIterable, Sendable {
         case .call:
             [
                 "endpoint": endpoint, "name": text("tool"), "arguments": ["type": "object"],
-                "wait_s": number(0, 60, "for an app that is away; default 10"),
-                "max_px": number(0, 4_096, "longest edge of images, default 1568; 0: original"),
+                "wait_s": number(60, "for an app that is away; default 10"),
+                "timeout_s": number(120, "for its answer; default 15"),
+                "max_px": number(4_096, "edge of images, default 1568; 0: original"),
             ]
         case .pair: ["endpoint": endpoint, "code": text("token or Session URL")]
         case .wait:
             [
                 "filter": text("part of id, app, device"),
                 "event": words(["online", "offline", "restarted", "changed"], "default online"),
-                "timeout_s": number(1, 60, "default 30"),
+                "timeout_s": number(60, "default 30"),
             ]
         case .forward:
             [

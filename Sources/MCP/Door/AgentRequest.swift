@@ -4,7 +4,7 @@ package import JSON
 package struct AgentRequest: Sendable {
     package let method: String
     /// Without the protocol's own members of `_meta`; a `progressToken` is taken out too.
-    package let params: JSONObject
+    package private(set) var params: JSONObject
     /// What the caller can do for an app that asks back.
     package let capabilities: JSONObject
     /// The gravest log messages that the caller can do without are those below this level (RFC 5424's names); nil for one
@@ -14,6 +14,8 @@ package struct AgentRequest: Sendable {
     package let wayBack: WayBack?
     /// Whether the caller takes a question as a result and asks again with the answer (2026-07-28).
     package let mayAskAgain: Bool
+    /// How long the app may be silent over it; nil for as long as is usual.
+    package private(set) var patience: Duration?
     /// Passes on what is told while the request runs: `notifications/progress` (without its token, which the door adds) and
     /// `notifications/message`. Nil where the caller asked for none.
     package let notify: (@Sendable (RPCNotification) -> Void)?
@@ -25,6 +27,7 @@ package struct AgentRequest: Sendable {
         logLevel: String? = nil,
         wayBack: WayBack? = nil,
         mayAskAgain: Bool = false,
+        patience: Duration? = nil,
         notify: (@Sendable (RPCNotification) -> Void)? = nil
     ) {
         self.method = method
@@ -33,19 +36,21 @@ package struct AgentRequest: Sendable {
         self.logLevel = logLevel
         self.wayBack = wayBack
         self.mayAskAgain = mayAskAgain
+        self.patience = patience
         self.notify = notify
+    }
+
+    /// The same, for which the app has so long.
+    func with(patience: Duration) -> AgentRequest {
+        var request = self
+        request.patience = patience
+        return request
     }
 
     /// The same with other parameters.
     func with(_ params: JSONObject) -> AgentRequest {
-        AgentRequest(
-            method,
-            params,
-            capabilities: capabilities,
-            logLevel: logLevel,
-            wayBack: wayBack,
-            mayAskAgain: mayAskAgain,
-            notify: notify
-        )
+        var request = self
+        request.params = params
+        return request
     }
 }

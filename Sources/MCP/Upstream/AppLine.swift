@@ -176,6 +176,8 @@ actor AppLine {
                 inquirer.end()
             }
         }
+        var limits = limits
+        if let patience = request.patience { limits.silence = patience }
         do {
             return try await exchange(
                 RPCMessage.request(message).json,

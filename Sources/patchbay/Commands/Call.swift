@@ -30,6 +30,8 @@ struct Call: AsyncParsableCommand {
         help: ArgumentHelp("How long to wait for an app that is away, 0 to 60. Default: 10.", valueName: "seconds")
     )
     var wait: Int?
+    @Option(help: ArgumentHelp("How long the app may be silent over it, 1 to 120. Default: 15.", valueName: "seconds"))
+    var timeout: Int?
     @Option(
         name: [.customLong("max-px"), .customLong("max-pixels")],
         help: ArgumentHelp(
@@ -50,6 +52,7 @@ struct Call: AsyncParsableCommand {
 
     func validate() throws {
         if let wait, !(0...60).contains(wait) { throw ValidationError("--wait is 0 to 60 seconds") }
+        if let timeout, !(1...120).contains(timeout) { throw ValidationError("--timeout is 1 to 120 seconds") }
         if let maxPixels, !(0...4_096).contains(maxPixels) { throw ValidationError("--max-px is 0 to 4096") }
     }
 
@@ -108,7 +111,14 @@ struct Call: AsyncParsableCommand {
         from client: PatchbayClient
     ) async throws -> JSONObject {
         do {
-            return try await client.call(tool, of: id, arguments: arguments, wait: wait, maxPixels: maxPixels)
+            return try await client.call(
+                tool,
+                of: id,
+                arguments: arguments,
+                wait: wait,
+                timeout: timeout,
+                maxPixels: maxPixels
+            )
         } catch let error as ClientError {
             throw Self.complaint(about: error, after: id) ?? error
         }
