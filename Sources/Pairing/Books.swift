@@ -1,3 +1,6 @@
+import FoundationEssentials
+import Model
+
 /// What counts at this moment: the time, the ledger, and what lives under grants.
 ///
 /// It stands behind one lock that nobody holds while a disk is waited for, so that whoever shows a token need not wait for what
@@ -9,6 +12,8 @@ struct Books: Sendable {
     var uses = GrantUses()
     /// Grants whose last use is not on the disk yet.
     var unsavedUses: Set<String> = []
+    /// Secrets that their apps did not take, as they are kept.
+    var rejected: [EndpointID: Data] = [:]
     /// Told whenever something may end earlier than was known.
     var wakeUp: AsyncStream<Void>.Continuation?
 

@@ -13,6 +13,9 @@ package struct Clearance: Sendable {
         self.isSecretOutdated = isSecretOutdated
     }
 
+    /// Whether there is a secret to show.
+    package var hasSecret: Bool { passages.contains { $0.secret != nil } }
+
     /// The same for somebody who may not have a secret presented.
     package var withoutSecrets: Clearance {
         Clearance(passages.map { Passage($0.route) }, isRefused: isRefused)

@@ -131,9 +131,16 @@ extension PairingStore {
         }
     }
 
-    /// Whether a secret is held for this launch of an endpoint; its list says `token-held`.
+    /// Whether a secret is held for this launch of an endpoint, as far as anybody knows the right one.
     package func holdsSecret(of endpoint: Endpoint) -> Bool {
-        ledger.secrets[endpoint.id].map { $0.isFor(Self.boot(of: endpoint)) } ?? false
+        let (record, rejected) = books.withLock { ($0.ledger.secrets[endpoint.id], $0.rejected[endpoint.id]) }
+        return record.map { $0.isFor(Self.boot(of: endpoint)) && $0.sealed != rejected } ?? false
+    }
+
+    /// Notes whether an app took the secret that it was shown. One that it did not take is shown again, as it may be on its way
+    /// down or up; but it does not count as held until another one is set, or it is taken after all.
+    package nonisolated func noteSecret(of endpoint: EndpointID, isTaken: Bool) {
+        books.withLock { $0.rejected[endpoint] = isTaken ? nil : $0.ledger.secrets[endpoint]?.sealed }
     }
 
     /// The endpoints of which a secret is held.

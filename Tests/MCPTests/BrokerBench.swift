@@ -14,6 +14,8 @@ final class FakeApps: Apps {
     private let lists = Mutex<[EndpointID: Result<AppTools, AppFailure>]>([:])
     private let heard = Mutex<[AppCall]>([])
     private let result: JSONObject
+    /// The one that they take; nil where they cannot be asked.
+    let secret = Mutex<String?>(nil)
 
     init(result: JSONObject = ["content": [["type": "text", "text": "tapped"]], "own": 1]) { self.result = result }
 
@@ -28,6 +30,10 @@ final class FakeApps: Apps {
 
     func toolCount(of endpoint: Endpoint) async -> Int? {
         lists.withLock { try? $0[endpoint.id]?.get().tools.count }
+    }
+
+    func takes(_ secret: EndpointSecret, at endpoint: Endpoint, for caller: AgentCaller) async -> Bool? {
+        self.secret.withLock { $0 }.map { $0 == secret.reveal() }
     }
 
     func call(_ call: AppCall, of caller: AgentCaller) async -> JSONObject {

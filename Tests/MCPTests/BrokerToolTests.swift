@@ -149,6 +149,23 @@ import Testing
         #expect(try await state() == "paired")
     }
 
+    @Test func `a token that the app does not take is not kept in the place of one that may be right`() async throws {
+        let bench = BrokerBench()
+        let id = try await bench.see()
+        bench.trust.state.withLock { $0.held[id] = "right" }
+        bench.apps.secret.withLock { $0 = "right" }
+
+        let wrong = try await bench.call("endpoint_pair", ["endpoint": "shop", "code": "wrong"])
+        let blank = try await bench.call("endpoint_pair", ["endpoint": "shop", "code": "two words"])
+
+        #expect(wrong.structure?["state"] == "needs_code" && wrong.text.contains("does not take"))
+        #expect(blank.isError)
+        #expect(bench.trust.state.withLock { $0.held[id] } == "right")
+        #expect(
+            try await bench.call("endpoint_pair", ["endpoint": "shop", "code": "right"]).structure?["state"] == "paired"
+        )
+    }
+
     @Test func `an app that wants no token is paired`() async throws {
         let bench = BrokerBench()
         try await bench.see(txt: [])

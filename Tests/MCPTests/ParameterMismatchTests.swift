@@ -49,6 +49,12 @@ import Testing
         #expect(try await Self.ask(changes) == (400, -32_020, 0))
     }
 
+    @Test func `a client over pipes has no headers to send`() async throws {
+        let none = ["mcp-param-region": [String](), "Mcp-Param-Level": [], "Patchbay-Transport": ["stdio"]]
+
+        #expect(try await Self.ask(none) == (200, nil, 1))
+    }
+
     @Test(
         arguments: [
             ["properties": ["region": ["type": "string", "x-mcp-header": "a b"]]],

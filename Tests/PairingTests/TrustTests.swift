@@ -118,6 +118,27 @@ import Testing
         }
     }
 
+    @Test func `a secret that its app did not take is not held, until another one is set or it is taken after all`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let store = try Bench.store(in: scratch)
+            let endpoint = try Self.endpoint([Self.usb()], sources: [.usb])
+            try await store.setSecret(EndpointSecret("abc"), of: endpoint, by: Bench.owner, from: Bench.socket)
+
+            store.noteSecret(of: endpoint.id, isTaken: false)
+            #expect(await !store.holdsSecret(of: endpoint))
+            // Shown it is again: the app may have been on its way down.
+            #expect(try await store.secret(of: endpoint, over: endpoint.routes[0])?.reveal() == "abc")
+            store.noteSecret(of: endpoint.id, isTaken: true)
+            #expect(await store.holdsSecret(of: endpoint))
+
+            store.noteSecret(of: endpoint.id, isTaken: false)
+            try await store.setSecret(EndpointSecret("def"), of: endpoint, by: Bench.owner, from: Bench.socket)
+            #expect(await store.holdsSecret(of: endpoint))
+        }
+    }
+
     @Test func `giving the secret of an app on the cable is the yes, and forgetting it is forgetting it`() async throws
     {
         try await withScratchFolder { scratch in

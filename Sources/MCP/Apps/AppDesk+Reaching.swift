@@ -77,7 +77,11 @@ extension AppDesk {
         do {
             let reply = try await ask(request, of: endpoint, for: caller, over: line, by: clearance.passages, traits)
             if endpoint.state != .online { await registry.report(nil, of: id) }
+            if clearance.hasSecret { await trust.noteSecret(of: id, isTaken: true) }
             return reply
+        } catch Trouble.wantsSecret(.rejected) where caller.may(.secretUse, on: endpoint) {
+            await trust.noteSecret(of: id, isTaken: false)
+            throw Trouble.wantsSecret(.rejected)
         } catch Trouble.wantsSecret(.missing) where clearance.isSecretOutdated {
             throw Trouble.wantsSecret(.outdated)
         } catch Trouble.wantsSecret where !caller.may(.secretUse, on: endpoint) {

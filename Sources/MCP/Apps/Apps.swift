@@ -1,5 +1,6 @@
 package import JSON
 package import Model
+package import Pairing
 
 /// The apps' own servers, as the broker's tools, its URLs and its HTTP API reach them.
 package protocol Apps: Sendable {
@@ -10,6 +11,11 @@ package protocol Apps: Sendable {
 
     /// How many tools an app has, as far as that is known; it is not asked.
     func toolCount(of endpoint: Endpoint) async -> Int?
+
+    /// Whether an app that is there takes a secret as its own; it is kept nowhere for that.
+    ///
+    /// - Returns: Nil where the app cannot be asked now.
+    func takes(_ secret: EndpointSecret, at endpoint: Endpoint, for caller: AgentCaller) async -> Bool?
 
     /// Calls one tool of an app, and waits for an app that is on its way back.
     ///

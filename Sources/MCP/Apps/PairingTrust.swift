@@ -12,6 +12,10 @@ package struct PairingTrust: AppTrust {
         return caller.may(.secretUse, on: endpoint) ? clearance : clearance.withoutSecrets
     }
 
+    package func noteSecret(of endpoint: EndpointID, isTaken: Bool) async {
+        pairing.noteSecret(of: endpoint, isTaken: isTaken)
+    }
+
     package func note(_ use: EndpointUse, by caller: AgentCaller) async {
         pairing.note(use, by: caller.caller, from: caller.origin)
     }

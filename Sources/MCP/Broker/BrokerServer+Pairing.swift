@@ -24,7 +24,17 @@ extension BrokerServer {
         }
         do {
             let pasted = PastedSecret(code)
-            try await trust.keep(try EndpointSecret(pasted.token), of: endpoint, on: pasted.port, for: caller)
+            let secret = try EndpointSecret(pasted.token)
+            // One that names another port is for a launch that is not there yet.
+            let isForLaunch = pasted.port == nil || pasted.port == endpoint.routes.first?.port
+            if isForLaunch, await apps.takes(secret, at: endpoint, for: caller) == false {
+                return Self.result(
+                    .needsCode,
+                    endpoint,
+                    "the app does not take that token, so it was not kept; \(Self.wherefrom(endpoint.id))"
+                )
+            }
+            try await trust.keep(secret, of: endpoint, on: pasted.port, for: caller)
         } catch {
             // Whatever the code was, it is not said again.
             throw ToolRefusal("\(endpoint.id) was not paired: \(error)")
@@ -40,14 +50,14 @@ extension BrokerServer {
         guard endpoint.wantsToken, await trust.held(of: [endpoint]).isEmpty else {
             return Self.result(.paired, endpoint, "endpoint_call can be used")
         }
-        return Self.result(
-            .needsCode,
-            endpoint,
-            """
-            the app logs "Session URL: …" at each launch; give that here as code, or ask the person to type: \
-            patchbay secret set \(id)
-            """
-        )
+        return Self.result(.needsCode, endpoint, Self.wherefrom(id))
+    }
+
+    private static func wherefrom(_ id: EndpointID) -> String {
+        """
+        the app logs "Session URL: …" at each launch; give the newest here as code, or ask the person to type: \
+        patchbay secret set \(id)
+        """
     }
 
     private static func result(_ state: PairingState, _ endpoint: Endpoint, _ next: String) -> ToolResult {

@@ -35,7 +35,7 @@ import Testing
             let next = "; ask the person who invited you for a grant that does"
             #expect(
                 lines == [
-                    "stranger 401 Bearer", "host 421", "origin 403", "reader lists 6", "reader sees ok: shop",
+                    "stranger 401 Bearer", "host 421", "origin 403", "reader lists 6", "reader sees ok: online: shop",
                     "reader calls \(denied) endpoint.call\(next)", "reader forwards \(denied) tunnel.open\(next)",
                     "reader at the app error: your grant does not reach shop: ask an owner for the scope endpoint.call "
                         + "on it",

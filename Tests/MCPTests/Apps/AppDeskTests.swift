@@ -142,7 +142,32 @@ import Testing
 
             #expect(await result["isError"] == nil)
             #expect(app.calls.map { $0.header("Authorization") } == ["Bearer new"])
+            #expect(rig.trust.taken.first == false && rig.trust.taken.last == true)
         }
+    }
+
+    @Test func `a token can be tried before it is kept`() async throws {
+        let app = ScriptedApp.appReveal()
+        app.set(token: "right")
+        let rig = DeskRig(app)
+        let shop = try #require(await rig.appear())
+
+        #expect(await rig.desk.takes(try EndpointSecret("wrong"), at: shop, for: rig.owner) == false)
+        #expect(await rig.desk.takes(try EndpointSecret("right"), at: shop, for: rig.owner) == true)
+        app.set(isUp: false)
+        #expect(await rig.desk.takes(try EndpointSecret("wrong"), at: shop, for: rig.owner) == nil)
+    }
+
+    @Test func `an app may be silent for as long as the caller says`() async throws {
+        let app = ScriptedApp.appReveal { _ in .silence }
+        let rig = DeskRig(app)
+        let shop = try #require(await rig.appear())
+
+        let start = ContinuousClock.now
+        let result = await rig.call(AppCall("tap", of: shop, patience: .milliseconds(100)), of: rig.owner)
+
+        #expect(result["_meta"] == ["patchbay/failure": "too-slow"])
+        #expect(ContinuousClock.now - start < .seconds(10))
     }
 
     @Test func `an app that wants a token that nobody has is no reason to wait`() async throws {

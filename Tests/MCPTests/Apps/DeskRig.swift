@@ -79,6 +79,7 @@ final class FakeAppTrust: AppTrust {
         var secret: EndpointSecret?
         var isRefused = false
         var uses: [EndpointUse] = []
+        var taken: [Bool] = []
     }
 
     private let state = Mutex(State())
@@ -102,6 +103,10 @@ final class FakeAppTrust: AppTrust {
             return caller.may(.secretUse, on: endpoint) ? clearance : clearance.withoutSecrets
         }
     }
+
+    /// What apps said of the secrets that they were shown, in turn.
+    var taken: [Bool] { state.withLock { $0.taken } }
+    func noteSecret(of endpoint: EndpointID, isTaken: Bool) async { state.withLock { $0.taken.append(isTaken) } }
 
     func note(_ use: EndpointUse, by caller: AgentCaller) async { state.withLock { $0.uses.append(use) } }
     func changes() async -> AsyncStream<EndpointID> { stream }
