@@ -12,6 +12,7 @@ struct CallContext: RequestContext {
         let aftermath: Aftermath
         let late: LateAnswer
         let departures: Departures
+        let delivery: Delivery
 
         var logger: Logger { application.logger }
     }
@@ -23,6 +24,7 @@ struct CallContext: RequestContext {
     let aftermath: Aftermath
     let late: LateAnswer
     let departures: Departures
+    let delivery: Delivery
 
     init(source: Source) {
         coreContext = CoreRequestContextStorage(source: source.application)
@@ -31,5 +33,6 @@ struct CallContext: RequestContext {
         aftermath = source.aftermath
         late = source.late
         departures = source.departures
+        delivery = source.delivery
     }
 }

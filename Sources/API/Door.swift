@@ -36,6 +36,7 @@ package final class Door: Service {
     private let sockets = SocketOwners()
     private let crowd: Crowd
     private let departures = ConnectionBook<Departures>()
+    private let deliveries = ConnectionBook<Deliveries>()
     private let logger: Logger
     private let onOpen: @Sendable () async -> Void
 
@@ -109,7 +110,7 @@ package final class Door: Service {
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .bind(listener) { [logger, crowd, owners, sockets, departures] channel in
+            .bind(listener) { [logger, crowd, owners, sockets, departures, deliveries] channel in
                 http.setup(channel: channel, logger: logger).flatMapThrowing { value in
                     let pipeline = channel.pipeline.syncOperations
                     let watch = HeadWatch(headLimit: Self.headLimit)
@@ -120,7 +121,9 @@ package final class Door: Service {
                     )
                     departures.set(try pipeline.handler(type: Departures.self), for: channel)
                     let codec = try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)
-                    try pipeline.addHandler(HeadNotice(to: watch), position: .before(codec))
+                    let answers = Deliveries()
+                    try pipeline.addHandler(HeadNotice(to: watch, answers), position: .before(codec))
+                    deliveries.set(answers, for: channel)
                     return value
                 }
             }
@@ -182,6 +185,7 @@ package final class Door: Service {
         _ aftermath: Aftermath,
         _ late: LateAnswer
     ) async throws -> Response {
+        let delivery = (deliveries[channel] ?? Deliveries()).begin()
         do {
             let visitor = try await reception.visitor(request.head, on: channel)
             if kind == .unix, !visitor.isOwner, crowd.isTight {
@@ -194,7 +198,8 @@ package final class Door: Service {
                     visitor: visitor,
                     aftermath: aftermath,
                     late: late,
-                    departures: departures[channel] ?? Departures()
+                    departures: departures[channel] ?? Departures(),
+                    delivery: delivery
                 )
             )
             return try await responder.respond(to: request, context: context)

@@ -1,14 +1,28 @@
 import NIOCore
 import NIOHTTP1
 
-/// Behind the HTTP decoder: tells the watch before it how far a request is, and keeps what the next step would drop.
-final class HeadNotice: ChannelInboundHandler, RemovableChannelHandler {
+/// Behind the HTTP decoder: tells the watch before it how far a request is, keeps what the next step would drop, and notes
+/// which answers are out.
+final class HeadNotice: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
 
     private let watch: HeadWatch
+    private let deliveries: Deliveries
 
-    init(to watch: HeadWatch) { self.watch = watch }
+    init(to watch: HeadWatch, _ deliveries: Deliveries) {
+        self.watch = watch
+        self.deliveries = deliveries
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard case .end = unwrapOutboundIn(data) else { return context.write(data, promise: promise) }
+        let promise = promise ?? context.eventLoop.makePromise()
+        promise.futureResult.whenSuccess { [deliveries] in deliveries.end() }
+        context.write(data, promise: promise)
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {

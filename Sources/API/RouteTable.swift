@@ -223,7 +223,7 @@ enum RouteTable {
                 if route.path.hasPrefix("/v1/"), request.uri.path.hasSuffix("/") {
                     throw Problem(.notFound, "there is nothing at \(request.uri.path)", next: "leave the last / away")
                 }
-                try await admit(call, to: route)
+                try await admit(call, to: route, context.delivery)
                 return try await route.handler(call)
             }
         }
@@ -231,7 +231,7 @@ enum RouteTable {
     }
 
     /// Lets a call in or throws; what is answered under a grant is cut when the grant ends.
-    private static func admit(_ call: Call, to route: APIRoute) async throws {
+    private static func admit(_ call: Call, to route: APIRoute, _ delivery: Delivery) async throws {
         let (visitor, pairing) = (call.visitor, call.broker.pairing)
         do { try route.access.check(visitor) } catch {
             if case .user = visitor.standing {
@@ -244,12 +244,18 @@ enum RouteTable {
             throw error
         }
         guard let grant = visitor.grant, !route.outlivesGrant else { return }
-        let use = try pairing.open(under: grant.id) { [channel = call.channel] in await cut(channel) }
+        let use = try pairing.open(under: grant.id) { [channel = call.channel, delivery] in
+            await cut(channel, before: delivery)
+        }
         call.aftermath.add { pairing.close(use) }
     }
 
     /// Ends a connection now: of what the kernel has not sent yet, nothing is sent any more.
-    private static func cut(_ channel: any Channel) async {
+    ///
+    /// Not where the answer is out already, and its use only not yet put away: the connection may be at another request, of
+    /// somebody else. That is asked on the connection's loop, where no turn comes between the last byte and the word of it.
+    private static func cut(_ channel: any Channel, before delivery: Delivery) async {
+        if (try? await channel.eventLoop.submit { delivery.isDone }.get()) == true { return }
         if let socket = channel as? any SocketOptionProvider {
             try? await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
         }

@@ -48,6 +48,26 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(2)))
+    func `a grant that ends when its call has been answered takes nobody else's connection with it`() async throws {
+        try await withScratchFolder { scratch in
+            let port = try FreePorts.take()[0]
+            let broker = try await RunningBroker(
+                in: scratch,
+                configuration: AgentBroker.configuration(port: port)
+            )
+
+            let lines = try await Program.run(
+                "python3",
+                [Self.script, "ends", broker.socket, "\(port)"],
+                in: scratch,
+                within: .seconds(60)
+            )
+
+            #expect(lines == ["broken 0"])
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
     func `a session of before goes on after a restart of the broker`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)

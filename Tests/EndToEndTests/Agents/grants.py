@@ -3,6 +3,7 @@
 
   grants.py SOCKET PORT ID       an owner, grants and strangers at /mcp and /e/ID/mcp; prints what came, in lines
   grants.py session SOCKET       begins a session and prints its id; then goes on with it after each line of input
+  grants.py ends SOCKET PORT     grants that end as soon as their call is answered, all on one connection; prints how often it broke
 """
 import http.client
 import json
@@ -80,8 +81,6 @@ def doors(path, port, id):
     opened = tool(anyone, "port_forward", {"action": "open", "endpoint": id}, opener)
     print("opener opens", opened.split()[0], opened.split()[-1])
     print("opener has", len(tool(anyone, "port_forward", {"action": "list"}, opener).split("\n")))
-    # What is still being put away of the last answer is cut with its grant, and the connection with it.
-    anyone.close()
     owner(mine, "DELETE", f"/v1/grants/{opener_id}", None)
     print("tunnels then", tool(mine, "port_forward", {"action": "list"}))
 
@@ -119,7 +118,32 @@ def session(path):
         print(answer.status, len(said["result"]["tools"]), flush=True)
 
 
+def ends(path, port):
+    broken = []
+
+    def run():
+        mine, shared = Unix(path), http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
+        for _ in range(40):
+            reader, id = grant(mine, ["registry.read"])
+            try:
+                tool(shared, "endpoint_list", token=reader)
+                owner(mine, "DELETE", f"/v1/grants/{id}", None)
+                post(shared, "/mcp", "tools/list")
+            except (ConnectionError, http.client.HTTPException) as error:
+                broken.append(error)
+                shared.close()
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print("broken", len(broken))
+
+
 if sys.argv[1] == "session":
     session(sys.argv[2])
+elif sys.argv[1] == "ends":
+    ends(*sys.argv[2:])
 else:
     doors(*sys.argv[1:])
