@@ -107,6 +107,7 @@ package final class AppDesk: Apps, Service {
             to: id,
             dialer: dialer,
             limits: limits.upstream,
+            listening: .listening(for: limits.listening),
             clock: clock,
             send: { [out] in out.yield($0) },
             tell: { [news, out] change in

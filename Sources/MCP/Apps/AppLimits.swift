@@ -9,6 +9,9 @@ package struct AppLimits: Hashable, Sendable {
     /// For an answer, while nothing comes, and altogether.
     package var silence: Duration = .seconds(15)
     package var longest: Duration = .seconds(120)
+    /// For a word on a stream of changes, which is most of the time silent. A phone that went without one shows by it, as then
+    /// the stream is opened anew.
+    package var listening: Duration = .seconds(300)
 
     /// For a caller's answer to what an app asks it.
     package var question: Duration = .seconds(300)

@@ -55,7 +55,7 @@ extension AppLine {
                 defer { group.cancelAll() }
                 return try await group.next() ?? nil
             }
-            // Asked for more meanwhile: the same again.
+            // Asked for more meanwhile, or quiet for so long that the app may have gone without a word: the same again.
             guard let status else { continue }
             // MCP 2025-03-26 and later: a server may have no such stream.
             if status == 405 { return false }
@@ -65,7 +65,9 @@ extension AppLine {
     }
 
     /// The eras of the handshake have a stream for whatever the server has to say.
-    private func listen(_ known: AppIntroduction, _ passages: [Passage]) async throws -> Int {
+    ///
+    /// - Returns: Its status; nil where nothing came for long.
+    private func listen(_ known: AppIntroduction, _ passages: [Passage]) async throws -> Int? {
         for uri in addresses.sorted() {
             // Of a session that has just begun the server knows no subscription; an old one it is told twice.
             lastID += 1
@@ -83,17 +85,20 @@ extension AppLine {
                 limits: .introduction
             )
         }
-        return try await exchange(
-            nil,
-            at: known.place,
-            known.headers(for: "", [:]),
-            passages,
-            awaiting: nil,
-            limits: .listening
-        ).status
+        do {
+            return try await exchange(
+                nil,
+                at: known.place,
+                known.headers(for: "", [:]),
+                passages,
+                awaiting: nil,
+                limits: listening
+            ).status
+        } catch Trouble.silent { return nil }
     }
 
-    private func listenStateless(_ known: AppIntroduction, _ passages: [Passage]) async throws -> Int {
+    /// - Returns: Its status, 405 where there is none; nil where nothing came for long.
+    private func listenStateless(_ known: AppIntroduction, _ passages: [Passage]) async throws -> Int? {
         lastID += 1
         var filter: JSONObject = ["toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true]
         if !addresses.isEmpty { filter["resourceSubscriptions"] = .array(addresses.sorted().map { .string($0) }) }
@@ -109,11 +114,12 @@ extension AppLine {
                 known.headers(for: request.method, params),
                 passages,
                 awaiting: request.id,
-                limits: known.place == .lines ? .following : .listening
+                limits: known.place == .lines ? .following : listening
             )
         } catch {
             if known.place == .lines { cancel(number, passages) }
-            throw error
+            guard let trouble = error as? Trouble, trouble.isSilence else { throw error }
+            return nil
         }
         // An error is a server that has no such stream, whatever its status.
         guard case .failure? = answer.outcome else { return answer.status }

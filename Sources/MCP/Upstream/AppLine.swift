@@ -21,6 +21,7 @@ actor AppLine {
     nonisolated let id: EndpointID
     let dialer: any Dialer
     let limits: UpstreamLimits
+    let listening: UpstreamLimits
     let clock: any Clock<Duration>
     let watch: Stopwatch
     /// Takes what the app is to be told without anybody waiting.
@@ -58,6 +59,7 @@ actor AppLine {
         to id: EndpointID,
         dialer: any Dialer,
         limits: UpstreamLimits,
+        listening: UpstreamLimits,
         clock: any Clock<Duration>,
         send: @escaping @Sendable (Errand) -> Void,
         tell: @escaping @Sendable (ServerChange) -> Void,
@@ -67,6 +69,7 @@ actor AppLine {
         self.id = id
         self.dialer = dialer
         self.limits = limits
+        self.listening = listening
         self.clock = clock
         self.send = send
         self.tell = tell

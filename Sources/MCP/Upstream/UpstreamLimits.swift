@@ -10,9 +10,10 @@ struct UpstreamLimits: Hashable, Sendable {
     /// For questions that are answered without work.
     static let introduction = UpstreamLimits(silence: .seconds(5), longest: .seconds(10), bytes: 1_048_576)
 
-    /// For a stream on which an app tells of changes, which is most of the time silent. A phone that went without a word
-    /// shows by it: after five minutes the stream is opened anew.
-    static let listening = UpstreamLimits(silence: .seconds(300), longest: .seconds(86_400), bytes: .max)
+    /// For a stream on which an app tells of changes.
+    static func listening(for silence: Duration) -> UpstreamLimits {
+        UpstreamLimits(silence: silence, longest: .seconds(86_400), bytes: .max)
+    }
 
     /// The same on a stream of lines, whose end shows: what it is told comes beside it, and not as its answer.
     static let following = UpstreamLimits(silence: .seconds(86_400), longest: .seconds(86_400), bytes: .max)

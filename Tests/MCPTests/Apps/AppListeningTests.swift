@@ -70,6 +70,27 @@ import Testing
         #expect(!app.requests.contains { $0.method == "resources/subscribe" })
     }
 
+    @Test func `a stream on which nothing was said for long is opened anew`() async throws {
+        let app = ScriptedApp { request in
+            if request.head.hasPrefix("GET ") { return .open([]) }
+            return request.method == "initialize"
+                ? .result([
+                    "protocolVersion": "2025-11-25", "serverInfo": ["name": "x"],
+                    "capabilities": ["tools": ["listChanged": true]],
+                ]) : .error(-32_601, "no")
+        }
+        let rig = DeskRig(app) { $0.listening = .milliseconds(50) }
+        let shop = try #require(await rig.appear(kind: .mcp))
+        try await rig.run {
+            let changes = AppServer(shop.id, desk: rig.desk).changes(for: rig.owner)
+
+            try await eventually("it is listened to again and again") {
+                app.requests.count { $0.head.hasPrefix("GET ") } >= 3
+            }
+            withExtendedLifetime(changes) {}
+        }
+    }
+
     @Test func `an app that tells nothing is left alone`() async throws {
         let app = ScriptedApp.appReveal()
         let rig = DeskRig(app)
