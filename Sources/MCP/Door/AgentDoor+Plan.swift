@@ -71,7 +71,8 @@ extension AgentDoor {
 
     /// Whether the headers for a tool's arguments contradict them: whoever stands between could have been deceived.
     private func mismatch(_ inquiry: Inquiry, _ call: AgentCall, _ caller: AgentCaller) async -> RPCError? {
-        guard inquiry.era == .stateless, inquiry.method == "tools/call", let tool = inquiry.params["name"]?.string
+        guard inquiry.era == .stateless, inquiry.method == "tools/call", !call.headers.isFromLines,
+            let tool = inquiry.params["name"]?.string
         else {
             return nil
         }

@@ -5,6 +5,8 @@ package struct AgentHeaders: Hashable, Sendable {
     package let session: [String]
     package let method: [String]
     package let name: [String]
+    /// It was a line of standard input before `patchbay mcp` made a request of it: its client knows of no headers.
+    let isFromLines: Bool
     /// What a tool wants to have beside its arguments, by the field's name in lower case.
     let parameters: [String: [String]]
 
@@ -17,6 +19,7 @@ package struct AgentHeaders: Hashable, Sendable {
         session = values("Mcp-Session-Id")
         method = values("Mcp-Method")
         name = values("Mcp-Name")
+        isFromLines = values("Patchbay-Transport") == ["stdio"]
         var parameters: [String: [String]] = [:]
         for field in fields {
             let name = field.name.lowercased()

@@ -66,7 +66,9 @@ struct AgentMessage: Sendable {
     func post(in session: AgentSession) -> AgentPost {
         guard let revision, let method else { return AgentPost(body: bytes, headers: session.headers) }
         // 2026-07-28, Streamable HTTP: what a request is about stands in its head, too.
-        let headers: [AgentPost.Header] = [.init("MCP-Protocol-Version", revision), .init("Mcp-Method", method)]
+        var headers: [AgentPost.Header] = [.init("MCP-Protocol-Version", revision), .init("Mcp-Method", method)]
+        // Over standard input and output a client need not look what a tool wants in Mcp-Param headers, and we do not know.
+        if method == "tools/call" { headers.append(.init("Patchbay-Transport", "stdio")) }
         return AgentPost(
             body: bytes,
             headers: headers + (subject.map { [.init("Mcp-Name", Self.headerText($0))] } ?? [])
