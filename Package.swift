@@ -150,7 +150,7 @@ let package = Package(
             path: "Tests/PairingCrash",
             swiftSettings: house
         ),
-        tests("APITests", ["API", "JSON", "Model", "Pairing", httpTypes, nioCore, nioEmbedded]),
+        tests("APITests", ["API", "JSON", "Model", "Pairing", httpTypes, nioCore, nioEmbedded, nioPosix]),
         tests("QRTests", ["QR", "Rig"]),
         tests(
             "MCPTests",

@@ -10,6 +10,15 @@ import Testing
         #expect(try JSON(parsing: text).text == text)
     }
 
+    @Test(arguments: [10, 100_000]) func `a text of any size is read alike`(count: Int) async throws {
+        let text = "[\(repeatElement("1", count: count).joined(separator: ","))]"
+
+        #expect(try await JSON.parse(Array(text.utf8)).array?.count == count)
+        await #expect(throws: JSONError(reason: .unfinished, offset: text.utf8.count - 1)) {
+            try await JSON.parse(Array(text.utf8.dropLast()))
+        }
+    }
+
     @Test func `space between the parts is taken, and not kept`() throws {
         #expect(try JSON(parsing: " \t\r\n{ \"a\" : [ 1 , 2 ] } \n").text == #"{"a":[1,2]}"#)
     }
