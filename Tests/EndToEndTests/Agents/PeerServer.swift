@@ -12,11 +12,17 @@ struct PeerServer {
     let program: Program
 
     /// Returns when it listens. A stateless one speaks nothing but 2026-07-28.
-    init(_ library: AgentPeer.Library, isStateless: Bool = false, in scratch: ScratchFolder) async throws {
+    init(
+        _ library: AgentPeer.Library,
+        port: UInt16 = 0,
+        isStateless: Bool = false,
+        in scratch: ScratchFolder
+    ) async throws {
         socket = scratch.file("\(library.rawValue).sock")
         program = try await Program(
             library.interpreter(in: scratch),
-            ["\(AgentPeer.folder)/server.py", "--lines", "--socket", socket] + (isStateless ? ["--stateless"] : []),
+            ["\(AgentPeer.folder)/server.py", "--lines", "--socket", socket, "--port", "\(port)"]
+                + (isStateless ? ["--stateless"] : []),
             in: scratch,
             environment: ["PYTHONDONTWRITEBYTECODE": "1"]
         )

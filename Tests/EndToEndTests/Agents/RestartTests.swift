@@ -125,6 +125,35 @@ import Testing
         }
     }
 
+    @Test(arguments: [AgentPeer.Library.mcp1, .fastmcp4])
+    func `an app that asks its callers back goes on doing so when it was started again`(
+        library: AgentPeer.Library
+    ) async throws {
+        try await withScratchFolder { scratch in
+            let port = try FreePorts.take()[0]
+            let broker = try await RunningBroker(
+                in: scratch,
+                configuration: AgentBroker.configuration(port: port)
+            )
+            let agent = try await AgentBroker(socket: broker.socket, port: port, in: scratch)
+            let first = try await PeerServer(library, in: scratch)
+            let id = try await Self.add(first.port, "mcp", to: broker)
+            // 2026-07-28 has no stream on which a server of it could ask.
+            let clients = try await AgentClient.all(to: agent.url(of: id), grant: agent.grant, in: scratch).filter {
+                library == .mcp1 || ![.mcp2Modern, .fastmcp4].contains($0.peer)
+            }
+            try await Self.expect("roots", of: clients, toSay: "file:///one file:///two")
+
+            first.program.kill()
+            _ = try await first.program.exitStatus()
+            let calls = try clients.map { ($0, try $0.begin("roots")) }
+            _ = try await PeerServer(library, port: first.port, in: scratch)
+
+            try await Self.expect(calls, toSay: "file:///one file:///two")
+            try await Self.expect("ask", of: clients, toSay: "accept")
+        }
+    }
+
     @Test(.needs(.root, .usbmuxd)) func `a call waits for a phone that is plugged in again`() async throws {
         try await withScratchFolder { scratch in
             let rig = try await PhoneRig(in: scratch)
@@ -206,7 +235,11 @@ import Testing
 
     /// Lists the app by its address; a person's own word is a yes.
     private static func add(_ app: SampleApp, to broker: RunningBroker) async throws -> String {
-        let added = try await broker.ask("add", "Shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
+        try await add(app.port, "appreveal", to: broker)
+    }
+
+    private static func add(_ port: UInt16, _ kind: String, to broker: RunningBroker) async throws -> String {
+        let added = try await broker.ask("add", "Shop", "127.0.0.1:\(port)", "--kind", kind)
         let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description
         _ = try await broker.ask("approve", id)
         return id

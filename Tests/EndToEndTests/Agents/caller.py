@@ -13,7 +13,7 @@ import peer
 async def main(setup, target):
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    async with peer.connect(setup, target[0] if "://" in target[0] else target) as client:
+    async with peer.connect(setup, target[0] if "://" in target[0] else target, []) as client:
         print(json.dumps({"connected": True}), flush=True)
         while line := await reader.readline():
             order = json.loads(line)

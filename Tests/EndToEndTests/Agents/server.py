@@ -7,7 +7,9 @@ servers of `_mcp._tcp` do, each connection a session: "lines on PORT" comes befo
 import argparse
 import asyncio
 import base64
+import contextlib
 import importlib.metadata
+import os
 import socket
 import threading
 from typing import Annotated
@@ -192,6 +194,9 @@ parser.add_argument("--stateless", action="store_true", help="speak nothing but 
 options = parser.parse_args()
 sockets = [socket.create_server(("127.0.0.1", options.port))]
 if options.socket:
+    # Of one that was killed.
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(options.socket)
     local = socket.socket(socket.AF_UNIX)
     local.bind(options.socket)
     sockets.append(local)
