@@ -208,6 +208,9 @@ import Testing
             try await eventually("it ends") { answers.hasEnded }
             #expect(answers.messages.compactMap { $0["params"]?["level"] } == ["error"])
             #expect(answers.messages.last?["result"]?["level"] == "warning")
+            // At an app the level is a session's, and not everybody's.
+            #expect(server.requests.map { $0.wayBack?.key } == [nil, session, session])
+            #expect(server.requests.last?.capabilities == [:])
         }
     }
 }

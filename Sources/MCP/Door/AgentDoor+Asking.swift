@@ -3,10 +3,11 @@ import Sockets
 
 /// Asking a client of the eras of the handshake, on the stream of its own request.
 extension AgentDoor {
-    /// The way back to the client of a request; nil where it cannot be asked anything. Without a request that runs there is
-    /// nobody to ask, and still it is this client.
-    func wayBack(of inquiry: Inquiry, _ running: RunningRequest?) -> WayBack? {
-        guard case .handshake(let revision) = inquiry.era, let session = inquiry.session, !inquiry.faculties.isEmpty
+    /// The way back to the client of a request; nil where it cannot be asked anything, and has no wishes of its own (a log
+    /// level). Without a request that runs there is nobody to ask, and still it is this client.
+    func wayBack(of inquiry: Inquiry, _ running: RunningRequest?, hasWishes: Bool) -> WayBack? {
+        guard case .handshake(let revision) = inquiry.era, let session = inquiry.session,
+            hasWishes || !inquiry.faculties.isEmpty
         else { return nil }
         return WayBack(
             key: session.id,

@@ -132,7 +132,11 @@ extension AgentDoor {
     /// Lets a server know that has its own way to hear of such things: an app. Ours has not, and need not.
     private func pass(_ inquiry: Inquiry, _ caller: AgentCaller) async throws(RPCError) {
         do throws(RPCError) {
-            let request = AgentRequest(inquiry.method, inquiry.params, wayBack: wayBack(of: inquiry, nil))
+            let request = AgentRequest(
+                inquiry.method,
+                inquiry.params,
+                wayBack: wayBack(of: inquiry, nil, hasWishes: true)
+            )
             _ = try await server.answer(request, of: caller)
         } catch  where error.code == RPCError.unknownMethod("").code {}
     }

@@ -18,9 +18,10 @@ extension AgentDoor {
         let running = RunningRequest(heartbeat)
         if !isBatch, case .success(let inquiry)? = inquiries.first {
             let takesEvents = call.headers.takesEvents
-            let level = await logLevel(for: inquiry)
+            let wish = if let session = inquiry.session { await sessions.logLevel(of: session) } else { LogLevel?.none }
+            let level = Self.logLevel(for: inquiry, wish)
             let notify = takesEvents ? Self.notifier(for: inquiry, level, running) : nil
-            let wayBack = takesEvents ? wayBack(of: inquiry, running) : nil
+            let wayBack = takesEvents ? wayBack(of: inquiry, running, hasWishes: wish != nil) : nil
             if let session = inquiry.session {
                 let tell: (@Sendable (RPCMessage) -> Bool)? = takesEvents ? { @Sendable in running.tell($0) } : nil
                 await sessions.enter(inquiry.id, of: session, tell: tell) { running.ending.end(with: .cancelled) }
@@ -92,10 +93,8 @@ extension AgentDoor {
 
     /// From which level on the caller wants log messages; nil for none. Before 2026-07-28 the server decides which it sends
     /// where the client has not.
-    private func logLevel(for inquiry: Inquiry) async -> LogLevel? {
-        guard inquiry.era != .stateless else { return inquiry.meta.logLevel.flatMap(LogLevel.init) }
-        guard let session = inquiry.session else { return .debug }
-        return await sessions.logLevel(of: session)
+    private static func logLevel(for inquiry: Inquiry, _ wish: LogLevel?) -> LogLevel? {
+        inquiry.era == .stateless ? inquiry.meta.logLevel.flatMap(LogLevel.init) : wish ?? .debug
     }
 
     /// Passes on what the caller asked to be told; nil where that is nothing.

@@ -23,7 +23,7 @@ package actor SessionDesk: Service {
         var running: [RPCID: Running] = [:]
         /// What the client is being asked.
         var questions: [RPCID: @Sendable (Result<JSON, RPCError>) -> Void] = [:]
-        var logLevel = LogLevel.debug
+        var logLevel: LogLevel?
         var lastUsed = 0
         var lastSeen: Date
         /// Of an earlier run, and its client has had no stream in this one.
@@ -155,8 +155,8 @@ package actor SessionDesk: Service {
         records[session]?.logLevel = level
     }
 
-    /// From which level on a client wants log messages: all, where it has not said.
-    func logLevel(of session: Session) -> LogLevel { records[session]?.logLevel ?? .debug }
+    /// From which level on a client wants log messages; nil where it has not said.
+    func logLevel(of session: Session) -> LogLevel? { records[session]?.logLevel }
 
     /// - Throws: When there are too many.
     func subscribe(_ uri: String, of session: Session) throws(RPCError) {

@@ -182,6 +182,22 @@ import Testing
         }
     }
 
+    @Test func `a log level counts for one caller's session`() async throws {
+        let app = Self.sessionful([])
+        let rig = DeskRig(app)
+        let shop = try #require(await rig.appear(kind: .mcp))
+        let server = AppServer(shop.id, desk: rig.desk)
+        let level = AgentRequest("logging/setLevel", ["level": "error"], wayBack: Self.wayBack())
+        try await rig.run {
+            // It answers with 202, which is no answer: what counts is where it was sent.
+            _ = try? await server.answer(level, of: rig.owner)
+            _ = try await server.answer(Self.request(nil), of: rig.owner)
+        }
+        let set = app.requests.filter { $0.method == "logging/setLevel" }
+        #expect(set.map { $0.header("Mcp-Session-Id") } == ["session-2"])
+        #expect(app.calls.map { $0.header("Mcp-Session-Id") } == ["session-1"])
+    }
+
     @Test func `a session that has to make room is ended at the app`() async throws {
         let app = Self.sessionful([])
         let rig = DeskRig(app)
