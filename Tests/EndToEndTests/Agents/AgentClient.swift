@@ -12,11 +12,12 @@ final class AgentClient: Sendable {
     let peer: AgentPeer
     private let program: Program
 
-    /// Returns when it is connected.
+    /// Returns when it is connected. The name is what it answers when it is asked who it is.
     init(
         _ peer: AgentPeer,
         to url: String,
         grant: String,
+        name: String = "somebody",
         namespace: NetworkNamespace? = nil,
         in scratch: ScratchFolder
     ) async throws {
@@ -25,7 +26,9 @@ final class AgentClient: Sendable {
             peer.library.interpreter(in: scratch),
             ["\(AgentPeer.folder)/caller.py", peer.rawValue, url],
             in: scratch,
-            environment: ["PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore", "PATCHBAY_GRANT": grant],
+            environment: [
+                "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore", "PATCHBAY_GRANT": grant, "PEER_NAME": name,
+            ],
             input: .pipe,
             namespace: namespace
         )

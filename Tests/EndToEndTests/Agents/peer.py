@@ -10,12 +10,15 @@
 A target is a URL, or the words of a command that speaks MCP over standard input and output. The environment's PATCHBAY_GRANT is sent
 as a bearer token to a URL.
 
-With `heard`, a list, the client can be asked everything that clients can be, answers, and notes in it what it was asked and told.
+With `heard`, a list, the client can be asked everything that clients can be, answers (by the name of PEER_NAME), and notes in it what
+it was asked and told.
 """
 import contextlib
 import importlib.metadata
 import datetime
 import os
+
+NAME = os.environ.get("PEER_NAME", "größe")
 
 
 @contextlib.asynccontextmanager
@@ -36,7 +39,7 @@ def callbacks(heard):
 
     async def elicit(context, params):
         heard.append(["elicit", params.message])
-        return types.ElicitResult(action="accept", content={"name": "größe", "age": 7})
+        return types.ElicitResult(action="accept", content={"name": NAME, "age": 7})
 
     async def sample(context, params):
         heard.append(["sample", params.messages[0].content.text])
@@ -59,7 +62,7 @@ def handlers(heard):
 
     async def elicit(message, response_type, params, context):
         heard.append(["elicit", message])
-        return {"name": "größe", "age": 7}
+        return {"name": NAME, "age": 7}
 
     async def sample(messages, params, context):
         heard.append(["sample", messages[0].content.text])
