@@ -53,6 +53,8 @@ struct HTTPConnection: Sendable {
                 // The broker may have answered and closed already (a refusal by the head alone does); what it said is
                 // still there to be read, and if it said nothing, the loop below finds that out.
                 try? await outbound.write(contentsOf: parts(of: call))
+                // That returns when the channel's loop has been told to write. When the loop comes to this, it has.
+                try? await stream.channel.eventLoop.submit {}.get()
                 sent()
                 for try await part in inbound {
                     do {

@@ -37,7 +37,8 @@ final class FakeDoor: Sendable {
     var abandoned: Int { closed.withLock { $0 } }
 
     func open() async throws {
-        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        // On one loop requests are heard in the order in which they were sent; on two, whichever loop is first.
+        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton.next())
             .childChannelInitializer { [self] channel in
                 connections.withLock { $0.append(channel) }
                 return channel.eventLoop.makeCompletedFuture {
