@@ -89,12 +89,15 @@ package final class Program: Sendable {
         }
     }
 
-    /// Waits until it has ended.
+    /// Waits until it has ended, and until all that it said is read. A child of its own may hold its output open for longer:
+    /// that is not waited for.
     package func exitStatus(within limit: Duration = .seconds(10)) async throws -> ExitStatus {
-        try await withDeadline(limit, { [self] in "\(name) did not end; it said\n\(story)\n" }) { [self] in
+        let status = try await withDeadline(limit, { [self] in "\(name) did not end; it said\n\(story)\n" }) { [self] in
             for await status in child.exit.elements() { return status }
             throw CancellationError()
         }
+        _ = try? await withDeadline(.seconds(1), { "" }) { [self] in for await _ in transcript.elements() {} }
+        return status
     }
 
     package func send(_ signal: CInt) { child.send(signal) }

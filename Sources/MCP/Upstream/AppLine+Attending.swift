@@ -46,7 +46,7 @@ extension AppLine {
                 known.headers(for: "", [:]),
                 passages,
                 awaiting: nil,
-                limits: .listening,
+                limits: listening,
                 mayKeep: false,
                 opened: { opened.settle(.success(())) }
             )

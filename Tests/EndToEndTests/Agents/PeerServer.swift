@@ -27,7 +27,7 @@ struct PeerServer {
             environment: ["PYTHONDONTWRITEBYTECODE": "1"]
         )
         linePort = try await program.port(after: "lines on ")
-        port = try await program.port(after: "listening on ")
+        self.port = try await program.port(after: "listening on ")
     }
 }
 
