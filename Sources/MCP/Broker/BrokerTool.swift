@@ -32,7 +32,7 @@ enum BrokerTool: String, CaseIterable, Sendable {
             "Says why an app cannot be called; takes the token that it logs at launch."
         case .wait:
             "Waits until an app comes, goes or restarts, as after a rebuild."
-        case .forward: "Opens, lists or closes local TCP ports that lead to apps."
+        case .forward: "Opens, lists or closes local TCP ports to apps."
         }
     }
 
