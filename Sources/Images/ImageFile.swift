@@ -26,10 +26,13 @@ package struct ImageFile: Hashable, Sendable {
         (self.format, self.width, self.height, self.bytes) = (format, width, height, bytes)
     }
 
-    /// Itself where it is small enough; else with an edge of at most `edge` and no more bytes than a result may have, as
+    /// Itself where it is small enough and can be opened; else with an edge of at most `edge` and no more bytes than a result may have, as
     /// JPEG or PNG, whichever is smaller. A JPEG's orientation (EXIF) and colour profile are left behind.
     func fitted(to edge: Int, within limits: ImageLimits) throws(ImageError) -> ImageFile {
-        if longEdge <= edge, bytes.count <= limits.result { return self }
+        if longEdge <= edge, bytes.count <= limits.result {
+            try open()
+            return self
+        }
         let (opened, isOpaque) =
             switch format {
             case .png: try PNG.raster(of: bytes)
@@ -41,6 +44,14 @@ package struct ImageFile: Hashable, Sendable {
             // Noise, which no format makes small: it becomes smaller itself.
             guard raster.longEdge > 1 else { throw .tooManyBytes(bytes.count) }
             raster = try raster.fitted(to: max(1, raster.longEdge * 3 / 4), isOpaque: true)
+        }
+    }
+
+    /// Shows that all of it can be read; of a JPEG no more than an eighth of its size is made for that.
+    private func open() throws(ImageError) {
+        switch format {
+        case .png: _ = try PNG.raster(of: bytes)
+        case .jpeg: _ = try JPEG.raster(of: bytes, atLeast: 1)
         }
     }
 

@@ -18,7 +18,7 @@ package actor ImageReducer {
     ///   - base64: The image as JSON carries it.
     ///   - edge: The longest edge that it may have, in pixels.
     /// - Returns: What it was and what it has become; both are the same where it fits as it is.
-    /// - Throws: `ImageError`.
+    /// - Throws: `ImageError`, also for an image that would fit and cannot be opened.
     package func reduce(base64: String, to edge: Int) throws(ImageError) -> (original: ImageFile, fitted: ImageFile) {
         guard base64.utf8.count / 4 * 3 <= limits.bytes + 3 else { throw .tooManyBytes(base64.utf8.count / 4 * 3) }
         guard let data = Data(base64Encoded: base64) else { throw .notBase64 }

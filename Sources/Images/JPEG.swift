@@ -26,8 +26,9 @@ enum JPEG {
                 // A small file of very many scans would be at work for minutes (libjpeg-turbo, CVE-2017-15232's kin).
                 CInt(TJFLAG_LIMITSCANS)
             )
-            // A file that was cut off short is a warning to the library, and still a picture.
-            guard status == 0 || tjGetErrorCode(handle) == CInt(TJERR_WARNING.rawValue) else {
+            // What the library warns of is still a picture, but for one that was cut off: what is not there it paints grey.
+            let isWarning = status != 0 && tjGetErrorCode(handle) == CInt(TJERR_WARNING.rawValue)
+            guard status == 0 || isWarning, !(isWarning && isCut(message(of: handle))) else {
                 throw .damaged(message(of: handle))
             }
             return raster
@@ -84,6 +85,9 @@ enum JPEG {
 
     /// TJSCALED: how long a side is at that many eighths. TurboJPEG has each from one to eight, and more.
     private static func scaled(_ length: Int, _ eighths: Int) -> Int { (length * eighths + 7) / 8 }
+
+    /// JWRN_JPEG_EOF and JWRN_HIT_MARKER of libjpeg.
+    private static func isCut(_ warning: String) -> Bool { warning.lowercased().contains("premature end") }
 
     private static func message(of handle: tjhandle?) -> String {
         tjGetErrorStr2(handle).map { String(cString: $0) } ?? "no memory"

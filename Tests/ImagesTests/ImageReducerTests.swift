@@ -107,12 +107,18 @@ import Testing
         #expect((1..<600).contains(pictures))
     }
 
-    @Test func `half a JPEG is still a picture`() throws {
-        let bytes = try JPEG.file(of: Samples.screen(width: 800, height: 800), quality: 80)
+    @Test(arguments: [200, 1_568]) func `half an image is none, also where the whole would fit`(edge: Int) throws {
+        let raster = Samples.screen(width: 800, height: 800)
+        for bytes in [try JPEG.file(of: raster, quality: 80), try png(raster)] {
+            #expect(throws: ImageError.self) { try reduced(Array(bytes.prefix(bytes.count / 2)), to: edge) }
+            #expect(try reduced(bytes, to: edge).longEdge == min(edge, 800))
+        }
+    }
 
-        let half = try reduced(Array(bytes.prefix(bytes.count / 2)), to: 200)
+    @Test func `a JPEG with something behind its end is a picture`() throws {
+        let bytes = try JPEG.file(of: Samples.screen(width: 80, height: 80), quality: 80) + Array("trailer".utf8)
 
-        #expect(half.longEdge == 200)
+        #expect(try reduced(bytes).bytes == bytes)
     }
 
     @Test(arguments: [

@@ -5,12 +5,15 @@ package import JSON
 /// Brings the result of a tool to what agents' clients take.
 ///
 /// They refuse a result of more than 1,048,576 characters, and images over 5 MB or 2,000 pixels. So images are made smaller,
-/// and what is still heavy goes by reference; a result that is light comes back as it was.
+/// and what is still heavy goes by reference; a result that is light comes back as it was. An image
+/// that is none goes by reference, too: models' APIs refuse it, and the whole conversation from then on.
 package struct ResultTrimmer: Sendable {
     /// The most bytes of one text, of the structured content, and of all images together, in an answer.
     package static let limit = 1 << 20
     /// How much of a text that goes by reference stands in the answer all the same.
     private static let preview = 2_000
+    /// The longest edge of an image that is not opened here; models' APIs refuse longer ones.
+    private static let unopenedEdge = 8_000
 
     private let images: ImageReducer
     private let artifacts: ArtifactStore
@@ -32,7 +35,7 @@ package struct ResultTrimmer: Sendable {
         }
         var trim = Trim(maxPixels: maxPixels, caller: caller)
         var seen: [JSON] = []
-        for block in blocks { seen.append(await withoutLargeImage(block, &trim)) }
+        for block in blocks { seen += await withoutLargeImage(block, &trim) }
         var content: [JSON] = []
         for block in seen { content += await light(trim.substituted(inBlock: block), for: caller) }
 
@@ -70,36 +73,49 @@ package struct ResultTrimmer: Sendable {
         }
     }
 
-    private func withoutLargeImage(_ block: JSON, _ trim: inout Trim) async -> JSON {
-        guard block["type"] == "image", var object = block.object, let base64 = object["data"]?.string else {
-            return block
+    private func withoutLargeImage(_ block: JSON, _ trim: inout Trim) async -> [JSON] {
+        guard block["type"] == "image", let object = block.object, let base64 = object["data"]?.string else {
+            return [block]
         }
         if trim.maxPixels == 0, let bytes = Data(base64Encoded: base64).map(Array.init) {
             let mimeType = ImageFormat(of: bytes)?.mimeType ?? Self.mimeType(object["mimeType"])
-            return await replaced(base64, bytes, mimeType, nil, &trim)
+            return [await replaced(base64, bytes, mimeType, nil, &trim)]
         }
         do throws(ImageError) {
             let (original, fitted) = try await images.reduce(base64: base64, to: trim.maxPixels)
             let data = fitted == original ? base64 : Data(fitted.bytes).base64EncodedString()
             guard data.utf8.count <= trim.room else {
                 let reason = "more images than one answer takes"
-                return await replaced(base64, original.bytes, original.format.mimeType, reason, &trim)
+                return [await replaced(base64, original.bytes, original.format.mimeType, reason, &trim)]
             }
             trim.room -= data.utf8.count
-            guard fitted != original else { return block }
+            guard fitted != original else { return [.object(object.with(data, fitted.format.mimeType))] }
             if let link = await link(original.bytes, original.format.mimeType, trim.caller) {
                 trim.substitutions.append(Substitution(text: base64, uri: link.uri))
             }
-            object["data"] = .string(data)
-            object["mimeType"] = .string(fitted.format.mimeType)
-            return .object(object)
+            return [.object(object.with(data, fitted.format.mimeType))]
         } catch {
-            guard base64.utf8.count > trim.room else {
-                trim.room -= base64.utf8.count
-                return block
-            }
             let bytes = Data(base64Encoded: base64).map(Array.init) ?? Array(base64.utf8)
-            return await replaced(base64, bytes, Self.mimeType(object["mimeType"]), error.description, &trim)
+            if let image = UnopenedImage(of: bytes), image.longEdge <= Self.unopenedEdge,
+                base64.utf8.count <= trim.room
+            {
+                trim.room -= base64.utf8.count
+                return [.object(object.with(base64, image.mimeType))]
+            }
+            let mimeType = Self.mimeType(of: bytes, called: object["mimeType"], after: error)
+            return [await replaced(base64, bytes, mimeType, error.description, &trim)]
+        }
+    }
+
+    /// The type of what was not opened. What is no image is not called one: whoever fetches it would show it to the model.
+    private static func mimeType(of bytes: [UInt8], called name: JSON?, after error: ImageError) -> String {
+        let other = "application/octet-stream"
+        switch error {
+        case .damaged, .notBase64: return other
+        case .tooManyBytes, .tooManyPixels: return ImageFormat(of: bytes)?.mimeType ?? other
+        case .unknownFormat:
+            let type = mimeType(name)
+            return ["image/png", "image/jpeg", "image/jpg"].contains(type.lowercased()) ? other : type
         }
     }
 
@@ -162,6 +178,16 @@ package struct ResultTrimmer: Sendable {
     /// Nil where there is no room for it, which the store has reasons for; the answer goes on without.
     private func link(_ bytes: [UInt8], _ mimeType: String, _ caller: AgentCaller) async -> ArtifactLink? {
         try? await artifacts.keep(bytes, mimeType: mimeType, for: caller)
+    }
+}
+
+extension JSONObject {
+    /// The block of an image with another one in it.
+    fileprivate func with(_ data: String, _ mimeType: String) -> JSONObject {
+        var block = self
+        block["data"] = .string(data)
+        block["mimeType"] = .string(mimeType)
+        return block
     }
 }
 

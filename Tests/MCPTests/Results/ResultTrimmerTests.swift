@@ -49,10 +49,11 @@ import Testing
         ]
 
         try await trimmed(result, maxPixels: 500) { trimmed, store in
-            let image = content(trimmed).last
-            let bytes = try #require(image?["data"]?.string.flatMap { Data(base64Encoded: $0) })
-            #expect(image?["mimeType"]?.string == ImageFormat(of: bytes)?.mimeType)
-            #expect(image?["annotations"] == ["priority": 1])
+            #expect(content(trimmed).count == 2)
+            let image = content(trimmed)[1]
+            let bytes = try #require(image["data"]?.string.flatMap { Data(base64Encoded: $0) })
+            #expect(image["mimeType"]?.string == ImageFormat(of: bytes)?.mimeType)
+            #expect(image["annotations"] == ["priority": 1])
             #expect(bytes.count < Shot.large.utf8.count / 2)
             let uri = try #require(trimmed["structuredContent"]?["image"]?.string)
             #expect(trimmed["structuredContent"]?["width"] == 2_000)
@@ -78,19 +79,69 @@ import Testing
         }
     }
 
-    @Test func `an image that cannot be opened stays while it is light, and is a link when it is not`() async throws {
-        let webp = Data(Array("RIFF....WEBP".utf8) + [UInt8](repeating: 7, count: 1 << 20))
+    @Test func `an image is of the type that it is, whatever the app calls it`() async throws {
+        let result: JSONObject = [
+            "content": [["type": "image", "data": .string(Shot.small), "mimeType": "image/jpg", "x": 1]]
+        ]
+
+        try await trimmed(result) { trimmed, _ in
+            #expect(
+                content(trimmed) == [
+                    ["type": "image", "data": .string(Shot.small), "mimeType": "image/png", "x": 1]
+                ]
+            )
+        }
+    }
+
+    @Test(arguments: [
+        (Shot.bomb, "50000 x 50000", "image/png"), (Shot.cut, "damaged", "application/octet-stream"),
+        ("aGFsbG8=", "neither PNG nor JPEG", "application/octet-stream"),
+        ("no base64!", "not base64", "application/octet-stream"),
+        ("", "neither PNG nor JPEG", "application/octet-stream"),
+    ])
+    func `an image that cannot be opened is a link that says why, however light it is`(
+        base64: String,
+        reason: String,
+        mimeType: String
+    ) async throws {
+        let result: JSONObject = [
+            "content": [["type": "image", "data": .string(base64), "mimeType": "image/png"]],
+            "structuredContent": ["size": 1],
+        ]
+
+        try await trimmed(result) { trimmed, store in
+            let link = content(trimmed).first
+            #expect(content(trimmed).count == 1 && link?["type"] == "resource_link")
+            #expect(link?["description"]?.string?.contains(reason) == true)
+            #expect(link?["mimeType"]?.string == mimeType)
+            let bytes = Data(base64Encoded: base64).map(Array.init) ?? Array(base64.utf8)
+            #expect(await fetch(link, store)?.bytes == bytes)
+            #expect(trimmed["structuredContent"] == ["size": 1])
+        }
+    }
+
+    @Test func `what clients take and is not opened here stays while it is light, and is a link when it is not`()
+        async throws
+    {
+        let heavy = Shot.webp(900, 1_600, bytes: 1 << 20)
         let result: JSONObject = [
             "content": [
+                ["type": "image", "data": .string(Shot.webp(900, 1_600, bytes: 64)), "mimeType": "image/webp"],
+                ["type": "image", "data": .string(Shot.gif), "mimeType": "image/gif"],
+                ["type": "image", "data": .string(heavy), "mimeType": "image/webp"],
+                ["type": "image", "data": .string(Shot.webp(9_000, 1_600, bytes: 64)), "mimeType": "image/webp"],
                 ["type": "image", "data": "UklGRiQAAABXRUJQVlA4", "mimeType": "image/webp"],
-                ["type": "image", "data": .string(webp.base64EncodedString()), "mimeType": "image/webp"],
+                ["type": "image", "data": "R0lGODlhAQABAA==", "mimeType": "image/gif"],
+                ["type": "image", "data": "PHN2Zy8+", "mimeType": "image/svg+xml"],
             ]
         ]
 
         try await trimmed(result) { trimmed, store in
-            #expect(content(trimmed).first == content(result).first)
-            #expect(content(trimmed).last?["type"] == "resource_link")
-            #expect(await fetch(content(trimmed).last, store) == Artifact(bytes: Array(webp), mimeType: "image/webp"))
+            #expect(Array(content(trimmed).prefix(2)) == Array(content(result).prefix(2)))
+            #expect(content(trimmed).dropFirst(2).allSatisfy { $0["type"] == "resource_link" })
+            #expect(content(trimmed).map { $0["mimeType"]?.string }.suffix(1) == ["image/svg+xml"])
+            let kept = try #require(Data(base64Encoded: heavy))
+            #expect(await fetch(content(trimmed)[2], store) == Artifact(bytes: Array(kept), mimeType: "image/webp"))
         }
     }
 
@@ -144,6 +195,23 @@ import Testing
 private enum Shot {
     static let small = png(8)
     static let large = png(2_000)
+    /// A header that promises ten gigabytes.
+    static let bomb = Data(
+        signature + chunk("IHDR", bytes(50_000) + bytes(50_000) + [8, 2, 0, 0, 0]) + chunk("IDAT", [0x78, 0x01])
+            + chunk("IEND", [])
+    ).base64EncodedString()
+    static let cut = Data((Data(base64Encoded: small) ?? Data()).prefix(100)).base64EncodedString()
+    static let gif = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+
+    private static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+
+    /// A WebP whose header says that it has that size (RFC 9649, section 2.7), with nothing to see in it.
+    static func webp(_ width: Int, _ height: Int, bytes count: Int) -> String {
+        func number(_ value: Int, _ bytes: Int) -> [UInt8] { (0..<bytes).map { UInt8(value >> ($0 * 8) & 255) } }
+        let frame = [0, 0, 0, 0] + number(width - 1, 3) + number(height - 1, 3)
+        let chunks = Array("WEBPVP8X".utf8) + number(10, 4) + frame + [UInt8](repeating: 0, count: count)
+        return Data(Array("RIFF".utf8) + number(chunks.count, 4) + chunks).base64EncodedString()
+    }
 
     /// A square PNG without compression (zlib's stored blocks), which needs no codec to be written.
     private static func png(_ side: Int) -> String {
@@ -162,7 +230,7 @@ private enum Shot {
         stream += bytes(b << 16 | a)
         let header = bytes(UInt32(side)) + bytes(UInt32(side)) + [8, 0, 0, 0, 0]
         let file =
-            [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + chunk("IHDR", header) + chunk("IDAT", stream)
+            signature + chunk("IHDR", header) + chunk("IDAT", stream)
             + chunk("IEND", [])
         return Data(file).base64EncodedString()
     }
