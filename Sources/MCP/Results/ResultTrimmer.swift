@@ -5,7 +5,7 @@ package import JSON
 /// Brings the result of a tool to what agents' clients take.
 ///
 /// They refuse a result of more than 1,048,576 characters, and images over 5 MB or 2,000 pixels. So images are made smaller,
-/// and what is still heavy goes by reference; a result that is light comes back as it was. An image
+/// which is said beside them, and what is still heavy goes by reference; a result that is light comes back as it was. An image
 /// that is none goes by reference, too: models' APIs refuse it, and the whole conversation from then on.
 package struct ResultTrimmer: Sendable {
     /// The most bytes of one text, of the structured content, and of all images together, in an answer.
@@ -93,7 +93,7 @@ package struct ResultTrimmer: Sendable {
             if let link = await link(original.bytes, original.format.mimeType, trim.caller) {
                 trim.substitutions.append(Substitution(text: base64, uri: link.uri))
             }
-            return [.object(object.with(data, fitted.format.mimeType))]
+            return [.object(object.with(data, fitted.format.mimeType))] + Self.note(of: original, fitted)
         } catch {
             let bytes = Data(base64Encoded: base64).map(Array.init) ?? Array(base64.utf8)
             if let image = UnopenedImage(of: bytes), image.longEdge <= Self.unopenedEdge,
@@ -105,6 +105,13 @@ package struct ResultTrimmer: Sendable {
             let mimeType = Self.mimeType(of: bytes, called: object["mimeType"], after: error)
             return [await replaced(base64, bytes, mimeType, error.description, &trim)]
         }
+    }
+
+    /// Whoever looks at a picture of the screen and taps where it saw something has to know that it saw another size.
+    private static func note(of original: ImageFile, _ fitted: ImageFile) -> [JSON] {
+        guard (original.width, original.height) != (fitted.width, fitted.height) else { return [] }
+        let sizes = "\(original.width)x\(original.height) to \(fitted.width)x\(fitted.height)"
+        return [["type": "text", "text": .string("[scaled from \(sizes) pixels]")]]
     }
 
     /// The type of what was not opened. What is no image is not called one: whoever fetches it would show it to the model.

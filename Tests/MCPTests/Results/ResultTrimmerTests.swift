@@ -49,11 +49,15 @@ import Testing
         ]
 
         try await trimmed(result, maxPixels: 500) { trimmed, store in
-            #expect(content(trimmed).count == 2)
+            #expect(content(trimmed).count == 3)
             let image = content(trimmed)[1]
             let bytes = try #require(image["data"]?.string.flatMap { Data(base64Encoded: $0) })
             #expect(image["mimeType"]?.string == ImageFormat(of: bytes)?.mimeType)
             #expect(image["annotations"] == ["priority": 1])
+            // Where to tap is told in the screen's own pixels.
+            #expect(
+                content(trimmed).last == ["type": "text", "text": "[scaled from 2000x2000 to 500x500 pixels]"]
+            )
             #expect(bytes.count < Shot.large.utf8.count / 2)
             let uri = try #require(trimmed["structuredContent"]?["image"]?.string)
             #expect(trimmed["structuredContent"]?["width"] == 2_000)
@@ -76,6 +80,18 @@ import Testing
             #expect(link?["mimeType"] == "image/png")
             #expect(await fetch(link, store)?.bytes == Data(base64Encoded: Shot.small).map(Array.init))
             #expect(trimmed["structuredContent"]?["image"] == link?["uri"])
+        }
+    }
+
+    @Test func `an image that is written anew in its own size is not said to be scaled`() async throws {
+        let result: JSONObject = [
+            "content": [["type": "image", "data": .string(Shot.large), "mimeType": "image/png"]]
+        ]
+
+        try await trimmed(result, maxPixels: 2_000) { trimmed, _ in
+            #expect(content(trimmed).count == 1)
+            #expect(content(trimmed).first?["type"] == "image")
+            #expect(content(trimmed).first?["data"] != .string(Shot.large))
         }
     }
 
