@@ -136,7 +136,8 @@ struct UpstreamExchange {
             let message = try RPCMessage(json)
             if case .response(let answered, let outcome) = message {
                 // An answer without an id is to a request that the server could not read: ours, on this stream.
-                if id != nil, answered == id || answered == nil { self.outcome = outcome }
+                // Of two of them the first counts: the second is to nothing.
+                if id != nil, self.outcome == nil, answered == id || answered == nil { self.outcome = outcome }
             } else {
                 heed(message)
             }
