@@ -124,6 +124,7 @@ struct DoorBench: Sendable {
         _ body: JSON?,
         _ method: AgentCall.Method = .post,
         headers: [String: [String]] = [:],
+        bytes: [UInt8]? = nil,
         onDeparture: (@Sendable (@escaping @Sendable () -> Void) -> Void)? = nil
     ) -> AgentCall {
         var headers = headers
@@ -135,7 +136,7 @@ struct DoorBench: Sendable {
                 values: { all[$0] ?? [] },
                 fields: all.flatMap { name, values in values.map { (name, $0) } }
             ),
-            body: body?.bytes ?? [],
+            body: bytes ?? body?.bytes ?? [],
             onDeparture: onDeparture
         )
     }

@@ -49,6 +49,21 @@ import Testing
         #expect(json?["error"]?["code"] == -32_601)
     }
 
+    @Test(arguments: [#""\ud800""#, #""a\udc00b""#, #""\ud800\u0041""#])
+    func `an id that would not come back the same is refused`(
+        id: String
+    ) async throws {
+        let bench = DoorBench()
+        let body = #"{"jsonrpc":"2.0","id":\#(id),"method":"tools/list"}"#
+
+        let (status, json) = try await bench.json(DoorBench.call(nil, bytes: Array(body.utf8)))
+
+        #expect(status == 400)
+        #expect(json?["error"]?["code"] == -32_600)
+        #expect(json?["id"] == nil)
+        #expect(bench.server.requests.isEmpty)
+    }
+
     @Test func `ping is answered here, and the log level also where the server knows none`() async throws {
         let bench = DoorBench()
 

@@ -27,7 +27,7 @@ package enum RPCMessage: Hashable, Sendable {
         }
         let params = object["params"]?.object
         guard let id = object["id"] else { return .notification(RPCNotification(method: method, params: params)) }
-        guard let id = RPCID(id) else { throw .invalidRequest("an id must be a text or a number") }
+        guard let id = RPCID(id) else { throw .invalidRequest("an id must be a number, or a text of whole characters") }
         return .request(RPCRequest(id: id, method: method, params: params))
     }
 
