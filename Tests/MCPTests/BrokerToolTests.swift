@@ -29,6 +29,19 @@ import Testing
         #expect(result == ["content": [["type": "text", "text": "tapped"]], "own": 1])
     }
 
+    @Test(arguments: ["tools/list", "resources/templates/list"]) func `a list of one page has no other one`(
+        method: String
+    ) async throws {
+        let server = BrokerBench().server
+
+        let first = try await server.answer(AgentRequest(method), of: BrokerBench.owner)
+
+        #expect(try await server.answer(AgentRequest(method, ["cursor": .null]), of: BrokerBench.owner) == first)
+        await #expect(throws: RPCError.invalidParams("no list has that cursor")) {
+            try await server.answer(AgentRequest(method, ["cursor": "made-up"]), of: BrokerBench.owner)
+        }
+    }
+
     @Test func `a call waits ten seconds and scales to 1,568 pixels if nothing is said`() async throws {
         let bench = BrokerBench()
         try await bench.see()

@@ -23,7 +23,9 @@ package struct AllServer: AgentServer {
 
     package func answer(_ request: AgentRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
         switch request.method {
-        case "tools/list": return ["tools": .array(await tools(for: caller))]
+        case "tools/list":
+            try request.checkPage()
+            return ["tools": .array(await tools(for: caller))]
         case "tools/call": return try await call(request, caller)
         default: throw .unknownMethod(request.method)
         }

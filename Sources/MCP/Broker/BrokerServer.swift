@@ -51,11 +51,14 @@ package final class BrokerServer: AgentServer, Service {
     package func answer(_ request: AgentRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
         switch request.method {
         case "tools/list":
+            try request.checkPage()
             // It never changes, and is the same for everybody.
             return ["tools": BrokerTool.definitions, "ttlMs": 3_600_000, "cacheScope": "public"]
         case "tools/call": return try await call(request, caller)
         case "resources/list": return try await resources(request.params, caller)
-        case "resources/templates/list": return ["resourceTemplates": BrokerResource.templates]
+        case "resources/templates/list":
+            try request.checkPage()
+            return ["resourceTemplates": BrokerResource.templates]
         case "resources/read": return try await read(request.params, caller)
         default: throw .unknownMethod(request.method)
         }

@@ -59,6 +59,19 @@ import Testing
         #expect(call["_meta"] == ["patchbay/failure": "away"])
     }
 
+    @Test func `the list has one page, and no other`() async throws {
+        let rig = DeskRig(ScriptedApp.appReveal())
+        let server = AllServer(desk: rig.desk)
+
+        let first = try await server.answer(AgentRequest("tools/list", ["cursor": .null]), of: rig.owner)
+
+        #expect(Self.names(first).isEmpty)
+        do {
+            _ = try await server.answer(AgentRequest("tools/list", ["cursor": "made-up"]), of: rig.owner)
+            Issue.record("another page was given")
+        } catch { #expect(error.code == -32_602) }
+    }
+
     @Test func `a grant sees the tools of its own apps and of no other`() async throws {
         let rig = DeskRig(ScriptedApp.appReveal())
         let shop = try #require(await rig.appear("shop"))
