@@ -10,7 +10,7 @@ extension AppDesk {
             try await freshList(AppRecord.tools, of: endpoint.id, for: caller, wait: .zero)
         }
         if let list = fresh ?? nil { return list["tools"]?.array ?? [] }
-        return await shelf.record(of: endpoint.id).list(of: AppRecord.tools)?["tools"]?.array ?? []
+        return await shelvedList(AppRecord.tools, of: endpoint.id)?["tools"]?.array ?? []
     }
 
     /// A tool's schema for its arguments; nil where its app's list does not have it.

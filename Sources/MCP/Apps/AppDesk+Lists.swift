@@ -1,4 +1,5 @@
 import JSON
+import Logging
 package import Model
 import Sockets
 
@@ -15,8 +16,10 @@ extension AppDesk {
         "tools/list": "tools", "resources/list": "resources", "resources/templates/list": "resourceTemplates",
         "prompts/list": "prompts",
     ]
-    /// An app that tells of more pages than that goes round in circles.
+    /// An app that tells of more pages than that goes round in circles; so does one that says a cursor twice.
     private static let pageLimit = 100
+    /// From so many tools on no further page is asked for: no model is given that many.
+    private static let toolLimit = 1_000
 
     package func tools(of endpoint: Endpoint, for caller: AgentCaller) async throws(AppFailure) -> AppTools {
         let list: List
@@ -62,7 +65,7 @@ extension AppDesk {
         for caller: AgentCaller,
         within limit: Duration
     ) async throws -> List {
-        guard let shelved = await shelf.record(of: id).list(of: method) else {
+        guard let shelved = await shelvedList(method, of: id) else {
             let fresh = try await freshList(method, of: id, for: caller, wait: limits.wait)
             return List(result: fresh, staleness: nil)
         }
@@ -78,6 +81,14 @@ extension AppDesk {
         }
     }
 
+    /// A list as it was heard last; nil when it never was.
+    func shelvedList(_ method: String, of id: EndpointID) async -> JSONObject? {
+        guard var list = await shelf.record(of: id).list(of: method) else { return nil }
+        // It may have been put there by an earlier broker, who looked at it less.
+        if method == AppRecord.tools { list["tools"] = .array(ToolSieve.pass(list["tools"]?.array ?? [])) }
+        return list
+    }
+
     /// Every page of a list, as one, tools sorted by name; what it was goes on the shelf.
     func freshList(
         _ method: String,
@@ -87,15 +98,22 @@ extension AppDesk {
     ) async throws -> JSONObject {
         let member = Self.members[method] ?? ""
         var entries: [JSON] = []
+        var sieve = method == AppRecord.tools ? ToolSieve() : nil
         var cursor: JSON?
+        var cursors: Set<JSON> = []
         var result = JSONObject()
         for _ in 0..<Self.pageLimit {
             var params = JSONObject()
             params["cursor"] = cursor
             result = try await reach(AgentRequest(method, params), at: id, for: caller, wait: wait).outcome.get()
-            entries += result[member]?.array ?? []
+            let page = result[member]?.array ?? []
+            entries += sieve == nil ? page : page.compactMap { sieve?.pass($0) }
             cursor = result["nextCursor"]
-            if cursor == nil || cursor == .null { break }
+            guard let next = cursor, next != .null, cursors.insert(next).inserted else { break }
+            if sieve != nil, entries.count >= Self.toolLimit {
+                logger.warning("an app's further tools are not listed", metadata: ["endpoint": "\(id)"])
+                break
+            }
         }
         result["nextCursor"] = nil
         result[member] = .array(method == AppRecord.tools ? Self.sorted(entries) : entries)
