@@ -10,10 +10,7 @@ extension AppDesk {
         do {
             return try await self.call(request, at: id, for: caller, wait: call.wait, maxPixels: call.maxPixels)
         } catch let error as RPCError {
-            return Self.result(
-                saying: "\(id) refused the call (error \(error.code)): \(error.message)",
-                code: "refused"
-            )
+            return Self.result(saying: await refusal(of: call.tool, at: id, error), code: "refused")
         } catch {
             throw Self.failure(error, id)
         }
@@ -30,8 +27,27 @@ extension AppDesk {
         var request = request
         // Whoever wants the original gets what the app gives by itself.
         if maxPixels != 0, request.isOpenToJPEG, await offersJPEG(request, id) { request = request.askingForJPEG }
-        let result = try await reach(request, at: id, for: caller, wait: wait).outcome.get()
-        return await trim(result, maxPixels, caller)
+        let reply: AppReply
+        do {
+            reply = try await reach(request, at: id, for: caller, wait: wait)
+        } catch AppFailure.unclear(let id, let what) {
+            // It has answered something, so it has got the call.
+            throw AppFailure.unclear(id, "\(what) (delivered, result unknown)")
+        }
+        return await trim(try reply.outcome.get(), maxPixels, caller)
+    }
+
+    /// What an app's own error is about; one about a tool that the app does not list is about that, whatever its words.
+    private func refusal(of tool: String, at id: EndpointID, _ error: RPCError) async -> String {
+        let isAboutNames = [RPCError.unknownMethod("").code, RPCError.invalidParams("").code].contains(error.code)
+        guard isAboutNames, let tools = await shelvedList(AppRecord.tools, of: id)?["tools"]?.array,
+            !tools.contains(where: { $0["name"]?.string == tool })
+        else { return "\(id) refused the call (error \(error.code)): \(error.message)" }
+        let said = "error \(error.code): \(Untrusted(error.message, limit: 500))"
+        return """
+            \(id) has no tool "\(Untrusted(tool, limit: 128))" (\(said)); endpoint_tools lists those it has, for a person \
+            `patchbay tools \(id)` does
+            """
     }
 
     private func offersJPEG(_ request: AgentRequest, _ id: EndpointID) async -> Bool {

@@ -1,4 +1,5 @@
 import JSON
+import Model
 import Sockets
 
 /// One message to an app over a stream, and everything that comes back until it is answered.
@@ -158,6 +159,11 @@ struct UpstreamExchange {
         if isRight, id != nil, outcome == nil {
             guard head.mediaType != Self.eventStream else { throw Trouble.lost }
             throw Trouble.unclear("status \(head.status) and no answer in it")
+        }
+        // What the server says of its own failure is all that can be told of it.
+        if id != nil, outcome == nil, (500..<600).contains(head.status) {
+            let text = Untrusted(String(decoding: body.prefix(800), as: UTF8.self), limit: 200)
+            throw Trouble.unclear("status \(head.status)\(text.isEmpty ? "" : ", \"\(text)\"")")
         }
         return UpstreamAnswer(
             status: head.status,

@@ -45,6 +45,17 @@ import Testing
         #expect(try await Self.answer(reply).outcome == .success(["x": 1]))
     }
 
+    @Test func `a status that says that the server failed says what is written beside it`() async throws {
+        await #expect(throws: Trouble.unclear("status 500, \"oops\"")) {
+            _ = try await Self.answer(.http(500, [], "oops"))
+        }
+        let answered = try await Self.answer(
+            .http(500, [], #"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"x"}}"#)
+        )
+        #expect(answered.outcome == .failure(RPCError(-32_603, "x")))
+        #expect(try await Self.answer(.http(500, [], "oops"), awaiting: nil).status == 500)
+    }
+
     @Test func `an error without an id is the answer to what could not be read: ours`() async throws {
         let body = #"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Unauthorized"}}"#
 
