@@ -21,9 +21,9 @@ extension AppDesk {
     ) async throws -> AppReply {
         guard let wayBack = request.wayBack, Self.personal.contains(request.method),
             let (key, own) = try await enter(wayBack, endpoint, caller, line, passages)
-        else { return try await line.ask(request, of: endpoint, by: passages, traits) }
+        else { return try await line.ask(request, of: endpoint, for: caller.holder, by: passages, traits) }
         defer { owns.withLock { $0.leave(key, own, at: watch.elapsed) } }
-        return try await own.ask(request, of: endpoint, by: passages, traits)
+        return try await own.ask(request, of: endpoint, for: caller.holder, by: passages, traits)
     }
 
     /// - Returns: Nil when the app has no sessions, without which it can ask nobody.

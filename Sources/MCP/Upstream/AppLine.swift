@@ -14,8 +14,9 @@ actor AppLine {
         let port: UInt16
     }
 
-    /// Requests at once: AppReveal answers on the app's main thread. And how many may wait.
-    static let width = 4
+    /// Requests at once, of all callers and of one: AppReveal answers on the app's main thread. And how many of one may wait.
+    static let width = 8
+    static let share = 4
     static let queue = 64
 
     nonisolated let id: EndpointID
@@ -35,7 +36,7 @@ actor AppLine {
     /// Gets what the app says of itself, once for each launch.
     private let met: @Sendable (AppIntroduction) async -> Void
 
-    private nonisolated let gate = Gate(places: AppLine.width)
+    private var turns = Turns<Promise<Void>>(places: AppLine.width, share: AppLine.share, queue: AppLine.queue)
     private nonisolated let meeting = Gate(places: 1)
     var introduction: (of: Launch, met: AppIntroduction)?
     var idle: [IdleConnection] = []
@@ -78,24 +79,43 @@ actor AppLine {
         watch = Stopwatch(clock)
     }
 
-    /// Asks once, by the best way that works; the traits are those of the tool, if one is called.
+    /// Asks once, by the best way that works; the traits are those of the tool, if one is called. Callers of the same holder
+    /// take turns with those of others.
     ///
     /// - Throws: `Trouble`, `CancellationError`.
     func ask(
         _ request: AgentRequest,
         of endpoint: Endpoint,
+        for holder: String,
         by passages: [Passage],
         _ traits: ToolTraits
     ) async throws -> AppReply {
-        guard gate.waiting < Self.queue else { throw Trouble.busy }
-        let permit = try await gate.enter()
-        defer { permit.giveBack() }
+        if !turns.enter(holder) { try await queueUp(holder) }
+        defer { leave(holder) }
         do {
             return try await ask(request, endpoint, passages, traits)
         } catch let trouble as Trouble {
             // Whatever answers there next may be another launch.
             if trouble.isDeparture { part() }
             throw trouble
+        }
+    }
+
+    private func queueUp(_ holder: String) async throws {
+        guard !turns.isFull(for: holder) else { throw Trouble.busy }
+        let turn = Promise<Void>()
+        turns.wait(turn, for: holder)
+        do { try await turn.value() } catch {
+            turns.withdraw(holder) { $0 === turn }
+            throw error
+        }
+    }
+
+    private func leave(_ holder: String) {
+        turns.leave(holder)
+        while let (turn, next) = turns.next() {
+            // One that was cancelled meanwhile is passed over.
+            if !turn.settle(.success(())) { turns.leave(next) }
         }
     }
 

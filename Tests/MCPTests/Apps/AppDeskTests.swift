@@ -292,4 +292,22 @@ import Testing
 
         #expect(codes.count { $0 == "busy" } == 12)
     }
+
+    @Test func `calls of one holder, however many, are in nobody else's way`() async throws {
+        let app = ScriptedApp.appReveal { $0["name"] == "slow" ? .silence : .result(["content": []]) }
+        let rig = DeskRig(app)
+        let shop = try #require(await rig.appear())
+        let other = AgentCaller(.grant("other"), permissions: Permissions([.endpointCall], on: .all))
+
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<80 { group.addTask { _ = await rig.call(AppCall("slow", of: shop), of: rig.owner) } }
+            try await eventually("four are there") { app.calls.count == 4 }
+
+            let result = await rig.call(AppCall("tap", of: shop), of: other)
+
+            #expect(result["isError"] == nil)
+            #expect(app.calls.count == 5)
+            group.cancelAll()
+        }
+    }
 }
