@@ -34,22 +34,31 @@ struct ArtifactShelf: Sendable {
         for holder: String,
         at now: Duration
     ) -> [String] {
-        var gone = expire(at: now)
-        let holders = things[sha]?.holders ?? []
-        remove(sha)
-        while used + size > bytes || things.count >= places,
-            let oldest = things.min(by: { ($0.value.expires, $0.key) < ($1.value.expires, $1.key) })?.key
-        {
-            remove(oldest)
-            gone.append(oldest)
-        }
-        things[sha] = Thing(
+        let holders = things[sha].map { $0.expires > now ? $0.holders : [] } ?? []
+        let thing = Thing(
             mimeType: mimeType,
             size: size,
             holders: holders.union([holder]),
             expires: now + Self.lifetime
         )
-        used += size
+        return put(sha, thing, at: now)
+    }
+
+    /// Puts something there that was there before, for as long as it says.
+    ///
+    /// Returns what had to go for it.
+    mutating func put(_ sha: String, _ thing: Thing, at now: Duration) -> [String] {
+        // The very same is there again, however old.
+        remove(sha)
+        var gone = expire(at: now)
+        while used + thing.size > bytes || things.count >= places,
+            let oldest = things.min(by: { ($0.value.expires, $0.key) < ($1.value.expires, $1.key) })?.key
+        {
+            remove(oldest)
+            gone.append(oldest)
+        }
+        things[sha] = thing
+        used += thing.size
         return gone
     }
 

@@ -2,13 +2,15 @@ import Crypto
 import FoundationEssentials
 import Glibc
 package import Logging
+import Model
 import ServiceLifecycle
 import Sockets
 
 /// Keeps what is too heavy for an answer, to be fetched by its address `patchbay://artifact/SHA-256`.
 ///
-/// Readable for whoever's call it came from and for owners, for an hour, in files of mode 0600 in a folder of its own. What an
-/// earlier broker left there is removed: nobody knows any more whose it was. Reads and writes on the files' own thread.
+/// Readable for whoever's call it came from and for owners, for an hour, in files of mode 0600 in a folder of its own. A note
+/// beside each says whose it is and until when: a broker that is started again goes on from there. Reads and writes on the
+/// files' own thread.
 package actor ArtifactStore: Artifacts, Service {
     package static let scheme = "patchbay://artifact/"
 
@@ -44,8 +46,9 @@ package actor ArtifactStore: Artifacts, Service {
         shelf = ArtifactShelf(places: places, bytes: bytes)
     }
 
-    /// Removes what is too old, every minute.
+    /// Removes what is too old: what an earlier broker left at once, the rest every minute.
     package func run() async throws {
+        restore()
         await cancelWhenGracefulShutdown {
             while (try? await self.clock.sleep(for: .seconds(60))) != nil { await self.sweep() }
         }
@@ -64,10 +67,12 @@ package actor ArtifactStore: Artifacts, Service {
         let sha = SHA256.hash(data: bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         if shelf.things[sha] == nil { try write(bytes, to: path(of: sha)) }
         delete(shelf.put(sha, mimeType: mimeType, size: bytes.count, for: caller.holder, at: uptime()))
+        note(sha)
         return ArtifactLink(sha: sha, mimeType: mimeType, size: bytes.count)
     }
 
     package func artifact(_ sha: String, for caller: AgentCaller) -> Artifact? {
+        restore()
         guard let thing = shelf.find(sha, for: caller.isOwner ? nil : caller.holder, at: uptime()) else { return nil }
         do throws(ArtifactError) {
             return Artifact(bytes: try read(path(of: sha)), mimeType: thing.mimeType)
@@ -81,22 +86,54 @@ package actor ArtifactStore: Artifacts, Service {
     private func sweep() { delete(shelf.expire(at: uptime())) }
 
     private func delete(_ shas: [String]) {
-        for sha in shas where unlink(path(of: sha)) != 0 && errno != ENOENT {
+        for path in shas.flatMap({ [note(of: $0), path(of: $0)] }) where unlink(path) != 0 && errno != ENOENT {
             logger.warning(
                 "an artifact cannot be removed",
-                metadata: ["file": "\(path(of: sha))", "error": "\(SocketError.words(for: errno))"]
+                metadata: ["file": "\(path)", "error": "\(SocketError.words(for: errno))"]
             )
         }
     }
 
     private func path(of sha: String) -> String { "\(folder)/\(sha)" }
+    private func note(of sha: String) -> String { "\(path(of: sha)).json" }
+
+    /// Without it the thing is there for this run alone.
+    private func note(_ sha: String) {
+        guard let thing = shelf.things[sha] else { return }
+        let left = (thing.expires - uptime()).components.seconds
+        do {
+            let note = ArtifactNote(thing, expires: Date() + TimeInterval(left))
+            try write(Array(try Wire.encoder().encode(note)), to: self.note(of: sha))
+        } catch {
+            logger.warning("an artifact will not survive a restart", metadata: ["error": "\(error)"])
+        }
+    }
 
     private func prepare() throws(ArtifactError) {
-        if isReady { return }
         guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw failure(folder) }
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        delete(names.filter { $0.utf8.count == 64 && $0.allSatisfy(\.isHexDigit) })
+        restore()
+    }
+
+    /// Puts on the shelf what an earlier broker left and is still to be there. What has no note, or not all of its bytes, goes.
+    private func restore() {
+        if isReady { return }
         isReady = true
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        let shas = Set(names.map { String($0.prefix(64)) })
+        for sha in shas where sha.utf8.count == 64 && sha.allSatisfy(\.isHexDigit) {
+            guard let note = try? Wire.decoder().decode(ArtifactNote.self, from: Data(read(note(of: sha)))),
+                size(of: path(of: sha)) == note.size, let thing = note.thing(at: uptime(), on: Date())
+            else {
+                delete([sha])
+                continue
+            }
+            delete(shelf.put(sha, thing, at: uptime()))
+        }
+    }
+
+    private func size(of path: String) -> Int? {
+        var facts = stat()
+        return stat(path, &facts) == 0 ? Int(facts.st_size) : nil
     }
 
     private func write(_ bytes: [UInt8], to path: String) throws(ArtifactError) {
