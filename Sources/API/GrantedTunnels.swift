@@ -1,23 +1,55 @@
+import Model
 package import Pairing
 package import Tunnels
 
-/// Which tunnels were opened under which grants; they end with them.
+/// Which tunnels were opened under which grants; they end with them. One grant has some of all tunnels, and not all.
 ///
 /// Not kept: a tunnel of a grant lives as long as the grant, and no longer than the broker.
 package actor GrantedTunnels {
+    /// Tunnels of one grant at once.
+    static let limit = 64
+
     private let table: TunnelTable
     private let pairing: PairingStore
     private var uses: [String: GrantUse] = [:]
+    /// How many are being opened, by grant.
+    private var opening: [String: Int] = [:]
 
     package init(table: TunnelTable, pairing: PairingStore) {
         self.table = table
         self.pairing = pairing
     }
 
+    /// Opens tunnels and puts them under a grant. An owner's may have as many as there can be.
+    ///
+    /// - Throws: `Problem` when the grant has its part, whatever opening throws, and what `adopt` does.
+    func open(
+        _ count: Int,
+        under grant: String,
+        isOwners: Bool = false,
+        _ make: @Sendable () async throws -> [Tunnel]
+    ) async throws -> [Tunnel] {
+        guard isOwners || ids(of: grant).count + opening[grant, default: 0] + count <= Self.limit else {
+            throw Problem(
+                .limit,
+                "a grant may have \(Self.limit) tunnels at once, and \(grant) would have more",
+                next: "close one that is not needed any more"
+            )
+        }
+        opening[grant, default: 0] += count
+        defer {
+            let left = opening[grant, default: count] - count
+            opening[grant] = left == 0 ? nil : left
+        }
+        let tunnels = try await make()
+        try await adopt(tunnels.map(\.id), under: grant)
+        return tunnels
+    }
+
     /// Puts tunnels under a grant. When the grant has ended in the meantime, they are removed.
     ///
     /// - Throws: `PairingError.refused` in that case.
-    func adopt(_ ids: some Collection<String> & Sendable, under grant: String) async throws {
+    private func adopt(_ ids: some Collection<String> & Sendable, under grant: String) async throws {
         do {
             for id in ids {
                 let use = try pairing.open(under: grant) { [self] in await cut(id, of: grant) }

@@ -30,9 +30,11 @@ package struct AgentTunnels: TunnelDesk {
                 throw Problem(.forbidden, "what was granted is about certain endpoints, and not about ports of phones")
             }
         }
-        let tunnel = try await table.create(spec, owner: user)
-        if case .grant(let grant) = caller.caller { try await granted.adopt([tunnel.id], under: grant) }
-        return tunnel
+        guard case .grant(let grant) = caller.caller else { return try await table.create(spec, owner: user) }
+        let tunnels = try await granted.open(1, under: grant, isOwners: caller.isOwner) {
+            [try await table.create(spec, owner: user)]
+        }
+        return tunnels[0]
     }
 
     package func tunnels(of caller: AgentCaller) async -> [Tunnel] {

@@ -13,9 +13,9 @@ enum TunnelRoutes {
 
     @Sendable static func open(_ call: Call) async throws -> Response {
         let spec = try await call.checked(try await call.body(TunnelSpec.self))
-        let tunnel = try await call.broker.tunnels.create(spec, owner: call.visitor.user)
-        try await call.adopt([tunnel.id])
-        return try call.answer(tunnel, status: .created)
+        let (table, user) = (call.broker.tunnels, call.visitor.user)
+        let tunnels = try await call.open(1) { [try await table.create(spec, owner: user)] }
+        return try call.answer(tunnels[0], status: .created)
     }
 
     @Sendable static func remove(_ call: Call) async throws -> Response {
@@ -41,14 +41,13 @@ enum TunnelRoutes {
     @Sendable static func hold(_ call: Call) async throws -> Response {
         var specs: [TunnelSpec] = []
         for spec in try await call.bodyOfHeldRequest([TunnelSpec].self) { specs.append(try await call.checked(spec)) }
-        let (table, granted) = (call.broker.tunnels, call.broker.grantedTunnels)
-        let held = try await table.hold(specs, owner: call.visitor.user)
+        let (table, granted, user) = (call.broker.tunnels, call.broker.grantedTunnels, call.visitor.user)
+        let held = try await call.open(specs.count) { [specs] in try await table.hold(specs, owner: user) }
         let ids = Set(held.map(\.id))
         call.aftermath.add {
             await table.release(ids)
             await granted.forget(ids)
         }
-        try await call.adopt(ids)
         return EventStream.response(to: call.request) { events in
             try events.send("tunnels", held)
             for await event in await table.events() {
@@ -78,10 +77,10 @@ extension Call {
         return tunnel
     }
 
-    /// Under the caller's grant, if it has one.
-    fileprivate func adopt(_ ids: some Collection<String> & Sendable) async throws {
-        guard let grant = visitor.grant else { return }
-        try await broker.grantedTunnels.adopt(ids, under: grant.id)
+    /// Opens tunnels, under the caller's grant if it has one.
+    fileprivate func open(_ count: Int, _ make: @Sendable () async throws -> [Tunnel]) async throws -> [Tunnel] {
+        guard let grant = visitor.grant else { return try await make() }
+        return try await broker.grantedTunnels.open(count, under: grant.id, isOwners: visitor.isOwner, make)
     }
 
     /// What the caller may have of what it asked for. Who is no owner gets a tunnel for itself, on this machine, to what its
