@@ -143,6 +143,24 @@ import Testing
         #expect(json?.array?.map { $0["error"]?["code"]?.int } == [nil, -32_601, -32_600])
     }
 
+    @Test func `what the door answers by itself it answers in a batch, too`() async throws {
+        let bench = DoorBench()
+        let session = try await bench.handshake("2025-03-26")
+        let batch: JSON = [
+            DoorBench.request("ping", id: 1), DoorBench.request("logging/setLevel", ["level": "info"], id: 2),
+            DoorBench.request("resources/subscribe", ["uri": "a:1"], id: 3), DoorBench.request("ping", id: 4),
+            DoorBench.request("initialize", ["protocolVersion": "2025-03-26"], id: 5),
+            DoorBench.request("resources/subscribe", [:], id: 6),
+        ]
+
+        let (status, json) = try await bench.json(DoorBench.call(batch, headers: ["Mcp-Session-Id": [session]]))
+
+        #expect(status == 200)
+        #expect(json?.array?.map { $0["id"] } == [1, 2, 3, 4, 5, 6])
+        #expect(json?.array?.prefix(4).allSatisfy { $0["result"] == [:] } == true)
+        #expect(json?.array?.suffix(2).map { $0["error"]?["code"]?.int } == [-32_600, -32_602])
+    }
+
     @Test func `a batch of notifications alone is taken with 202`() async throws {
         let batch: JSON = [["jsonrpc": "2.0", "method": "notifications/initialized"]]
 

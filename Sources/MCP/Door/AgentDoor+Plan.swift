@@ -82,27 +82,34 @@ extension AgentDoor {
 
     /// Nil for what the server is asked.
     private func planLocal(_ inquiry: Inquiry, _ caller: AgentCaller) async throws(RPCError) -> Plan? {
-        func reply(_ result: JSONObject, _ headers: [AgentReply.Header] = []) -> Plan {
-            let response = RPCMessage.response(id: inquiry.id, .success(.object(result)))
-            return .reply(AgentReply(json: response.json, headers: headers))
-        }
+        var headers: [AgentReply.Header] = []
+        let result: JSONObject
         switch (inquiry.method, inquiry.era) {
         case ("initialize", .handshake):
-            let (result, revision) = try Introduction.handshake(
-                inquiry.params,
-                await server.description(for: caller)
-            )
+            let revision: Revision
+            (result, revision) = try Introduction.handshake(inquiry.params, await server.description(for: caller))
             let id = sessions.key.makeID(for: revision, Faculties(inquiry.params["capabilities"]?.object ?? [:]))
             await sessions.begin(session(id, of: caller))
-            return reply(result, [AgentReply.Header(name: "Mcp-Session-Id", value: id)])
+            headers.append(AgentReply.Header(name: "Mcp-Session-Id", value: id))
+        case ("subscriptions/listen", .stateless):
+            return .listen(try Subscription(inquiry.params, id: inquiry.id, await server.description(for: caller)))
+        default:
+            guard let answer = try await answerHere(inquiry, caller) else { return nil }
+            result = answer
+        }
+        let response = RPCMessage.response(id: inquiry.id, .success(.object(result)))
+        return .reply(AgentReply(json: response.json, headers: headers))
+    }
+
+    /// What the door answers by itself, alone or in a batch; nil for anything else.
+    func answerHere(_ inquiry: Inquiry, _ caller: AgentCaller) async throws(RPCError) -> JSONObject? {
+        switch (inquiry.method, inquiry.era) {
         case ("server/discover", .stateless):
             let description = await server.description(for: caller)
             let shape = ResultShape(era: inquiry.era, method: inquiry.method)
-            return reply(try shape.shape(Introduction.discovery(description), server: description.info))
-        case ("subscriptions/listen", .stateless):
-            return .listen(try Subscription(inquiry.params, id: inquiry.id, await server.description(for: caller)))
+            return try shape.shape(Introduction.discovery(description), server: description.info)
         case ("ping", .handshake):
-            return reply([:])
+            return [:]
         case ("logging/setLevel", .handshake):
             guard await server.description(for: caller).has("logging") else { return nil }
             guard let level = inquiry.params["level"]?.string.flatMap(LogLevel.init) else {
@@ -110,7 +117,7 @@ extension AgentDoor {
             }
             if let session = inquiry.session { await sessions.setLogLevel(level, of: session) }
             try await pass(inquiry, caller)
-            return reply([:])
+            return [:]
         case ("resources/subscribe", .handshake), ("resources/unsubscribe", .handshake):
             guard await server.description(for: caller).has("resources", "subscribe") else { return nil }
             guard let uri = inquiry.params["uri"]?.string else { throw .invalidParams("uri must be a text") }

@@ -49,13 +49,26 @@ extension AgentDoor {
                 group.addTask {
                     switch inquiry {
                     case .failure(let refused): (place, refused.error.answer(to: refused.id))
-                    case .success(let inquiry): (place, await answer(inquiry, of: caller, nil, nil, nil).0)
+                    case .success(let inquiry): (place, await answerInBatch(inquiry, of: caller))
                     }
                 }
             }
             return await group.reduce(into: []) { $0.append($1) }
         }
         return (.array(answers.sorted { $0.0 < $1.0 }.map(\.1)), 200)
+    }
+
+    private func answerInBatch(_ inquiry: Inquiry, of caller: AgentCaller) async -> JSON {
+        do throws(RPCError) {
+            // MCP 2025-03-26, lifecycle: what follows it needs what it gives.
+            if inquiry.method == "initialize" { throw .invalidRequest("initialize must not be part of a batch") }
+            guard let result = try await answerHere(inquiry, caller) else {
+                return await answer(inquiry, of: caller, nil, nil, nil).0
+            }
+            return RPCMessage.response(id: inquiry.id, .success(.object(result))).json
+        } catch {
+            return error.answer(to: inquiry.id)
+        }
     }
 
     private func answer(
