@@ -39,6 +39,43 @@ import Testing
         #expect(list["resources"]?.array?.count == 1)
     }
 
+    @Test func `what cannot be read cannot be subscribed to`() async throws {
+        let bench = BrokerBench()
+        let id = try await bench.see()
+        let door = AgentDoor(bench.server, sessions: SessionDesk(key: SessionKey()), heartbeat: Heartbeat())
+        func post(_ method: String, _ params: JSONObject, _ caller: AgentCaller, session: String? = nil) async throws
+            -> (headers: [AgentReply.Header], JSON)
+        {
+            var answers = Answers()
+            let headers = session.map { ["Mcp-Session-Id": [$0]] } ?? [:]
+            let call = DoorBench.call(DoorBench.request(method, params), headers: headers)
+            try await door.serve(call, of: caller, to: &answers)
+            let reply = try #require(answers.reply)
+            return (reply.headers, try JSON(parsing: reply.body))
+        }
+        let own = BrokerBench.grant([.registryRead], on: .endpoints([id]))
+        let other = BrokerBench.grant([.registryRead], on: .bundles(["other"]))
+        let blind = BrokerBench.grant([.endpointCall])
+        let endpoint = "patchbay://endpoint/\(id)"
+        let table: [(AgentCaller, String, Bool)] = [
+            (BrokerBench.owner, "patchbay://endpoints", true), (BrokerBench.owner, endpoint, true),
+            (BrokerBench.owner, "patchbay://devices", true), (BrokerBench.owner, "patchbay://nope", false),
+            (BrokerBench.owner, "patchbay://endpoint/nobody", false), (own, endpoint, true),
+            (own, "patchbay://devices", false), (other, "patchbay://endpoints", true), (other, endpoint, false),
+            (blind, "patchbay://endpoints", false),
+        ]
+
+        for (caller, uri, isThere) in table {
+            let hello: JSONObject = ["protocolVersion": "2025-11-25", "capabilities": [:]]
+            let begun = try await post("initialize", hello, caller).headers
+            let session = begun.first { $0.name == "Mcp-Session-Id" }?.value
+            let (_, answer) = try await post("resources/subscribe", ["uri": .string(uri)], caller, session: session)
+
+            #expect(answer["result"] == (isThere ? [:] : nil), "\(uri)")
+            #expect(answer["error"]?["code"]?.int == (isThere ? nil : -32_002), "\(uri)")
+        }
+    }
+
     @Test func `many endpoints come in pages`() async throws {
         let bench = BrokerBench()
         for number in 100..<160 { try await bench.see(on: "h\(number).local") }

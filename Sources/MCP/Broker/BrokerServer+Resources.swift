@@ -40,6 +40,19 @@ extension BrokerServer {
         ]
     }
 
+    /// Nobody is left to wait for news of what is not there, or not for it.
+    func checkSubscription(_ params: JSONObject, _ caller: AgentCaller) async throws(RPCError) {
+        guard let uri = params["uri"]?.string else { throw .invalidParams("uri must be a text") }
+        guard caller.may(.registryRead) else { throw .unknownResource(uri) }
+        switch BrokerResource(uri) {
+        case .endpoints?: return
+        case .endpoint(let id)?: if await seen(by: caller).contains(where: { $0.id == id }) { return }
+        case .devices?: if caller.seesAll { return }
+        case nil: break
+        }
+        throw .unknownResource(uri)
+    }
+
     /// The row, and where it is; the rest only when somebody has said yes to it.
     private func details(of endpoint: Endpoint) async -> JSON {
         var json = await rows([endpoint]).first?.json ?? [:]

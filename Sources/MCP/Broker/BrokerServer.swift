@@ -60,6 +60,9 @@ package final class BrokerServer: AgentServer, Service {
             try request.checkPage()
             return ["resourceTemplates": BrokerResource.templates]
         case "resources/read": return try await read(request.params, caller)
+        case "resources/subscribe":
+            try await checkSubscription(request.params, caller)
+            return [:]
         default: throw .unknownMethod(request.method)
         }
     }

@@ -130,13 +130,13 @@ extension AgentDoor {
             } else {
                 await sessions.unsubscribe(uri, of: session)
             }
-            return reply([:])
+            return [:]
         default:
             return nil
         }
     }
 
-    /// Lets a server know that has its own way to hear of such things: an app. Ours has not, and need not.
+    /// Lets a server know that has something to say about it, or its own way to hear of such things: an app.
     private func pass(_ inquiry: Inquiry, _ caller: AgentCaller) async throws(RPCError) {
         do throws(RPCError) {
             let request = AgentRequest(
