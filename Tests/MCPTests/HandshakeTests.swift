@@ -179,6 +179,21 @@ import Testing
     @Test func `a caller that takes no JSON gets none`() async throws {
         let call = DoorBench.call(DoorBench.request("tools/list"), headers: ["Accept": ["text/html"]])
 
-        #expect(try await DoorBench().json(call).status == 406)
+        let (status, json) = try await DoorBench().json(call)
+
+        #expect(status == 406)
+        #expect(json?["error"]?["message"] == "send the header Accept: application/json, text/event-stream")
+    }
+
+    @Test(arguments: [["application/json"], []])
+    func `who asks for the stream and does not say that it takes one is told what to send`(accept: [String])
+        async throws
+    {
+        let call = DoorBench.call(nil, .get, headers: ["Accept": accept])
+
+        let (status, json) = try await DoorBench().json(call)
+
+        #expect(status == 406)
+        #expect(json?["error"]?["message"] == "send the header Accept: text/event-stream")
     }
 }

@@ -21,7 +21,7 @@ extension AgentDoor {
     }
 
     private func planPost(_ call: AgentCall, _ caller: AgentCaller) async throws(Refusal) -> Plan {
-        guard call.headers.takesJSON else { throw Refusal(406) }
+        guard call.headers.takesJSON else { throw Self.notAccepted(["application/json", "text/event-stream"]) }
         let json: JSON
         do { json = try await JSON.parse(call.body) } catch { throw Refusal(400, .parse(error.description)) }
         if case .array(let messages) = json { return try await planBatch(messages, call, caller) }
@@ -60,7 +60,7 @@ extension AgentDoor {
         )
         if let mismatch = await mismatch(inquiry, call, caller) { throw Refusal(400, mismatch, to: request.id) }
         if request.method == "subscriptions/listen", era == .stateless, !call.headers.takesEvents {
-            throw Refusal(406)
+            throw Self.notAccepted(["text/event-stream"], to: request.id)
         }
         do throws(RPCError) {
             return try await planLocal(inquiry, caller) ?? .run([.success(inquiry)], isBatch: false)
@@ -186,7 +186,7 @@ extension AgentDoor {
     }
 
     private func planStream(_ call: AgentCall, _ caller: AgentCaller) async throws(Refusal) -> Plan {
-        guard call.headers.takesEvents else { throw Refusal(406) }
+        guard call.headers.takesEvents else { throw Self.notAccepted(["text/event-stream"]) }
         let known = try known(call, caller)
         // There are no streams by GET in 2026-07-28; a client that tries is told so by the method.
         guard !(try checkRevision(call, known?.agreed)).isStateless else { throw Refusal(405, headers: [Self.allow]) }
@@ -218,6 +218,11 @@ extension AgentDoor {
             let id = notification.params?["requestId"].flatMap(RPCID.init)
         else { return }
         await sessions.cancel(id, of: session)
+    }
+
+    /// RFC 9110, section 15.5.7: with what there would be.
+    private static func notAccepted(_ types: [String], to id: RPCID? = nil) -> Refusal {
+        Refusal(406, .invalidRequest("send the header Accept: \(types.joined(separator: ", "))"), to: id)
     }
 
     private static func read(_ json: JSON) -> Result<RPCMessage, RefusedMessage> {
