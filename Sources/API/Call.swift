@@ -44,10 +44,16 @@ struct Call: Sendable {
     /// The body, which must be one JSON document of the given kind.
     func body<Value: Decodable>(_ type: Value.Type) async throws -> Value {
         try checkMedia()
-        do {
-            return try decode(type, try await request.body.collect(upTo: Self.bodyLimit))
-        } catch is NIOTooManyBytesError {
-            throw Self.tooLarge
+        return try decode(type, try await collect(upTo: Self.bodyLimit))
+    }
+
+    /// The body, which is not read at all where its head says already that it is too large.
+    func collect(upTo limit: Int) async throws -> ByteBuffer {
+        if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit {
+            throw Self.tooLarge(limit)
+        }
+        do { return try await request.body.collect(upTo: limit) } catch is NIOTooManyBytesError {
+            throw Self.tooLarge(limit)
         }
     }
 
@@ -60,7 +66,7 @@ struct Call: Sendable {
         guard let length = request.headers[.contentLength].flatMap({ Int($0) }), length > 0 else {
             throw Problem(.badRequest, "the body must come with its Content-Length here")
         }
-        guard length <= Self.bodyLimit else { throw Self.tooLarge }
+        guard length <= Self.bodyLimit else { throw Self.tooLarge(Self.bodyLimit) }
         var body = ByteBuffer()
         for try await part in request.body {
             body.writeImmutableBuffer(part)
@@ -69,7 +75,9 @@ struct Call: Sendable {
         return try decode(type, body)
     }
 
-    private static var tooLarge: Problem { Problem(.tooLarge, "the body has more than \(bodyLimit) bytes") }
+    private static func tooLarge(_ limit: Int) -> Problem {
+        Problem(.tooLarge, "the body has more than \(limit) bytes")
+    }
 
     func checkMedia() throws {
         let media = request.headers[.contentType]?.split(separator: ";").first?.trimmed

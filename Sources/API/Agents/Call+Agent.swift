@@ -38,9 +38,7 @@ extension Call {
     /// The body, which says that it is JSON, as it came.
     func bytes(upTo limit: Int) async throws -> [UInt8] {
         try checkMedia()
-        do { return Array(buffer: try await request.body.collect(upTo: limit)) } catch is NIOTooManyBytesError {
-            throw Problem(.tooLarge, "the body has more than \(limit) bytes")
-        }
+        return Array(buffer: try await collect(upTo: limit))
     }
 
     /// A response with JSON that is none of Swift's types.
