@@ -1,9 +1,10 @@
 package import FoundationEssentials
 
-/// How the broker is: what `patchbay status` shows and `doctor` starts from.
+/// How the broker is: what `patchbay status` shows and `doctor` starts from. Who holds a grant is told what of it is its own.
 package struct BrokerStatus: Hashable, Sendable, Codable {
     package var version: String
-    package var pid: Int32
+    /// For owners.
+    package var pid: Int32?
     package var since: Date
     /// The registry's revision, and how many endpoints stand in it by state.
     package var revision: UInt64
@@ -18,7 +19,7 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
 
     package init(
         version: String,
-        pid: Int32,
+        pid: Int32?,
         since: Date,
         revision: UInt64,
         endpoints: [String: Int],

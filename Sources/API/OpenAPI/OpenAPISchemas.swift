@@ -91,7 +91,7 @@ enum OpenAPISchemas {
           "name":{"type":"string"},"state":{"enum":["ok","starting","missing","off"]},
           "detail":{"type":"string"},"remedy":{"type":"string"}}},
         "BrokerStatus":{"type":"object",
-          "required":["version","pid","since","revision","endpoints","devices","tunnels","sources"],"properties":{
+          "required":["version","since","revision","endpoints","devices","tunnels","sources"],"properties":{
             "version":{"type":"string"},"pid":{"type":"integer"},"since":{"$ref":"#/components/schemas/Date"},
             "revision":{"type":"integer"},"endpoints":{"type":"object","additionalProperties":{"type":"integer"}},
             "devices":{"type":"integer"},"tunnels":{"type":"integer"},

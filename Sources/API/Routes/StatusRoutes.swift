@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import Model
 import NIOCore
+import Registry
 
 /// `/v1/status`, `/health`, `/openapi.json`.
 enum StatusRoutes {
@@ -11,7 +12,8 @@ enum StatusRoutes {
     }
 
     @Sendable static func show(_ call: Call) async throws -> Response {
-        try call.answer(await call.broker.status())
+        let status = await call.broker.status()
+        return try call.answer(call.visitor.isOwner ? status : await call.own(of: status))
     }
 
     @Sendable static func health(_ call: Call) async throws -> Response {
@@ -24,5 +26,22 @@ enum StatusRoutes {
             headers: [.contentType: "application/json"],
             body: ResponseBody(byteBuffer: ByteBuffer(string: OpenAPIDocument.text))
         )
+    }
+}
+
+extension Call {
+    /// What the holder of a grant is told: what is its own, and nothing by which to count that of others.
+    fileprivate func own(of status: BrokerStatus) async -> BrokerStatus {
+        var status = status
+        status.pid = nil
+        status.findings = nil
+        let endpoints = seen(await broker.registry.endpoints)
+        status.endpoints = Dictionary(grouping: endpoints, by: \.state.rawValue).mapValues(\.count)
+        status.tunnels = await tunnels().count
+        if !visitor.seesAll {
+            status.devices = 0
+            status.sources = []
+        }
+        return status
     }
 }

@@ -63,7 +63,7 @@ enum TunnelRoutes {
 
 extension Call {
     /// Those of the caller.
-    fileprivate func tunnels() async -> [Tunnel] {
+    func tunnels() async -> [Tunnel] {
         let all = await broker.tunnels.list()
         guard !visitor.isOwner, let grant = visitor.grant else { return all }
         let own = await broker.grantedTunnels.ids(of: grant.id)

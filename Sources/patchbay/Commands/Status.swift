@@ -36,8 +36,9 @@ struct Status: AsyncParsableCommand {
         if !lines.isEmpty { lines.append("") }
         let states = status.endpoints.sorted { $0.key < $1.key }.filter { $0.value > 0 }.map { "\($0.value) \($0.key)" }
         let age = Words.duration(now.timeIntervalSince(status.since))
+        let process = status.pid.map { ", process \($0)" } ?? ""
         lines += [
-            "broker     patchbayd \(status.version), process \(status.pid), up \(age), at \(Output.plain(socket))",
+            "broker     patchbayd \(status.version)\(process), up \(age), at \(Output.plain(socket))",
             "endpoints  \(states.isEmpty ? "none yet" : states.joined(separator: ", ")) (revision \(status.revision))",
             "phones     \(status.devices == 0 ? "none attached" : "\(status.devices) attached")",
             "tunnels    \(status.tunnels == 0 ? "none" : "\(status.tunnels)")",

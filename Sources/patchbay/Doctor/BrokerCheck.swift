@@ -34,7 +34,8 @@ struct BrokerCheck {
     }
 
     private static func version(_ status: BrokerStatus) -> Check {
-        let detail = "patchbayd \(status.version) answers, process \(status.pid)"
+        let process = status.pid.map { ", process \($0)" } ?? ""
+        let detail = "patchbayd \(status.version) answers\(process)"
         guard status.version != Version.text else { return Check(name: "broker", verdict: .ok, detail: detail) }
         return Check(
             name: "broker",
