@@ -48,6 +48,49 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(2)))
+    func `a grant has its part of the tunnels, is told of its own alone, and of a body that is too large at once`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let port = try FreePorts.take()[0]
+            let app = try await SampleApp(in: scratch)
+            let broker = try await RunningBroker(
+                in: scratch,
+                configuration: """
+                    [api]
+                    port = \(port)
+                    [[endpoint]]
+                    name = "shop"
+                    kind = "appreveal"
+                    address = "127.0.0.1"
+                    port = \(app.port)
+                    app = "\(app.bundle)"
+                    """
+            )
+
+            let lines = try await Program.run(
+                "python3",
+                [Self.script, "limits", broker.socket, "\(port)", "shop"],
+                in: scratch,
+                within: .seconds(60)
+            )
+
+            let beyond = "a grant may have 64 tunnels at once, and ID would have more"
+            let states = lines.first { $0.hasPrefix("owner is told") }?.dropFirst("owner is told ".count)
+                .prefix { $0 != "}" }
+            #expect(
+                lines == [
+                    "opened 63 {201}", "held beyond \(beyond)", "agent opens ok:", "beyond 429 limit",
+                    "agent beyond error: \(beyond); next: close one that is not needed any more", "owner opens 201",
+                    "closes one ok: closed", "and opens 201", "one is told \(states ?? "")} 64 False False",
+                    "other is told {} 0 False False", "owner is told \(states ?? "")} 65 True True",
+                    "large HTTP/1.1 413 Payload Too Large",
+                ]
+            )
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
     func `a grant that ends when its call has been answered takes nobody else's connection with it`() async throws {
         try await withScratchFolder { scratch in
             let port = try FreePorts.take()[0]

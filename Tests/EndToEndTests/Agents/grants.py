@@ -2,6 +2,7 @@
 """What a grant opens at the agents' doors, and what is refused there.
 
   grants.py SOCKET PORT ID       an owner, grants and strangers at /mcp and /e/ID/mcp; prints what came, in lines
+  grants.py limits SOCKET PORT ID  grants that want more than their part; prints what came, in lines
   grants.py session SOCKET       begins a session and prints its id; then goes on with it after each line of input
   grants.py ends SOCKET PORT     grants that end as soon as their call is answered, all on one connection; prints how often it broke
 """
@@ -108,6 +109,43 @@ def doors(path, port, id):
     waiting.join()
 
 
+def ask(connection, method, target, document=None, token=None):
+    headers = {"Authorization": token} if token else {}
+    headers |= {"Content-Type": "application/json"} if document is not None else {}
+    connection.request(method, target, None if document is None else json.dumps(document), headers)
+    answer = connection.getresponse()
+    content = answer.read()
+    return answer.status, json.loads(content) if content else None
+
+
+def limits(path, port, id):
+    mine = Unix(path)
+    anyone = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
+    one, one_id = grant(mine, ["registry.read", "tunnel.open"], {"endpoints": [id]})
+    other, _ = grant(mine, ["registry.read", "tunnel.open"], {"endpoints": ["somewhere-else"]})
+    spec = {"local": "tcp:0", "target": {"kind": "endpoint", "endpoint": id}, "noRebind": True, "isKept": False}
+    opened = [ask(anyone, "POST", "/v1/tunnels", spec, one)[0] for _ in range(63)]
+    print("opened", len(opened), set(opened))
+    print("held beyond", ask(anyone, "POST", "/v1/tunnels/held", [spec, spec], one)[1]["detail"].replace(one_id, "ID"))
+    print("agent opens", tool(anyone, "port_forward", {"action": "open", "endpoint": id}, one)[:3])
+    status, problem = ask(anyone, "POST", "/v1/tunnels", spec, one)
+    print("beyond", status, problem["code"])
+    print("agent beyond", tool(anyone, "port_forward", {"action": "open", "endpoint": id}, one).replace(one_id, "ID"))
+    print("owner opens", ask(mine, "POST", "/v1/tunnels", spec, None)[0])
+    print("closes one", tool(anyone, "port_forward", {"action": "close", "tunnel": "t1"}, one))
+    print("and opens", ask(anyone, "POST", "/v1/tunnels", spec, one)[0])
+
+    for name, token in (("one", one), ("other", other), ("owner", None)):
+        said = ask(anyone if token else mine, "GET", "/v1/status", token=token)[1]
+        print(name, "is told", said["endpoints"], said["tunnels"], len(said["sources"]) > 0, "pid" in said)
+
+    # Nobody need send what is not taken anyway.
+    large = socket.create_connection(("127.0.0.1", int(port)), timeout=5)
+    head = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: {one}\r\nContent-Type: application/json\r\n"
+    large.sendall(f"{head}Content-Length: 1000000000000\r\n\r\n".encode())
+    print("large", large.recv(4096).split(b"\r\n")[0].decode())
+
+
 def session(path):
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     answer, _ = post(Unix(path), "/mcp", "initialize", hello)
@@ -145,5 +183,7 @@ if sys.argv[1] == "session":
     session(sys.argv[2])
 elif sys.argv[1] == "ends":
     ends(*sys.argv[2:])
+elif sys.argv[1] == "limits":
+    limits(*sys.argv[2:])
 else:
     doors(*sys.argv[1:])
