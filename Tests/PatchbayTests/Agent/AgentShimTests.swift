@@ -267,12 +267,14 @@ import Testing
             #expect(answer?["id"] == 1)
             #expect(answer?["error"]?["message"] == "no such thing; patchbay list")
 
-            bench.write("[" + Self.call(2, "tap") + "]")
-            let batch = try await bench.read(1).first
-            #expect(batch?["error"]?["message"] == "no such thing; patchbay list")
+            for batch in ["[" + Self.call(2, "tap") + "]", "[]"] {
+                bench.write(batch)
+                let answer = try await bench.read(1).first
+                #expect(answer?["error"]?["message"] == "no such thing; patchbay list")
+            }
 
             bench.write(Self.initialized)
-            try await bench.heard(3)
+            try await bench.heard(4)
         }
     }
 }
