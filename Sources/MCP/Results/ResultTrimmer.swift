@@ -79,14 +79,14 @@ package struct ResultTrimmer: Sendable {
         }
         if trim.maxPixels == 0, let bytes = Data(base64Encoded: base64).map(Array.init) {
             let mimeType = ImageFormat(of: bytes)?.mimeType ?? Self.mimeType(object["mimeType"])
-            return [await replaced(base64, bytes, mimeType, nil, &trim)]
+            return await replaced(base64, bytes, mimeType, nil, &trim)
         }
         do throws(ImageError) {
             let (original, fitted) = try await images.reduce(base64: base64, to: trim.maxPixels)
             let data = fitted == original ? base64 : Data(fitted.bytes).base64EncodedString()
             guard data.utf8.count <= trim.room else {
                 let reason = "more images than one answer takes"
-                return [await replaced(base64, original.bytes, original.format.mimeType, reason, &trim)]
+                return await replaced(base64, original.bytes, original.format.mimeType, reason, &trim)
             }
             trim.room -= data.utf8.count
             guard fitted != original else { return [.object(object.with(data, fitted.format.mimeType))] }
@@ -103,7 +103,7 @@ package struct ResultTrimmer: Sendable {
                 return [.object(object.with(base64, image.mimeType))]
             }
             let mimeType = Self.mimeType(of: bytes, called: object["mimeType"], after: error)
-            return [await replaced(base64, bytes, mimeType, error.description, &trim)]
+            return await replaced(base64, bytes, mimeType, error.description, &trim)
         }
     }
 
@@ -132,12 +132,15 @@ package struct ResultTrimmer: Sendable {
         _ mimeType: String,
         _ reason: String?,
         _ trim: inout Trim
-    ) async -> JSON {
+    ) async -> [JSON] {
+        // Few clients show a link's description, and those before 2025-06-18 get no link.
+        let note = reason.map { [["type": "text", "text": .string("[not shown: \($0)]")] as JSON] } ?? []
         guard let link = await link(bytes, mimeType, trim.caller) else {
-            return ["type": "text", "text": .string("[an image of \(bytes.count) bytes, which could not be kept]")]
+            return [["type": "text", "text": .string("[an image of \(bytes.count) bytes, which could not be kept]")]]
+                + note
         }
         trim.substitutions.append(Substitution(text: base64, uri: link.uri))
-        return link.block(because: reason)
+        return [link.block(because: reason)] + note
     }
 
     // MARK: Everything else
