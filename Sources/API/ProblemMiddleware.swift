@@ -90,7 +90,7 @@ extension AppFailure {
     fileprivate var problem: Problem {
         let code: Problem.Code =
             switch self {
-            case .away, .tooSlow, .lostAfterDelivery: .unavailable
+            case .away, .tooSlow, .mute, .lostAfterDelivery: .unavailable
             case .notApproved, .needsSecret, .notPermitted: .forbidden
             case .noTools, .unclear: .conflict
             case .busy: .limit

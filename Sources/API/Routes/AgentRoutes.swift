@@ -55,7 +55,7 @@ enum AgentRoutes {
             of: endpoint,
             arguments: order.arguments,
             wait: .seconds(order.wait),
-            patience: .seconds(order.patience),
+            patience: order.patience.map { .seconds($0) },
             maxPixels: order.maxPixels
         )
         let result: JSONObject
@@ -74,7 +74,7 @@ struct ToolOrder: Hashable {
     let tool: String
     let arguments: JSONObject
     let wait: Int
-    let patience: Int
+    let patience: Int?
     let maxPixels: Int
 
     /// - Throws: `Problem` that names what is wrong.
@@ -90,7 +90,7 @@ struct ToolOrder: Hashable {
         self.tool = tool
         self.arguments = arguments
         wait = try Self.number(json["wait_s"], "wait_s", 0...60) ?? 10
-        patience = try Self.number(json["timeout_s"], "timeout_s", 1...120) ?? 15
+        patience = try Self.number(json["timeout_s"], "timeout_s", 1...120)
         maxPixels = try Self.number(json["max_px"], "max_px", 0...4_096) ?? 1_568
     }
 

@@ -8,8 +8,8 @@ package struct AppCall: Sendable {
     package let arguments: JSONObject
     /// How long to wait for an app that is away, 10 s by itself.
     package let wait: Duration
-    /// How long the app may be silent over it, 15 s by itself: one that stands at a breakpoint says nothing.
-    package let patience: Duration
+    /// How long the app may be silent over it; nil for 15 s: one that stands at a breakpoint says nothing.
+    package let patience: Duration?
     /// The longest edge of an image in the result; 0 for the original, as a link.
     package let maxPixels: Int
     package let notify: (@Sendable (RPCNotification) -> Void)?
@@ -19,7 +19,7 @@ package struct AppCall: Sendable {
         of endpoint: Endpoint,
         arguments: JSONObject = [:],
         wait: Duration = .seconds(10),
-        patience: Duration = .seconds(15),
+        patience: Duration? = nil,
         maxPixels: Int = 1_568,
         notify: (@Sendable (RPCNotification) -> Void)? = nil
     ) {

@@ -13,6 +13,8 @@ package enum AppFailure: Error, Hashable, Sendable {
     /// It is no app that speaks MCP.
     case noTools(EndpointID)
     case tooSlow(EndpointID, seconds: Int)
+    /// Something takes connections there and does not say what it is.
+    case mute(EndpointID, seconds: Int)
     /// What it answers is no MCP.
     case unclear(EndpointID, String)
     /// The call has reached it, its answer has not reached us.
@@ -31,6 +33,7 @@ extension AppFailure {
         case .notPermitted: "not-permitted"
         case .noTools: "no-tools"
         case .tooSlow: "too-slow"
+        case .mute: "mute"
         case .unclear: "unclear"
         case .lostAfterDelivery: "lost-after-delivery"
         case .busy: "busy"
@@ -67,6 +70,7 @@ extension AppFailure {
         case (.tooSlow, .agent): "it may still be at work, or stand at a breakpoint; timeout_s gives it longer"
         case (.tooSlow, .guest): "it may still be at work, or stand at a breakpoint"
         case (.tooSlow, .person): "it may still be at work, or stand at a breakpoint; --timeout gives it longer"
+        case (.mute, _): "does it stand at a breakpoint?"
         case (.unclear, _): "is it the server that it is listed as?"
         case (.lostAfterDelivery, _): "look at its state before you call again"
         case (.busy, _): "wait for one to end"
@@ -80,7 +84,7 @@ extension AppFailure {
     package var isDelivered: Bool {
         switch self {
         case .tooSlow, .unclear, .lostAfterDelivery: true
-        case .away, .notApproved, .needsSecret, .notPermitted, .noTools, .busy: false
+        case .away, .notApproved, .needsSecret, .notPermitted, .noTools, .mute, .busy: false
         }
     }
 }
@@ -103,6 +107,8 @@ extension AppFailure: CustomStringConvertible {
             "\(id) speaks no MCP"
         case .tooSlow(let id, let seconds):
             "\(id) has not answered within \(seconds) s"
+        case .mute(let id, let seconds):
+            "\(id) takes connections, and has not said what it is within \(seconds) s"
         case .unclear(let id, let what):
             "\(id) answers with \(what)"
         case .lostAfterDelivery(let id):

@@ -35,11 +35,13 @@ package struct AppServer: AgentServer {
     /// Without looking at whether the app may ask.
     private func plainly(_ request: AgentRequest, _ caller: AgentCaller) async throws -> JSONObject {
         switch request.method {
-        case "tools/call": try await call(request, caller)
-        case let method where AppDesk.members[method] != nil && request.params["cursor"] == nil:
-            try await list(method, caller)
+        case "tools/call": return try await call(request, caller)
+        case let method where AppDesk.members[method] != nil:
+            // The app's pages come as one.
+            try request.checkPage()
+            return try await list(method, caller)
         default:
-            try await desk.reach(request, at: id, for: caller, wait: desk.limits.wait).outcome.get()
+            return try await desk.reach(request, at: id, for: caller, wait: desk.limits.wait).outcome.get()
         }
     }
 

@@ -48,6 +48,7 @@ struct Hold: Sendable {
         case .notApproved: return .giveUp(.notApproved(id))
         case .notPermitted(let scope): return .giveUp(.notPermitted(id, scope))
         case .silent(let seconds): return .giveUp(.tooSlow(id, seconds: seconds))
+        case .mute(let seconds): return .giveUp(.mute(id, seconds: seconds))
         case .unclear(let what): return .giveUp(.unclear(id, what))
         case .noMCP: return .giveUp(.noTools(id))
         case .busy: return .giveUp(.busy(id))

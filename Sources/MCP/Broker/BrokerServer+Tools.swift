@@ -52,7 +52,7 @@ extension BrokerServer {
             of: endpoint,
             arguments: try arguments.object("arguments") ?? [:],
             wait: .seconds(try arguments.number("wait_s", in: 0...60) ?? 10),
-            patience: .seconds(try arguments.number("timeout_s", in: 1...120) ?? 15),
+            patience: try arguments.number("timeout_s", in: 1...120).map { .seconds($0) },
             maxPixels: try arguments.number("max_px", in: 0...4_096) ?? 1_568,
             notify: notify
         )

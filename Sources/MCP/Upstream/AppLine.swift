@@ -158,7 +158,10 @@ actor AppLine {
             return introduction.met
         }
         part()
-        let known = try await introduce(endpoint, by: passages)
+        let known: AppIntroduction
+        do { known = try await introduce(endpoint, by: passages) } catch Trouble.silent(let seconds) {
+            throw Trouble.mute(seconds: seconds)
+        }
         introduction = (launch, known)
         await met(known)
         return known

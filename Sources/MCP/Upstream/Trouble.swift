@@ -21,6 +21,8 @@ package enum Trouble: Error, Hashable, Sendable {
     case lost
     /// The request was delivered, and nothing came for so long.
     case silent(seconds: Int)
+    /// Nothing was delivered, as what is there did not say for so long what it is.
+    case mute(seconds: Int)
     /// An answer came and cannot be used; words that go on after "it answers with".
     case unclear(String)
     /// There is no MCP at the other end.

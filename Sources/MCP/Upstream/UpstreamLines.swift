@@ -170,7 +170,8 @@ actor UpstreamLines {
         switch message {
         case .response(let answered, let outcome):
             // An answer without an id is to what the server could not read: whose, can be said of one alone.
-            guard let id = answered ?? theOnly else { return }
+            // Of two, the first counts.
+            guard let id = answered ?? theOnly, pending[id]?.answer == nil else { return }
             pending[id]?.answer = UpstreamAnswer(status: 200, sessionID: nil, outcome: outcome, size: size)
         case .notification(let notification) where notification.method == "notifications/progress":
             guard let id = notification.params?["progressToken"].flatMap(RPCID.init) else { return }

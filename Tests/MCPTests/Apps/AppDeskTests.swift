@@ -238,6 +238,18 @@ import Testing
         #expect(app.calls.count == 1)
     }
 
+    @Test func `an app that does not even say what it is has not got the call`() async throws {
+        let app = ScriptedApp { _ in .silence }
+        let rig = DeskRig(app)
+        let shop = try #require(await rig.appear())
+
+        let result = await rig.call(AppCall("tap", of: shop), of: rig.owner)
+
+        #expect(result["_meta"] == ["patchbay/failure": "mute"])
+        #expect(Self.text(result).contains("has not said what it is within 5 s"))
+        #expect(app.calls.isEmpty)
+    }
+
     @Test func `an app that takes the call and is silent is given up, and told so`() async throws {
         let app = ScriptedApp.appReveal { _ in .silence }
         let rig = DeskRig(app) { $0.silence = .milliseconds(100) }

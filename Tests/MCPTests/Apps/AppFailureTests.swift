@@ -9,7 +9,8 @@ import Testing
         id.map { id in
             [
                 .away(id), .notApproved(id), .needsSecret(id), .notPermitted(id, .secretUse),
-                .notPermitted(id, .endpointCall), .noTools(id), .tooSlow(id, seconds: 15), .unclear(id, "status 500"),
+                .notPermitted(id, .endpointCall), .noTools(id), .tooSlow(id, seconds: 15), .mute(id, seconds: 5),
+                .unclear(id, "status 500"),
                 .lostAfterDelivery(id), .busy(id),
             ]
         } ?? []
