@@ -92,10 +92,14 @@ private final class Count: Sendable {
             for round in 0..<rounds {
                 let (grant, _) = try await store.grant(to: "\(round)")
                 let alive = Count()
+                let (begun, ended) = (Count(), Count())
                 await withDiscardingTaskGroup { group in
-                    for _ in 0..<openers {
+                    for opener in 0..<openers {
                         group.addTask {
-                            for _ in 0..<round % 5 { await Task.yield() }
+                            // Opening waits for nobody, ending hops to the store: left to themselves all would be first.
+                            if opener > 0 { while begun.value == 0 { await Task.yield() } }
+                            if opener == openers - 1 { while ended.value == 0 { await Task.yield() } }
+                            for _ in 0..<(round + opener) % 5 * opener { await Task.yield() }
                             alive.add(1)
                             let use = try? store.open(under: grant.id) {
                                 alive.add(-1)
@@ -108,7 +112,9 @@ private final class Count: Sendable {
                         }
                     }
                     group.addTask {
+                        begun.add(1)
                         _ = try? await store.revoke(.one(grant.id), by: Bench.owner, from: Bench.socket)
+                        ended.add(1)
                     }
                 }
                 survivors.add(alive.value)
