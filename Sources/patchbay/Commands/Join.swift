@@ -65,6 +65,7 @@ struct Join: AsyncParsableCommand {
         let spec = RedemptionSpec(token: invite.reveal(), client: key, name: Untrusted(name ?? Self.ownName))
         for _ in 1..<Self.attempts {
             do { return try await client.redeem(spec) } catch ClientError.connectionLost {
+                // No event tells that a broker which restarts listens again.
                 try await ContinuousClock().sleep(for: .seconds(1))
             } catch ClientError.timedOut {
                 // It has waited long enough.

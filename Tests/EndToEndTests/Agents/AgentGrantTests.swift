@@ -5,6 +5,19 @@ import Testing
 @Suite(.needs(.python)) struct AgentGrantTests {
     private static let script = "\(AgentPeer.folder)/grants.py"
 
+    /// With the app as the endpoint `shop`.
+    private static func configuration(port: UInt16, _ app: SampleApp) -> String {
+        """
+        \(AgentBroker.configuration(port: port))
+        [[endpoint]]
+        name = "shop"
+        kind = "appreveal"
+        address = "127.0.0.1"
+        port = \(app.port)
+        app = "\(app.bundle)"
+        """
+    }
+
     @Test(.timeLimit(.minutes(2)))
     func `a grant opens as much of the agents' doors as it says, and everything of it ends with it`() async throws {
         try await withScratchFolder { scratch in
@@ -12,16 +25,7 @@ import Testing
             let app = try await SampleApp(in: scratch)
             let broker = try await RunningBroker(
                 in: scratch,
-                configuration: """
-                    [api]
-                    port = \(port)
-                    [[endpoint]]
-                    name = "shop"
-                    kind = "appreveal"
-                    address = "127.0.0.1"
-                    port = \(app.port)
-                    app = "\(app.bundle)"
-                    """
+                configuration: Self.configuration(port: port, app)
             )
 
             let lines = try await Program.run(
@@ -56,16 +60,7 @@ import Testing
             let app = try await SampleApp(in: scratch)
             let broker = try await RunningBroker(
                 in: scratch,
-                configuration: """
-                    [api]
-                    port = \(port)
-                    [[endpoint]]
-                    name = "shop"
-                    kind = "appreveal"
-                    address = "127.0.0.1"
-                    port = \(app.port)
-                    app = "\(app.bundle)"
-                    """
+                configuration: Self.configuration(port: port, app)
             )
 
             let lines = try await Program.run(

@@ -37,10 +37,7 @@ import Testing
         try await withScratchFolder { scratch in
             let server = try await PeerServer(.mcp1, in: scratch)
             let broker = try await RunningBroker(in: scratch)
-            let added = try await broker.ask("add", "curious", "127.0.0.1:\(server.port)", "--kind", "mcp")
-            let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description
-            _ = try await broker.ask("approve", id)
-            let shim = [try Executable.built("patchbay"), "mcp", "--endpoint", id, "--socket", broker.socket]
+            let shim = try await Self.shim(to: server, behind: broker)
             let direct = AgentPeer.Target(kind: "questions", words: [server.url])
             let through = AgentPeer.Target(kind: "questions", words: shim)
 
@@ -61,10 +58,7 @@ import Testing
         try await withScratchFolder { scratch in
             let server = try await PeerServer(library, isStateless: true, in: scratch)
             let broker = try await RunningBroker(in: scratch)
-            let added = try await broker.ask("add", "curious", "127.0.0.1:\(server.port)", "--kind", "mcp")
-            let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description
-            _ = try await broker.ask("approve", id)
-            let shim = [try Executable.built("patchbay"), "mcp", "--endpoint", id, "--socket", broker.socket]
+            let shim = try await Self.shim(to: server, behind: broker)
             let direct = AgentPeer.Target(kind: "guard", words: [server.url])
             let through = AgentPeer.Target(kind: "guard", words: shim)
             let expected = try await AgentPeer.mcp2Modern.transcripts(of: [direct], in: scratch)
@@ -80,9 +74,7 @@ import Testing
         try await withScratchFolder { scratch in
             let server = try await PeerServer(.mcp2, in: scratch)
             let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\n")
-            let added = try await broker.ask("add", "everything", "127.0.0.1:\(server.port)", "--kind", "mcp")
-            let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description
-            let shim = [try Executable.built("patchbay"), "mcp", "--endpoint", id, "--socket", broker.socket]
+            let shim = try await Self.shim(to: server, behind: broker)
 
             let transcripts = try await AgentPeer.mcp2Modern.transcripts(
                 of: [.init(kind: "server", words: [server.url]), .init(kind: "server", words: shim)],
@@ -92,6 +84,14 @@ import Testing
             #expect(transcripts[0].count == 18)
             #expect(transcripts[0] == transcripts[1])
         }
+    }
+
+    /// The command line that leads to a server through the broker.
+    private static func shim(to server: PeerServer, behind broker: RunningBroker) async throws -> [String] {
+        let added = try await broker.ask("add", "peer", "127.0.0.1:\(server.port)", "--kind", "mcp")
+        let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description
+        _ = try await broker.ask("approve", id)
+        return [try Executable.built("patchbay"), "mcp", "--endpoint", id, "--socket", broker.socket]
     }
 
     private static func withoutHeader(_ transcript: [String]) -> [String] {
