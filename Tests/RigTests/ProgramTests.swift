@@ -62,6 +62,20 @@ import Testing
         }
     }
 
+    @Test func `a program starts with no signal ignored or blocked, whatever the test process ignores`() async throws {
+        try await withScratchFolder { scratch in
+            // So it is in a job of a script that runs in the background.
+            let before = [SIGINT, SIGQUIT, SIGHUP, SIGPIPE].map { ($0, signal($0, SIG_IGN)) }
+            defer { for (number, handler) in before { signal(number, handler) } }
+
+            let lines = try await Program.run("grep", ["-E", "^Sig(Ign|Blk):", "/proc/self/status"], in: scratch)
+
+            let masks = try lines.map { try #require(UInt64($0.suffix(16), radix: 16)) }
+            // Signals 32 and 33 are of glibc, which ignores them before exec(2).
+            #expect(masks.count == 2 && masks.allSatisfy { $0 & 0x7fff_ffff == 0 }, "\(lines)")
+        }
+    }
+
     @Test func `a missing program is said to be missing`() async throws {
         try await withScratchFolder { scratch in
             let error = await #expect(throws: RigError.self) { try await Program("no-such-program", in: scratch) }
