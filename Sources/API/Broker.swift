@@ -10,7 +10,7 @@ package struct Broker: Sendable {
     package let pairing: PairingStore
     package let grantedTunnels: GrantedTunnels
     package let agents: Agents
-    let trust: Trust
+    package let trust: Trust
     /// Where strings for pairing lead to on this machine; nil while there is no TCP door.
     package let port: UInt16?
     package let devices: any DeviceDesk

@@ -16,21 +16,13 @@ extension Call {
     /// Those that the caller sees.
     func seen(_ endpoints: [Endpoint]) -> [Endpoint] { endpoints.filter(visitor.sees) }
 
-    /// Makes sure that the caller may have the endpoint dialled. An owner's own use is a yes; a token's holder needs one.
+    /// Makes sure that an owner has approved a route of the endpoint. An owner's own use is no approval: it would approve
+    /// whichever address an advert gives at that moment.
     ///
     /// An endpoint that is nowhere now passes: it is looked at again when it is dialled.
     func checkTrust(in endpoint: Endpoint) async throws {
         let approval = await broker.pairing.approval(of: endpoint.id)
-        let user: ApprovalRule.User = visitor.isOwner ? .person : .agent
-        let decisions = endpoint.routes.map { ApprovalRule.decide(user, $0, of: endpoint, approval) }
-        // Also beside a cable, so that what an owner opened goes on over the network when the cable is pulled.
-        if decisions.contains(.allowedAndApproves) {
-            try await broker.trust.approve(endpoint, by: visitor.caller, from: visitor.origin)
-            return
-        }
-        if decisions.contains(.allowed) { return }
-        for case .refused(let why) in decisions {
-            throw Problem(.forbidden, why, next: "patchbay approve \(endpoint.id)")
-        }
+        guard let refusal = ApprovalPolicy.refusal(of: endpoint, approval) else { return }
+        throw Problem(.forbidden, refusal.detail, next: refusal.next)
     }
 }

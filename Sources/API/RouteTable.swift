@@ -71,11 +71,18 @@ enum RouteTable {
             .post,
             "/v1/endpoints/{id}/approve",
             .owner,
-            "Say yes to an endpoint where it is now",
+            "Approve one network address of an endpoint",
+            takes: "ApprovalSpec",
             gives: "Approval",
             TrustRoutes.approve
         ),
-        APIRoute(.delete, "/v1/endpoints/{id}/approve", .owner, "Take that yes back", TrustRoutes.withdraw),
+        APIRoute(
+            .delete,
+            "/v1/endpoints/{id}/approve",
+            .owner,
+            "Revoke the approval of an endpoint, and forget its token",
+            TrustRoutes.withdraw
+        ),
         APIRoute(
             .put,
             "/v1/endpoints/{id}/secret",
@@ -100,7 +107,14 @@ enum RouteTable {
             gives: "Removal",
             TrustRoutes.forgetSecret
         ),
-        APIRoute(.get, "/v1/approvals", .owner, "Every yes to an endpoint", gives: "ApprovalList", TrustRoutes.list),
+        APIRoute(
+            .get,
+            "/v1/approvals",
+            .owner,
+            "Every approved network address",
+            gives: "ApprovalList",
+            TrustRoutes.list
+        ),
 
         APIRoute(
             .get,

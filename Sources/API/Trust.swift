@@ -1,31 +1,47 @@
 import Model
 import Pairing
 import Registry
+import ServiceLifecycle
 import Tunnels
 
-/// What persons say of endpoints: kept by pairing, shown in the list, and obeyed by the tunnels.
-struct Trust: Sendable {
+/// Approvals and secrets of endpoints: stored by pairing, shown in the list, and enforced on tunnels.
+package struct Trust: Service {
     let pairing: PairingStore
     let registry: EndpointRegistry
     let tunnels: TunnelTable
 
-    /// Says yes to an endpoint where it is now; when it returns, the list says so.
+    /// Approves a network address of an endpoint; when it returns, the list says so.
     ///
     /// - Throws: `PairingError`.
     @discardableResult
-    func approve(_ endpoint: Endpoint, by caller: Caller, from origin: Origin) async throws -> Approval {
-        let approval = try await pairing.approve(endpoint, by: caller, from: origin)
+    func approve(
+        _ endpoint: Endpoint,
+        _ spec: ApprovalSpec,
+        by caller: Caller,
+        from origin: Origin
+    ) async throws -> Approval {
+        let approval = try await pairing.approve(
+            endpoint,
+            at: spec.address,
+            port: spec.port,
+            by: caller,
+            from: origin
+        )
+        for route in endpoint.routes where route.mismatch != nil {
+            await registry.setMismatch(nil, on: route.route, of: endpoint.id)
+        }
         await tell(endpoint.id)
         return approval
     }
 
-    /// Takes a yes back. When it returns, nothing goes any more to where it was only that yes which let it go.
+    /// Revokes the approval of an endpoint's network addresses, and forgets its secret. When it returns, nothing is sent
+    /// any more over a route that needed the approval.
     ///
-    /// - Throws: `PairingError.notSaved`, after which it is taken back and cut until the broker stops.
+    /// - Throws: `PairingError.notSaved`, after which it is revoked until the broker stops.
     func withdraw(from id: EndpointID, by caller: Caller, from origin: Origin) async throws {
         let endpoint = try? await registry.endpoint(id)
         let id = endpoint?.id ?? id
-        guard await pairing.approval(of: id) != nil else { return }
+        guard pairing.trust(of: id) != .none else { return }
         var failure: (any Error)?
         do { try await pairing.withdrawApproval(of: id, by: caller, from: origin) } catch { failure = error }
         await tell(id)
@@ -34,7 +50,7 @@ struct Trust: Sendable {
         if let failure { throw failure }
     }
 
-    /// Gives pairing an app's own token; on the cable that is a yes, too.
+    /// Keeps an app's own token for the approved routes of its endpoint.
     ///
     /// - Throws: `PairingError`.
     func keep(
@@ -48,13 +64,18 @@ struct Trust: Sendable {
         await tell(endpoint.id)
     }
 
-    /// Until what was told is what is kept: of two who say something at once, either may be the later one.
+    /// Shows in the list every change that was made elsewhere: by an agent, or because a secret expired.
+    package func run() async throws {
+        for await id in await pairing.trustChanges().cancelOnGracefulShutdown() { await tell(id) }
+    }
+
+    /// Repeats until the list shows the stored state: of two changes at once, either may be the later one.
     private func tell(_ id: EndpointID) async {
-        var told: Approval?
+        var told: EndpointTrust
         repeat {
-            told = await pairing.approval(of: id)
-            await registry.approve(told, of: id)
-        } while await pairing.approval(of: id) != told
+            told = pairing.trust(of: id)
+            await registry.setTrust(told, of: id)
+        } while pairing.trust(of: id) != told
     }
 
     private func cut(_ id: EndpointID) async {

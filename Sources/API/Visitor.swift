@@ -36,7 +36,7 @@ struct Visitor: Sendable {
 
     /// Whether it is one that everything is shown to, or whose grant is about that endpoint.
     func sees(_ endpoint: Endpoint) -> Bool {
-        isOwner || grant?.permissions.selector.includes(endpoint.id, app: endpoint.app) ?? false
+        isOwner || grant?.permissions.selector.includes(endpoint) ?? false
     }
 
     /// Whether its grant is about every endpoint, and so about what is no endpoint yet: a phone.

@@ -7,12 +7,12 @@ extension PatchbayClient {
         try await answer(to: HTTPCall(method: .GET, path: ["approvals"]))
     }
 
-    /// Says yes to an endpoint where it is now.
-    package func approve(_ id: EndpointID) async throws -> Approval {
-        try await answer(to: HTTPCall(method: .POST, path: ["endpoints", id.text, "approve"]))
+    /// Approves one network address of an endpoint.
+    package func approve(_ id: EndpointID, _ spec: ApprovalSpec) async throws -> Approval {
+        try await answer(to: HTTPCall(method: .POST, path: ["endpoints", id.text, "approve"], body: try body(spec)))
     }
 
-    /// Takes a yes back, and the endpoint's secret with it.
+    /// Revokes the approval of an endpoint, and forgets its secret.
     package func withdrawApproval(of id: EndpointID) async throws {
         try await perform(HTTPCall(method: .DELETE, path: ["endpoints", id.text, "approve"]))
     }

@@ -9,7 +9,6 @@ struct AdvertisedIdentity: Hashable, Sendable {
     let version: Untrusted?
     let boot: Untrusted?
     let role: Untrusted
-    let device: UDID?
 
     /// The most that App Store Connect takes for a bundle identifier.
     static let bundleIDLimit = 155
@@ -26,7 +25,6 @@ struct AdvertisedIdentity: Hashable, Sendable {
         version = Self.text(txt["version"] ?? txt["ver"])
         boot = Self.text(txt["boot"])
         role = Self.text(txt["role"] ?? txt["id"]) ?? Untrusted("")
-        device = (txt["udid"] ?? txt["device"]).flatMap { UDID($0) }
     }
 
     private static func bundleID(instance: String, kind: EndpointKind, txt: TXTRecord) -> String? {

@@ -13,7 +13,7 @@ struct LocalInterfaces: Sendable {
     let names: [CInt: String]
     let networks: [Network]
 
-    /// What getifaddrs(3) tells now; empty when it fails, which makes every address off-link and changes nothing else.
+    /// What getifaddrs(3) tells now; empty when it fails, which makes every address off-link, so that none is dialled.
     static func current() -> LocalInterfaces {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&first) == 0 else { return LocalInterfaces(names: [:], networks: []) }
@@ -40,15 +40,15 @@ struct LocalInterfaces: Sendable {
         }
     }
 
-    /// Lower is better: what is on the link before what is not, routable before link-local. A host may announce an
-    /// address that nobody here can reach (avahi/avahi#476), and the first route is the one that is dialled first.
-    func rank(of address: NetworkAddress, interface: CInt) -> Int {
-        let isOnLink = isOnLink(address, interface: interface)
+    func isOwn(_ address: NetworkAddress) -> Bool { networks.contains { $0.address == address.bytes } }
+
+    /// Lower is better: IPv4 before IPv6, routable before link-local. The first route is the one that is dialled first.
+    func rank(of address: NetworkAddress) -> Int {
         switch (address.isIPv4, address.isLinkLocal) {
-        case (true, false): return isOnLink ? 0 : 4
-        case (false, false): return isOnLink ? 1 : 5
-        case (false, true): return 2
-        case (true, true): return isOnLink ? 3 : 6
+        case (true, false): 0
+        case (false, false): 1
+        case (false, true): 2
+        case (true, true): 3
         }
     }
 

@@ -26,21 +26,45 @@ struct NetworkAddress: Hashable, Sendable {
         isIPv4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
     }
 
-    /// Whether an advert may make us dial it.
+    /// Addresses at which cloud providers serve credentials to the machine itself.
+    private static let metadata: Set<[UInt8]> = [
+        [169, 254, 169, 254], [169, 254, 170, 2], [100, 100, 100, 200], [168, 63, 129, 16],
+        [0xFD, 0, 0x0E, 0xC2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54],
+    ]
+
+    /// The IPv4 address inside a NAT64 (RFC 6052; RFC 8215 for the local prefix) or 6to4 (RFC 3056) address.
+    private var embedded: NetworkAddress? {
+        guard !isIPv4 else { return nil }
+        if bytes.starts(with: [0x20, 0x02]) { return NetworkAddress(bytes: Array(bytes[2..<6])) }
+        guard bytes.starts(with: [0, 0x64, 0xFF, 0x9B]) else { return nil }
+        if bytes[4..<12].allSatisfy({ $0 == 0 }) { return NetworkAddress(bytes: Array(bytes[12...])) }
+        // A /48 prefix has the octets around octet 8, which is zero.
+        return bytes[4..<6] == [0, 1] ? NetworkAddress(bytes: [bytes[6], bytes[7], bytes[9], bytes[10]]) : nil
+    }
+
+    /// Why an advert may not make the broker dial this address; nil when it may.
     ///
-    /// mDNS is unauthenticated: whoever is on the link can announce any address. Loopback would turn the broker against
-    /// its own machine, the metadata addresses against its cloud account; the others never lead to one host. An address
-    /// of loopback is right only where the advert itself came over loopback.
-    func isDialable(from interface: CInt) -> Bool {
-        if isLoopback { return interface == Self.loopbackInterface }
-        if isIPv4 {
-            let isMetadata = bytes == [169, 254, 169, 254]
-            return bytes[0] != 0 && bytes[0] < 224 && !isMetadata
+    /// mDNS is unauthenticated: any machine on the link can announce any address. Only addresses of other machines on the
+    /// same link are dialled. A loopback address is right only when the advert itself came over loopback.
+    func refusal(from interface: CInt, _ local: LocalInterfaces) -> String? {
+        if isLoopback, interface == Self.loopbackInterface { return nil }
+        if let why = special(local) { return why }
+        if let why = embedded?.special(local) { return "\(self) stands for an IPv4 address, and \(why)" }
+        return local.isOnLink(self, interface: interface)
+            ? nil : "\(self) is not on the network link that the advert came from"
+    }
+
+    /// Why this is never the address of another machine, on whatever link.
+    private func special(_ local: LocalInterfaces) -> String? {
+        if isLoopback { return "\(self) is the loopback address" }
+        if Self.metadata.contains(bytes) { return "\(self) is a cloud provider's metadata address" }
+        if local.isOwn(self) {
+            return "\(self) is an address of this machine; add the app by hand: patchbay add NAME 127.0.0.1:PORT"
         }
+        let isMany = isIPv4 ? bytes[0] == 0 || bytes[0] >= 224 : bytes[0] == 0xFF
         // `::`, IPv4-compatible and IPv4-mapped addresses would bring back every IPv4 address refused above.
-        let isMapped = bytes[..<10].allSatisfy { $0 == 0 }
-        let isMetadata = bytes == [0xFD, 0, 0x0E, 0xC2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54]
-        return bytes[0] != 0xFF && !isMapped && !isMetadata
+        let isMapped = !isIPv4 && bytes[..<10].allSatisfy { $0 == 0 }
+        return isMany || isMapped ? "\(self) is not the address of one machine" : nil
     }
 }
 

@@ -334,10 +334,8 @@ struct ServiceTable: Sendable {
         guard let details else { return (nil, nil) }
         if details.port == 0 { return (nil, "it advertises port 0") }
         if addresses.isEmpty { return (nil, nil) }
-        guard let sighting = Sighting(of: key, details, at: addresses, seenFrom: local) else {
-            return (nil, "none of its addresses may be dialled from here")
-        }
-        return (sighting, nil)
+        let sighting = Sighting(of: key, details, at: addresses, seenFrom: local)
+        return (sighting, sighting?.blocked)
     }
 }
 

@@ -1,16 +1,9 @@
 package import FoundationEssentials
 
-/// A person's yes to an endpoint: who said it, when, and to which way of reaching it.
+/// An owner's consent to reach one endpoint at certain network addresses.
+///
+/// A cable and an address that the owner wrote down need none: `ApprovalPolicy` has the rules.
 package struct Approval: Hashable, Sendable, Codable, Identifiable {
-    /// Where the endpoint was when somebody said yes.
-    package enum Place: Hashable, Sendable, Codable {
-        case cable(UDID)
-        /// Everything that a lookalike would have to have too.
-        case network(host: Untrusted, addresses: [Address])
-        /// Written down by the owner.
-        case configuration
-    }
-
     /// One address on one interface.
     package struct Address: Hashable, Sendable, Codable {
         package let address: String
@@ -22,18 +15,49 @@ package struct Approval: Hashable, Sendable, Codable, Identifiable {
         }
     }
 
-    /// New with every yes.
+    /// New with every approval.
     package let id: String
     package let endpoint: EndpointID
     package let by: Caller
     package let at: Date
-    package let place: Place
+    /// The app that was announced there. Another app at the same address is not approved.
+    package let app: Untrusted
+    /// The host that announced the addresses.
+    package let host: Untrusted
+    package let addresses: [Address]
+    /// The port that the owner named; needed for ports below 1024 only. Other ports change with each launch.
+    package let port: UInt16?
 
-    package init(id: String, endpoint: EndpointID, by: Caller, at: Date, place: Place) {
+    package init(
+        id: String,
+        endpoint: EndpointID,
+        by: Caller,
+        at: Date,
+        app: Untrusted,
+        host: Untrusted,
+        addresses: [Address],
+        port: UInt16? = nil
+    ) {
         self.id = id
         self.endpoint = endpoint
         self.by = by
         self.at = at
-        self.place = place
+        self.app = app
+        self.host = host
+        self.addresses = addresses
+        self.port = port
+    }
+}
+
+/// The network address to approve: the body of `POST /v1/endpoints/{id}/approve`.
+package struct ApprovalSpec: Hashable, Sendable, Codable {
+    /// A numeric address that the endpoint has now; nil is its preferred network address.
+    package let address: String?
+    /// Needed when the endpoint is on a port below 1024.
+    package let port: UInt16?
+
+    package init(address: String? = nil, port: UInt16? = nil) {
+        self.address = address
+        self.port = port
     }
 }

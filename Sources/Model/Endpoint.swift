@@ -15,7 +15,7 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
         case blocked
     }
 
-    /// Whether a person said yes to it. USB and static endpoints are approved by being plugged in or written down.
+    /// Whether a route may be dialled; of an endpoint, whether any of its routes may. `ApprovalPolicy` decides it.
     package enum Approval: String, Hashable, Sendable, Codable {
         case discovered
         case approved
@@ -43,8 +43,8 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     /// Why it is suspect, offline or blocked, as a sentence.
     package var reason: String?
     package var approval: Approval
-    /// Best first. Empty while it is offline.
-    package var routes: [Route]
+    /// Best first. Empty while it is offline or blocked.
+    package var routes: [EndpointRoute]
     package var txt: TXTRecord
     /// True when more was received than `txt` keeps; absent otherwise.
     package var txtIsTruncated: Bool?
@@ -66,7 +66,7 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
         state: State,
         reason: String? = nil,
         approval: Approval,
-        routes: [Route] = [],
+        routes: [EndpointRoute] = [],
         txt: TXTRecord = TXTRecord(),
         sources: [Sighting.Source] = [],
         boot: Untrusted? = nil,
@@ -90,6 +90,14 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
         self.since = since
         self.lastSeen = lastSeen
     }
+}
+
+extension Endpoint {
+    /// The app as an approved route reports it; nil when no route is approved. Grants for an app look at nothing else.
+    package var approvedApp: Untrusted? { approval == .approved ? app : nil }
+
+    /// The routes that may be dialled, as the list shows them. A dial asks `ApprovalPolicy` again.
+    package var approvedRoutes: [EndpointRoute] { routes.filter(\.isApproved) }
 }
 
 /// One step of the list, numbered. A follower that has seen revision N needs exactly the changes after N.

@@ -15,8 +15,8 @@ package struct Permissions: Hashable, Sendable {
     /// Whether the scope is given at all; for what is not about one endpoint.
     package func allow(_ scope: Scope) -> Bool { scopes.contains(scope) }
 
-    package func allow(_ scope: Scope, on id: EndpointID, app: Untrusted) -> Bool {
-        scopes.contains(scope) && selector.includes(id, app: app)
+    package func allow(_ scope: Scope, on endpoint: Endpoint) -> Bool {
+        scopes.contains(scope) && selector.includes(endpoint)
     }
 }
 

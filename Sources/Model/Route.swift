@@ -13,13 +13,27 @@ package struct LANRoute: Hashable, Sendable, Codable {
     package let interface: String?
     /// The kernel's index of that interface, needed as scope of `fe80::` addresses; 0 where there is none.
     package let interfaceIndex: UInt32
+    /// The host that announced the address (the SRV target); nil when the owner wrote the address down.
+    package let host: Untrusted?
 
-    package init(address: String, port: UInt16, interface: String? = nil, interfaceIndex: UInt32 = 0) {
+    package init(
+        address: String,
+        port: UInt16,
+        interface: String? = nil,
+        interfaceIndex: UInt32 = 0,
+        host: Untrusted? = nil
+    ) {
         self.address = address
         self.port = port
         self.interface = interface
         self.interfaceIndex = interfaceIndex
+        self.host = host
     }
+}
+
+extension LANRoute {
+    /// The address and its interface, without the port: `192.168.1.20%wlan0`.
+    package var place: String { interface.map { "\(address)%\($0)" } ?? address }
 }
 
 /// Through the cable: a TCP port on a phone's loopback.
@@ -34,9 +48,19 @@ package struct USBRoute: Hashable, Sendable, Codable {
 }
 
 extension Route {
-    /// Whether it goes through the network, where anybody can say that he is somebody.
+    /// Whether it goes through the network.
     package var isNetwork: Bool {
         if case .lan = self { true } else { false }
+    }
+
+    /// The host that announced it by mDNS; nil of a cable and of a configured address.
+    package var host: Untrusted? {
+        if case .lan(let lan) = self { lan.host } else { nil }
+    }
+
+    /// The network address; nil of a cable.
+    package var address: String? {
+        if case .lan(let lan) = self { lan.address } else { nil }
     }
 
     package var port: UInt16 {

@@ -5,11 +5,15 @@ package enum Selector: Hashable, Sendable {
     /// Bundle identifiers, or the names under which apps advertise themselves.
     case bundles(Set<String>)
 
-    package func includes(_ id: EndpointID, app: Untrusted) -> Bool {
+    /// Whether an endpoint is selected. Its app counts only as an approved route reports it.
+    package func includes(_ endpoint: Endpoint) -> Bool { includes(endpoint.id, approvedApp: endpoint.approvedApp) }
+
+    /// The same by `Endpoint.id` and `Endpoint.approvedApp`.
+    package func includes(_ id: EndpointID, approvedApp: Untrusted?) -> Bool {
         switch self {
         case .all: true
         case .endpoints(let ids): ids.contains(id)
-        case .bundles(let bundles): bundles.contains(app.text)
+        case .bundles(let bundles): approvedApp.map { bundles.contains($0.text) } ?? false
         }
     }
 

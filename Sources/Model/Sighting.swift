@@ -33,7 +33,7 @@ package struct Sighting: Hashable, Sendable {
     package let name: Untrusted
     /// Where it runs as its source knows it: an SRV target (`iphone.local`), or nil where a device says it better.
     package let host: Untrusted?
-    /// The phone it runs on, known only over the cable or from a TXT key.
+    /// The phone that it runs on; known over the cable only.
     package let device: UDID?
     /// What tells two servers of one app on one host apart (a TXT `role` or `id` key); empty almost always.
     package let role: Untrusted
@@ -41,6 +41,8 @@ package struct Sighting: Hashable, Sendable {
     package let txt: TXTRecord
     /// Every way to reach it that this sighting knows, the best first.
     package let routes: [Route]
+    /// Why none of its addresses may be dialled; nil when one may.
+    package let blocked: String?
     /// Changes with each launch of the app, where the source can tell; the port is what changes otherwise.
     package let boot: Untrusted?
 
@@ -56,7 +58,8 @@ package struct Sighting: Hashable, Sendable {
         version: Untrusted? = nil,
         txt: TXTRecord = TXTRecord(),
         routes: [Route],
-        boot: Untrusted? = nil
+        boot: Untrusted? = nil,
+        blocked: String? = nil
     ) {
         self.id = id
         self.kind = kind
@@ -70,6 +73,7 @@ package struct Sighting: Hashable, Sendable {
         self.txt = txt
         self.routes = routes
         self.boot = boot
+        self.blocked = blocked
     }
 }
 

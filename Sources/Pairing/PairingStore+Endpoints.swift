@@ -7,38 +7,94 @@ extension PairingStore {
 
     package func approval(of endpoint: EndpointID) -> Approval? { ledger.approvals[endpoint] }
 
-    /// Says yes to an endpoint where it is now. The door has made sure that the caller is an owner, or the app itself.
-    ///
-    /// A secret that was given under an earlier yes is forgotten.
-    /// - Throws: `PairingError.notFound` while the endpoint is nowhere.
-    @discardableResult
-    package func approve(_ endpoint: Endpoint, by caller: Caller, from origin: Origin) throws -> Approval {
-        guard let place = ApprovalRule.place(of: endpoint) else {
-            throw PairingError.notFound("\(endpoint.id) is not there now; approve it when it is back")
+    /// The same for every endpoint that has an approval or a secret.
+    package var trusts: [EndpointID: EndpointTrust] {
+        let ids = Set(ledger.approvals.keys).union(ledger.secrets.keys)
+        return Dictionary(uniqueKeysWithValues: ids.map { ($0, trust(of: $0)) })
+    }
+
+    /// Everything that is known of an endpoint's trust.
+    package nonisolated func trust(of endpoint: EndpointID) -> EndpointTrust {
+        books.withLock { books in
+            EndpointTrust(
+                approval: books.ledger.approvals[endpoint],
+                secret: books.ledger.secrets[endpoint]?.bindings ?? []
+            )
         }
+    }
+
+    /// Approves one network address of an endpoint. The API has made sure that the caller is an owner.
+    ///
+    /// Addresses that were approved before stay approved as long as host and app are the same. Otherwise this is a new
+    /// approval, and a secret that was given only under the earlier one is forgotten.
+    /// `address` is one that the endpoint has now; nil takes its preferred network address. `port` is needed for a port
+    /// below 1024.
+    /// - Throws: `PairingError.notFound` when the endpoint is not at that address now, `.outOfRange` when the port has to
+    ///   be named.
+    @discardableResult
+    package func approve(
+        _ endpoint: Endpoint,
+        at address: String? = nil,
+        port: UInt16? = nil,
+        by caller: Caller,
+        from origin: Origin
+    ) throws -> Approval {
+        let network = endpoint.routes.compactMap { route -> (LANRoute, EndpointRoute)? in
+            if case .lan(let lan) = route.route, lan.host != nil { (lan, route) } else { nil }
+        }
+        guard let (first, route) = network.first(where: { address == nil || $0.0.address == address }),
+            let host = first.host
+        else {
+            throw PairingError.notFound(Self.nothingToApprove(endpoint, address, network.map(\.0.address)))
+        }
+        if first.port < ApprovalPolicy.firstUserPort, port != first.port {
+            throw PairingError.outOfRange(
+                "port \(first.port) belongs to a system service; name it if that is meant: "
+                    + ApprovalPolicy.command(toApprove: route, of: endpoint.id)
+            )
+        }
+        let earlier = ledger.approvals[endpoint.id]
+        let stays = earlier.map { $0.host == host && $0.app == route.app } ?? false
+        // One advert may show the same address on several interfaces: each is approved by itself.
+        let added = Approval.Address(first)
+        let kept = (stays ? earlier?.addresses ?? [] : []).filter { $0 != added }
         let approval = Approval(
-            id: Token(random: .invite).id,
+            id: (stays ? earlier?.id : nil) ?? Token(random: .invite).id,
             endpoint: endpoint.id,
             by: caller,
             at: now().date,
-            place: place
+            app: route.app,
+            host: host,
+            addresses: kept + [added],
+            port: port ?? (stays ? earlier?.port : nil)
         )
         var event = AuditEvent(.endpointApproved, by: caller, from: origin)
         event.endpoint = endpoint.id
-        event.detail = Self.words(for: place)
+        event.detail = "\(route.app) on \(host) at \(route)"
         var change = Change()
         change.approvals = [approval]
-        change.unsealed = [endpoint.id]
+        let bindings = ledger.secrets[endpoint.id]?.bindings ?? []
+        if !stays, bindings.allSatisfy({ $0.origin.hasPrefix("approval ") }) { change.unsealed = [endpoint.id] }
         change.events = [event]
         try commit(change)
         return approval
     }
 
-    /// Takes a yes back, and with it the endpoint's secret.
+    private static func nothingToApprove(_ endpoint: Endpoint, _ address: String?, _ has: [String]) -> String {
+        if let address, !has.isEmpty {
+            return "\(endpoint.id) is not at \(Untrusted(address)) now, but at \(has.joined(separator: ", "))"
+        }
+        if has.isEmpty, endpoint.approval == .approved, !endpoint.routes.isEmpty {
+            return "\(endpoint.id) has no network address; its cable or its configuration needs no approval"
+        }
+        return "\(endpoint.id) has no address now that may be reached; approve it when it is back"
+    }
+
+    /// Revokes the approval of an endpoint's network addresses, and forgets its secret.
     ///
-    /// - Throws: `PairingError.notSaved`, after which it is taken back until the broker stops.
+    /// - Throws: `PairingError.notSaved`, after which it is revoked until the broker stops.
     package func withdrawApproval(of endpoint: EndpointID, by caller: Caller, from origin: Origin) async throws {
-        guard ledger.approvals[endpoint] != nil else { return }
+        guard ledger.approvals[endpoint] != nil || ledger.secrets[endpoint] != nil else { return }
         var event = AuditEvent(.approvalWithdrawn, by: caller, from: origin)
         event.endpoint = endpoint
         var change = Change()
@@ -48,11 +104,10 @@ extension PairingStore {
         try await close(by: change)
     }
 
-    /// Keeps an endpoint's secret, sealed, for this launch of the app and this approval.
+    /// Keeps an endpoint's secret, sealed, for its approved routes and for their launch of the app.
     ///
-    /// An app that says its port may be there before the broker knows: then the secret is for that launch, too. On the cable, and where the owner wrote it down, giving the secret is the yes; an endpoint on the network has to be
-    /// approved first.
-    /// - Throws: `PairingError.secretNotPresentable`, `.notSaved`.
+    /// `port` is where the app says that it listens: the broker may not have seen that launch yet.
+    /// - Throws: `PairingError.secretNotPresentable` when no route is approved, `.notSaved`.
     package func setSecret(
         _ secret: EndpointSecret,
         of endpoint: Endpoint,
@@ -60,33 +115,37 @@ extension PairingStore {
         by caller: Caller,
         from origin: Origin
     ) throws {
-        guard ApprovalRule.approval(of: endpoint, ledger.approvals[endpoint.id]) == .approved else {
+        let approval = ledger.approvals[endpoint.id]
+        if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
+            throw PairingError.secretNotPresentable(endpoint: endpoint.id, why: refusal.detail)
+        }
+        var bindings: [EndpointTrust.SecretBinding] = []
+        for route in ApprovalPolicy.approvedRoutes(of: endpoint, approval) {
+            guard let binding = ApprovalPolicy.secretBinding(for: route, approval) else { continue }
+            bindings.append(binding)
+            if route.boot == nil, let port {
+                bindings.append(.init(origin: binding.origin, launch: EndpointRoute.launch(atPort: port)))
+            }
+        }
+        guard !bindings.isEmpty else {
             throw PairingError.secretNotPresentable(
                 endpoint: endpoint.id,
-                why: "nobody approved where it is now; first: patchbay approve \(endpoint.id)"
+                why: "it is not reachable now; give the secret when it is back"
             )
         }
-        let approval = try ledger.approvals[endpoint.id] ?? approve(endpoint, by: caller, from: origin)
-        let boot = Self.boot(of: endpoint)
-        let nextBoot = endpoint.boot == nil ? port.map { "port \($0)" } : nil
+        bindings = Set(bindings).sorted { ($0.origin, $0.launch) < ($1.origin, $1.launch) }
         let record = SecretRecord(
             endpoint: endpoint.id,
-            approval: approval.id,
-            boot: boot,
-            nextBoot: nextBoot == boot ? nil : nextBoot,
+            bindings: bindings,
             sealed: try keys.seal(
                 secret,
-                context: SecretRecord.context(
-                    endpoint: endpoint.id,
-                    approval: approval.id,
-                    boot: boot,
-                    nextBoot == boot ? nil : nextBoot
-                )
+                context: SecretRecord.context(endpoint: endpoint.id, bindings: bindings)
             ),
             set: now()
         )
         var event = AuditEvent(.secretSet, by: caller, from: origin)
         event.endpoint = endpoint.id
+        event.detail = "for " + Set(bindings.map(\.origin)).sorted().joined(separator: ", ")
         var change = Change()
         change.secrets = [record]
         change.events = [event]
@@ -96,12 +155,12 @@ extension PairingStore {
     /// The secret to send to an endpoint over one of its routes, and only there; nil when none is held for it.
     ///
     /// - Throws: `PairingError.secretNotPresentable` when there is one and it must not be sent.
-    package func secret(of endpoint: Endpoint, over route: Route) throws -> EndpointSecret? {
+    package func secret(of endpoint: Endpoint, over route: EndpointRoute) throws -> EndpointSecret? {
         let (approval, record) = kept(of: endpoint)
         return try secret(in: record, of: endpoint, over: route, approval)
     }
 
-    /// The yes to an endpoint and its secret, as they stand together.
+    /// The approval of an endpoint and its secret, as they stand together.
     nonisolated func kept(of endpoint: Endpoint) -> (Approval?, SecretRecord?) {
         books.withLock { ($0.ledger.approvals[endpoint.id], $0.ledger.secrets[endpoint.id]) }
     }
@@ -109,32 +168,48 @@ extension PairingStore {
     nonisolated func secret(
         in record: SecretRecord?,
         of endpoint: Endpoint,
-        over route: Route,
+        over route: EndpointRoute,
         _ approval: Approval?
     ) throws -> EndpointSecret? {
         guard let record else { return nil }
-        func refusal(_ why: String) -> PairingError { .secretNotPresentable(endpoint: endpoint.id, why: why) }
-        guard endpoint.routes.contains(route) else { throw refusal("it was not seen at \(route)") }
-        switch ApprovalRule.verdict(on: route, of: endpoint, approval) {
+        let id = endpoint.id
+        func refusal(_ why: String) -> PairingError { .secretNotPresentable(endpoint: id, why: why) }
+        guard endpoint.routes.contains(where: { $0.route == route.route }) else {
+            throw refusal("it was not seen at \(route)")
+        }
+        switch ApprovalPolicy.verdict(on: route, approval) {
         case .approved: break
-        case .discovered: throw refusal("nobody approved \(route); first: patchbay approve \(endpoint.id)")
-        case .changed(let why): throw refusal("\(why); if that is right: patchbay approve \(endpoint.id)")
+        case .discovered:
+            let command = ApprovalPolicy.command(toApprove: route, of: id)
+            throw refusal("no owner approved \(route); first: \(command)")
+        case .changed(let why):
+            let command = ApprovalPolicy.command(toApprove: route, of: id)
+            throw refusal("\(why); if that is right: \(command)")
         }
-        guard record.approval == approval?.id else {
-            throw refusal("it was given under an earlier approval; set it again")
+        guard let binding = ApprovalPolicy.secretBinding(for: route, approval),
+            record.bindings.contains(where: { $0.origin == binding.origin })
+        else {
+            throw refusal("it was given for another route than \(route); set it again: patchbay secret set \(id)")
         }
-        guard record.isFor(Self.boot(of: endpoint)) else {
-            throw refusal("the app was started again since; set the new one: patchbay secret set \(endpoint.id)")
+        guard record.bindings.contains(binding) else {
+            throw refusal("the app was started again since; set the new one: patchbay secret set \(id)")
         }
         do { return try keys.open(record) } catch {
-            throw refusal("what is kept of it is damaged; set it again: patchbay secret set \(endpoint.id)")
+            throw refusal("what is kept of it is damaged; set it again: patchbay secret set \(id)")
         }
     }
 
-    /// Whether a secret is held for this launch of an endpoint, as far as anybody knows the right one.
+    /// Whether a secret is held for this launch of an endpoint on an approved route, and the app did not reject it.
     package func holdsSecret(of endpoint: Endpoint) -> Bool {
-        let (record, rejected) = books.withLock { ($0.ledger.secrets[endpoint.id], $0.rejected[endpoint.id]) }
-        return record.map { $0.isFor(Self.boot(of: endpoint)) && $0.sealed != rejected } ?? false
+        let (trust, isRejected) = books.withLock { books in
+            let record = books.ledger.secrets[endpoint.id]
+            let trust = EndpointTrust(
+                approval: books.ledger.approvals[endpoint.id],
+                secret: record?.bindings ?? []
+            )
+            return (trust, record.map { $0.sealed == books.rejected[endpoint.id] } ?? false)
+        }
+        return !isRejected && endpoint.routes.contains { ApprovalPolicy.maySendSecret(over: $0, trust) }
     }
 
     /// Notes whether an app took the secret that it was shown. One that it did not take is shown again, as it may be on its way
@@ -156,18 +231,5 @@ extension PairingStore {
         change.events = [event]
         try commit(change)
         return true
-    }
-
-    /// What tells one launch of an app from the next: what it says itself, else its port.
-    private static func boot(of endpoint: Endpoint) -> String {
-        endpoint.boot.map { "boot \($0)" } ?? endpoint.routes.first.map { "port \($0.port)" } ?? ""
-    }
-
-    private static func words(for place: Approval.Place) -> String {
-        switch place {
-        case .cable(let udid): "on the cable of \(udid)"
-        case .network(let host, let addresses): "on \(host) at \(addresses.map(\.address).joined(separator: ", "))"
-        case .configuration: "as configured"
-        }
     }
 }

@@ -9,9 +9,11 @@ extension PairingStore {
     /// The ways to an endpoint that may be taken for an agent now, with the secret for each.
     package nonisolated func clearance(of endpoint: Endpoint) -> Clearance {
         let (approval, record) = kept(of: endpoint)
-        let routes = ApprovalRule.approvedRoutes(of: endpoint, approval)
-        // What is held and must not be sent is thrown; which of the reasons it is, matters to who sets it.
-        let passages = routes.map { Passage($0, secret: try? secret(in: record, of: endpoint, over: $0, approval)) }
+        let routes = ApprovalPolicy.approvedRoutes(of: endpoint, approval)
+        // A secret that is held and must not be sent is an error; its reason matters only to a caller that sets it.
+        let passages = routes.map {
+            Passage($0.route, secret: try? secret(in: record, of: endpoint, over: $0, approval))
+        }
         return Clearance(
             passages,
             isRefused: routes.isEmpty && !endpoint.routes.isEmpty,

@@ -27,16 +27,21 @@ enum Hello {
     )
 
     /// AppReveal's health: an object with its own port and how it authenticates or announces itself.
-    static func isAppReveal(_ answer: HTTPExchange.Answer) -> Bool {
+    ///
+    /// - Returns: Nil when the answer is none; of an app that tells its launch also that.
+    static func appReveal(_ answer: HTTPExchange.Answer) -> Identity? {
         struct Health: Decodable {
             let status: String
             let port: Int
             let auth: String?
             let bonjour: AnyValue?
             let discovery: AnyValue?
+            let boot: String?
         }
-        guard answer.status == 200, let health = decode(Health.self, answer) else { return false }
-        return health.auth != nil || health.bonjour != nil || health.discovery != nil
+        guard answer.status == 200, let health = decode(Health.self, answer),
+            health.auth != nil || health.bonjour != nil || health.discovery != nil
+        else { return nil }
+        return Identity(kind: .appreveal, boot: health.boot.map { Untrusted($0) })
     }
 
     static func isAppDebug(_ answer: HTTPExchange.Answer) -> Bool {

@@ -25,8 +25,8 @@ package struct Identifier: Sendable {
     ///
     /// - Throws: `DialFailure` when nothing can be reached, `CancellationError`.
     package func identify(_ route: Route) async throws -> Identity {
-        if let answer = try await ask(Hello.health, route), Hello.isAppReveal(answer) {
-            return await describeAppReveal(route)
+        if let answer = try await ask(Hello.health, route), let identity = Hello.appReveal(answer) {
+            return await describe(identity, route)
         }
         if let answer = try await ask(Hello.actions, route), Hello.isAppDebug(answer) {
             return Identity(kind: .appDebug)
@@ -35,8 +35,8 @@ package struct Identifier: Sendable {
         return Identity(kind: .tcp)
     }
 
-    private func describeAppReveal(_ route: Route) async -> Identity {
-        var identity = Identity(kind: .appreveal)
+    private func describe(_ appReveal: Identity, _ route: Route) async -> Identity {
+        var identity = appReveal
         if let answer = try? await ask(Hello.launchContext, route), let app = Hello.app(answer) {
             identity.app = app.bundleID
             identity.version = app.version

@@ -7,6 +7,8 @@ package struct Identity: Hashable, Sendable {
     package var app: Untrusted?
     package var name: Untrusted?
     package var version: Untrusted?
+    /// New at each launch of the app, when the server tells it.
+    package var boot: Untrusted?
 
     /// Whether there is nothing more to learn by asking again.
     var isComplete: Bool {
@@ -21,11 +23,13 @@ package struct Identity: Hashable, Sendable {
         kind: EndpointKind,
         app: Untrusted? = nil,
         name: Untrusted? = nil,
-        version: Untrusted? = nil
+        version: Untrusted? = nil,
+        boot: Untrusted? = nil
     ) {
         self.kind = kind
         self.app = app
         self.name = name
         self.version = version
+        self.boot = boot
     }
 }

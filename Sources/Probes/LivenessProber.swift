@@ -41,9 +41,11 @@ package struct LivenessProber: Service {
     /// Probes one endpoint now and tells the board.
     package func probe(_ endpoint: Endpoint) async {
         guard !Task.isCancelled else { return }
+        // An unapproved advert may name any address: it is not dialled, not even to probe it.
+        let routes = endpoint.approvedRoutes.map(\.route)
+        guard !routes.isEmpty || endpoint.routes.isEmpty else { return }
         let failure =
-            endpoint.routes.isEmpty
-            ? DialFailure(.noRoute, "no route to \(endpoint.id) is known") : await attempt(endpoint.routes)
+            routes.isEmpty ? DialFailure(.noRoute, "no route to \(endpoint.id) is known") : await attempt(routes)
         // A probe that our own shutdown cut short says nothing about the endpoint.
         guard !Task.isCancelled else { return }
         await board.report(failure, of: endpoint.id)

@@ -182,7 +182,8 @@ package final class PhonePorts: Service {
             device: key.udid,
             role: app == nil ? Sighting.namelessRole(port: key.port) : Untrusted(""),
             version: identity.version,
-            routes: [.usb(USBRoute(udid: key.udid, port: key.port))]
+            routes: [.usb(USBRoute(udid: key.udid, port: key.port))],
+            boot: identity.boot
         )
     }
 

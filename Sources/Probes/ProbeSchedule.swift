@@ -32,12 +32,8 @@ struct ProbeSchedule: Sendable {
         return taken
     }
 
-    /// Phones' ports are watched where they are found; what has no route cannot be asked.
+    /// Phones' ports are watched where they are found. An address that no owner approved is not dialled.
     private static func isProbed(_ endpoint: Endpoint) -> Bool {
-        endpoint.state != .blocked
-            && endpoint.routes.contains { route in
-                if case .lan = route { return true }
-                return false
-            }
+        endpoint.state != .blocked && endpoint.approvedRoutes.contains { $0.route.isNetwork }
     }
 }

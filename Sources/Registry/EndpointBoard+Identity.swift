@@ -12,18 +12,11 @@ extension EndpointBoard {
         from former: EndpointID?,
         at now: Date
     ) -> (id: EndpointID, isNew: Bool, evicted: [Endpoint])? {
-        if let id = met(server, sighting) ?? kept(sighting, by: former) ?? known(sighting) { return (id, false, []) }
-        if sighting.id.source == .bonjour, let host = hostKey(of: sighting),
-            onHost[host, default: []].count >= Self.limitPerHost
-        {
-            return nil
+        if let id = cabled(server, sighting) ?? kept(sighting, by: former) ?? known(sighting) {
+            return (id, false, [])
         }
-        var evicted: [Endpoint] = []
-        if entries.count >= Self.limit {
-            guard let oldest = evictable() else { return nil }
-            evicted.append(oldest)
-            erase(oldest.id)
-        }
+        guard let evicted = makeRoom(for: sighting) else { return nil }
+        for endpoint in evicted { retire(endpoint.id) }
         let id = freeID(for: sighting)
         let endpoint = Endpoint(
             id: id,
@@ -35,46 +28,69 @@ extension EndpointBoard {
             since: now,
             lastSeen: sighting.id.source == .config ? nil : now
         )
-        insert(Entry(record: EndpointRecord(endpoint: endpoint, keys: [], host: sighting.host?.text)))
+        insert(Entry(record: EndpointRecord(endpoint: endpoint, source: sighting.id.source, keys: [])))
         remember(sighting, for: id)
         return (id, true, evicted)
     }
 
-    /// The endpoint of the same app on the other side of the cable.
+    /// The cabled endpoint that an advert is shown with: an owner approved the advert's address for it, or both report the
+    /// same launch.
     ///
-    /// mDNS proves nothing and phones do not say over the cable what they are called on the network, so it takes this much:
-    /// the same port answers the same protocol on both, the apps' names do not contradict each other, and there is exactly
-    /// one candidate on either side.
-    private func met(_ server: Server, _ sighting: Sighting) -> EndpointID? {
-        guard let meeting = server.meeting, let all = meetings[meeting] else { return nil }
-        let same = all.filter { $0.isUSB == server.isUSB }
-        let others = all.filter { $0.isUSB != server.isUSB }
-        guard same.count == 1, others.count == 1, let other = others.first, let id = owners[other] else { return nil }
-        guard let known = members[other]?.first.flatMap({ sightings[$0] }) else { return nil }
-        let contradict = sighting.appIsBundleID && known.appIsBundleID && sighting.app != known.app
-        return contradict ? nil : id
+    /// The network route has its own approval in either case, so that a forged advert gains a line in the list and no more.
+    func cabled(_ server: Server, _ sighting: Sighting) -> EndpointID? {
+        guard sighting.id.source == .bonjour, !server.isUSB else { return nil }
+        let approved = trusts.filter { id, trust in
+            entries[id]?.record.source == .usb && covers(trust.approval, sighting)
+        }
+        if let id = approved.keys.min() { return id }
+        guard let meeting = server.meeting, let boot = sighting.boot, !boot.isEmpty else { return nil }
+        // An endpoint with an approval of its own keeps its route: moving it would move the approval.
+        if let id = known(sighting), trusts[id]?.approval != nil { return nil }
+        let cables = Set(meetings[meeting, default: []].filter(\.isUSB).compactMap { owners[$0] })
+            .filter { entries[$0]?.launch == boot }
+        guard let id = cables.first, cables.count == 1, let endpoint = entries[id]?.record.endpoint else { return nil }
+        // A cable that does not know its app contradicts nothing.
+        return endpoint.app.isEmpty || endpoint.app == sighting.app ? id : nil
+    }
+
+    /// Whether an approval is for one of the sighting's addresses.
+    private func covers(_ approval: Approval?, _ sighting: Sighting) -> Bool {
+        guard approval != nil else { return false }
+        return sighting.routes.contains { route in
+            ApprovalPolicy.verdict(on: EndpointRoute(route, app: sighting.app), approval) == .approved
+        }
+    }
+
+    /// Whether a network server may still be shown with the cabled endpoint that it is in.
+    func belongs(_ server: Server, to id: EndpointID) -> Bool {
+        guard let entry = entries[id], entry.record.source == .usb, !server.isUSB else { return true }
+        return members[server, default: []].compactMap { sightings[$0] }.contains { sighting in
+            sighting.boot.map { !$0.isEmpty && $0 == entry.launch } ?? false
+                || covers(trusts[id]?.approval, sighting)
+        }
     }
 
     /// The endpoint that an advert belonged to before it moved, while the other interfaces and the other protocol still tell
     /// of the old place: on one host a service's name has one SRV record (RFC 6763, section 4.1), so that they follow.
     private func kept(_ sighting: Sighting, by former: EndpointID?) -> EndpointID? {
-        guard sighting.id.source == .bonjour, let former, let entry = entries[former] else { return nil }
+        guard sighting.id.source == .bonjour, let former, let entry = entries[former],
+            entry.record.source == .bonjour
+        else { return nil }
         let rest = entry.servers.flatMap { members[$0] ?? [] }.compactMap { sightings[$0] }
         let isOne = rest.allSatisfy { other in
-            other.id.source != .bonjour
-                || (other.name, other.kind, other.app) == (sighting.name, sighting.kind, sighting.app)
-                    && (other.host, other.role) == (sighting.host, sighting.role)
+            (other.name, other.kind, other.app) == (sighting.name, sighting.kind, sighting.app)
+                && (other.host, other.role) == (sighting.host, sighting.role)
         }
-        return isOne ? former : nil
+        return isOne && entry.record.endpoint.app == sighting.app ? former : nil
     }
 
-    /// The endpoint that was known under one of the sighting's keys and is not somebody else's now.
+    /// The endpoint that was known under one of the sighting's keys and that no other server has now.
     private func known(_ sighting: Sighting) -> EndpointID? {
         for key in IdentityKey.candidates(for: sighting) {
             let free = holders[key, default: []].filter { id in
-                // A second server of the same key at the same time is a twin, not a relaunch. One on the other side of the
-                // cable is neither: it joins.
-                entries[id]?.servers.allSatisfy { $0.isUSB != (sighting.id.source == .usb) } ?? false
+                guard let entry = entries[id], entry.record.source == sighting.id.source else { return false }
+                // A second server of the same key at the same time is a twin, not a relaunch.
+                return entry.servers.allSatisfy { $0.isUSB != (sighting.id.source == .usb) }
             }
             let exact = free.filter { entries[$0]?.record.host == sighting.host?.text }
             if let id = exact.min() ?? free.min() { return id }
@@ -82,16 +98,16 @@ extension EndpointBoard {
         return nil
     }
 
-    /// Notes under which keys, and on which exact host, an endpoint was seen.
+    /// Notes under which keys, and on which exact host, an endpoint was seen by the source that it came from.
     mutating func remember(_ sighting: Sighting, for id: EndpointID) {
-        guard entries[id] != nil else { return }
+        guard let source = entries[id]?.record.source, source == sighting.id.source else { return }
         for key in IdentityKey.candidates(for: sighting) where holders[key]?.contains(id) != true {
             holders[key, default: []].insert(id)
             entries[id]?.record.keys.append(key)
         }
-        if sighting.id.source == .bonjour, let host = sighting.host {
-            entries[id]?.record.host = host.text
-            if let key = hostKey(of: sighting) { onHost[key, default: []].insert(id) }
+        if source == .bonjour {
+            entries[id]?.record.host = sighting.host?.text
+            for address in sighting.networkAddresses { onAddress[address, default: []].insert(id) }
         }
     }
 
@@ -103,9 +119,9 @@ extension EndpointBoard {
     mutating func insert(_ entry: Entry) {
         let id = entry.record.endpoint.id
         entries[id] = entry
+        retired.remove(id)
         for key in entry.record.keys { holders[key, default: []].insert(id) }
         for former in entry.record.formerIDs ?? [] { successors[former] = id }
-        if let host = entry.record.host { onHost[IdentityKey.stem(ofHost: host), default: []].insert(id) }
     }
 
     mutating func erase(_ id: EndpointID) {
@@ -116,19 +132,15 @@ extension EndpointBoard {
             holders[key]?.remove(id)
             if holders[key]?.isEmpty == true { holders[key] = nil }
         }
-        for host in onHost.keys where onHost[host]?.remove(id) != nil && onHost[host]?.isEmpty == true {
-            onHost[host] = nil
-        }
+        for address in onAddress.keys
+        where onAddress[address]?.remove(id) != nil && onAddress[address]?.isEmpty == true { onAddress[address] = nil }
     }
 
-    /// The endpoint to forget for a new one: the one that has been offline longest and that nobody approved.
-    private func evictable() -> Endpoint? {
-        entries.values.lazy.filter { $0.servers.isEmpty && $0.record.endpoint.approval == .discovered }
-            .map(\.record.endpoint).min { $0.lastSeen ?? .distantPast < $1.lastSeen ?? .distantPast }
-    }
-
-    private func hostKey(of sighting: Sighting) -> String? {
-        sighting.host.map { IdentityKey.stem(ofHost: $0.text) }
+    /// Erases an endpoint, and keeps its id for the same app: another app with that id would inherit its tunnels and grants.
+    mutating func retire(_ id: EndpointID) {
+        guard let entry = entries[id] else { return }
+        erase(id)
+        retired.add(id, for: entry.record.keys)
     }
 
     private func freeID(for sighting: Sighting) -> EndpointID {
@@ -140,14 +152,15 @@ extension EndpointBoard {
             }
         let app =
             switch sighting.id.source {
-            // Whoever gave it a name looks for it under that name, whatever app it is.
+            // An endpoint that the owner named is looked for under that name, whatever app it is.
             case .config: sighting.name
             case .bonjour, .usb: sighting.app.isEmpty ? Untrusted(sighting.kind.text) : sighting.app
             }
+        let keys = IdentityKey.candidates(for: sighting)
         var attempt = 1
         while true {
             let id = EndpointID(app: app, place: place, attempt: attempt)
-            if entries[id] == nil { return id }
+            if entries[id] == nil, successors[id] == nil, retired.isFree(id, for: keys) { return id }
             attempt += 1
         }
     }

@@ -26,14 +26,20 @@ extension EndpointBoard {
         var endpoint = entry.record.endpoint
         let seen = entry.servers.flatMap { members[$0] ?? [] }.compactMap { sightings[$0] }
             .sorted { $0.id.description < $1.id.description }
+        let trust = trusts[id] ?? .none
         if seen.isEmpty {
             goOffline(&endpoint, reason: "gone: no source sees it any more")
             entries[id]?.liveness = Liveness()
         } else {
-            describe(&endpoint, by: seen)
+            endpoint.routes = routes(of: seen, trust)
+            endpoint.sources = Set(seen.map(\.id.source)).sorted { $0.rawValue < $1.rawValue }
+            // As soon as one route is approved, the sources of the others describe nothing.
+            let approved = Set(endpoint.approvedRoutes.map(\.route))
+            let trusted = seen.filter { !approved.isDisjoint(with: $0.routes) }
+            describe(&endpoint, by: trusted.isEmpty ? seen : trusted)
             judge(&endpoint, seen: seen, liveness: entry.liveness)
         }
-        endpoint.approval = ApprovalRule.approval(of: endpoint, approvals[id])
+        endpoint.approval = ApprovalPolicy.approval(of: endpoint, trust.approval)
         return endpoint
     }
 
@@ -44,7 +50,24 @@ extension EndpointBoard {
         endpoint.sources = []
     }
 
-    /// The network knows an app's name and TXT, the cable only that something answers: what says more goes first.
+    private func routes(of seen: [Sighting], _ trust: EndpointTrust) -> [EndpointRoute] {
+        var routes: [Route: EndpointRoute] = [:]
+        for sighting in seen {
+            for route in sighting.routes where routes[route] == nil {
+                var listed = EndpointRoute(
+                    route,
+                    app: sighting.app,
+                    boot: sighting.boot,
+                    mismatch: mismatches[route]
+                )
+                listed.approval = ApprovalPolicy.verdict(on: listed, trust.approval).approval
+                listed.isSecretHeld = ApprovalPolicy.maySendSecret(over: listed, trust)
+                routes[route] = listed
+            }
+        }
+        return RoutePreference.sorted(routes.values)
+    }
+
     private func describe(_ endpoint: inout Endpoint, by seen: [Sighting]) {
         let told = seen.first { $0.appIsBundleID } ?? seen.first { !$0.app.isEmpty }
         if let told {
@@ -61,11 +84,14 @@ extension EndpointBoard {
         }
         endpoint.place.udid = seen.lazy.compactMap(\.device).first ?? endpoint.place.udid
         endpoint.place.host = seen.lazy.compactMap(\.host).first ?? endpoint.place.host
-        endpoint.routes = RoutePreference.sorted(seen.flatMap(\.routes))
-        endpoint.sources = Set(seen.map(\.id.source)).sorted { $0.rawValue < $1.rawValue }
     }
 
     private func judge(_ endpoint: inout Endpoint, seen: [Sighting], liveness: Liveness) {
+        if endpoint.routes.isEmpty, let reason = seen.lazy.compactMap(\.blocked).first {
+            endpoint.state = .blocked
+            endpoint.reason = reason
+            return
+        }
         if endpoint.routes.isEmpty {
             endpoint.state = .suspect
             endpoint.reason = "seen, but no address of it is known yet"

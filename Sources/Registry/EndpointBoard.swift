@@ -3,8 +3,9 @@ package import Model
 
 /// Which sightings are one endpoint: the rules of the registry without its clock, its feed or its callers.
 ///
-/// Sightings gather into servers (`Server`), servers belong to endpoints. A server finds its endpoint by meeting the same
-/// app on the other side of the cable, by a key it was known under before, or it becomes a new one.
+/// Sightings gather into servers (`Server`), servers belong to endpoints. A server finds its endpoint by a key it was known
+/// under before, or it becomes a new one. A server on the network is shown with a cabled endpoint when both report the same
+/// launch. Trust belongs to each route in any case.
 package struct EndpointBoard: Sendable {
     /// What one event did to the list.
     package enum Outcome: Hashable, Sendable {
@@ -16,12 +17,17 @@ package struct EndpointBoard: Sendable {
     struct Entry: Sendable {
         var record: EndpointRecord
         var servers: Set<Server> = []
+        /// The launch that the cable reports now.
+        var launch: Untrusted?
         var liveness = Liveness()
     }
 
-    /// Endpoints listed at most, and how many one LAN host may bring: a flood of adverts must not push others out.
+    /// Endpoints listed at most.
     package static let limit = 1_024
-    package static let limitPerHost = 64
+    /// Places that unapproved adverts leave free.
+    package static let reserve = 256
+    /// Endpoints that adverts for one network address may bring.
+    package static let limitPerAddress = 64
 
     var entries: [EndpointID: Entry] = [:]
     var sightings: [Sighting.ID: Sighting] = [:]
@@ -32,23 +38,32 @@ package struct EndpointBoard: Sendable {
     var holders: [IdentityKey: Set<EndpointID>] = [:]
     /// Under which id an endpoint is listed now that was listed under another one before its app said its name.
     var successors: [EndpointID: EndpointID] = [:]
-    var onHost: [String: Set<EndpointID>] = [:]
-    /// What persons said yes to; kept elsewhere.
-    var approvals: [EndpointID: Approval]
+    /// The endpoints that came from adverts, by network address.
+    var onAddress: [String: Set<EndpointID>] = [:]
+    /// Approvals and secrets as access control holds them.
+    var trusts: [EndpointID: EndpointTrust]
+    /// The app that answered on a route instead of the announced one.
+    var mismatches: [Route: Untrusted] = [:]
+    package internal(set) var retired: RetiredIDs
     /// How many sightings were not listed because of a limit.
     package private(set) var refused: UInt64 = 0
 
-    package init(records: [EndpointRecord] = [], approvals: [Approval] = []) {
-        self.approvals = Dictionary(approvals.map { ($0.endpoint, $0) }) { $1 }
+    package init(
+        records: [EndpointRecord] = [],
+        trusts: [EndpointID: EndpointTrust] = [:],
+        retired: RetiredIDs = RetiredIDs()
+    ) {
+        self.trusts = trusts
+        self.retired = retired
         for record in records {
             var record = record
             record.endpoint.state = .offline
             record.endpoint.reason = "not seen since the broker started"
             record.endpoint.routes = []
             record.endpoint.sources = []
-            record.endpoint.approval = ApprovalRule.approval(
+            record.endpoint.approval = ApprovalPolicy.approval(
                 of: record.endpoint,
-                self.approvals[record.endpoint.id]
+                trusts[record.endpoint.id]?.approval
             )
             insert(Entry(record: record))
         }
@@ -71,14 +86,20 @@ package struct EndpointBoard: Sendable {
         case .seen(let sighting):
             return see(sighting, at: now)
         case .lost(let id):
-            return refresh(remove(id).map { [$0] } ?? [])
+            for route in sightings[id]?.routes ?? [] { mismatches[route] = nil }
+            return lose([id], at: now)
         case .sourceLost(let source):
             let gone = sightings.keys.filter { $0.source == source }
             stale.formUnion(gone)
             return refresh(gone.compactMap { sightings[$0].flatMap { owners[Server(of: $0)] } })
         case .sourceReconciled(let source):
-            return refresh(stale.filter { $0.source == source }.compactMap { remove($0) })
+            return lose(stale.filter { $0.source == source }, at: now)
         }
+    }
+
+    private mutating func lose(_ ids: some Sequence<Sighting.ID>, at now: Date) -> [Outcome] {
+        let touched = Set(ids.compactMap { remove($0) })
+        return touched.sorted().flatMap { separate(from: $0, at: now) } + refresh(touched)
     }
 
     /// Takes in what a probe found; nil is success.
@@ -86,6 +107,10 @@ package struct EndpointBoard: Sendable {
         guard var entry = entries[id], !entry.servers.isEmpty else { return [] }
         if let failure {
             entry.liveness.failed(failure)
+            // Nothing listens there any more: the next server that does is asked anew.
+            if failure.reason == .refused {
+                for route in entry.record.endpoint.routes { mismatches[route.route] = nil }
+            }
         } else {
             entry.liveness.succeeded()
             entry.record.endpoint.lastSeen = now
@@ -94,24 +119,33 @@ package struct EndpointBoard: Sendable {
         return refresh([id])
     }
 
-    /// Takes in a person's yes to an endpoint; nil is that there is none, or none any more.
-    package mutating func approve(_ approval: Approval?, of id: EndpointID) -> [Outcome] {
-        approvals[id] = approval
-        guard let before = entries[id]?.record.endpoint else { return [] }
-        var after = before
-        // It is nowhere: where it comes back says whether it needs a yes.
-        if approval == nil, before.routes.isEmpty { after.approval = .discovered }
-        after.approval = ApprovalRule.approval(of: after, approval)
-        guard after != before else { return [] }
-        entries[id]?.record.endpoint = after
-        return [.changed(after)]
+    /// Takes in what access control holds for an endpoint now.
+    package mutating func setTrust(_ trust: EndpointTrust, of id: EndpointID, at now: Date) -> [Outcome] {
+        trusts[id] = trust == .none ? nil : trust
+        guard let entry = entries[id] else { return [] }
+        // An approval may be the only reason why an advert is shown with a cable.
+        let outcomes = separate(from: id, at: now)
+        if entry.servers.isEmpty, entry.record.source == .bonjour, trust.approval == nil {
+            // Where it comes back says whether it needs an approval.
+            entries[id]?.record.endpoint.approval = .discovered
+            var after = entry.record.endpoint
+            after.approval = .discovered
+            return after == entry.record.endpoint ? outcomes : outcomes + [.changed(after)]
+        }
+        return outcomes + refresh([id])
+    }
+
+    /// Takes in that another app answered on a route than the one that its source reports; nil is that an owner approved it.
+    package mutating func setMismatch(_ app: Untrusted?, on route: Route, of id: EndpointID) -> [Outcome] {
+        mismatches[route] = app
+        return refresh([id])
     }
 
     /// Forgets an endpoint that no source sees.
     package mutating func forget(_ id: EndpointID) throws(RegistryError) -> Outcome {
         guard let entry = entries[id] else { throw .noSuchEndpoint(id.text) }
         guard entry.servers.isEmpty else { throw .stillSeen(id) }
-        erase(id)
+        retire(id)
         return .removed(entry.record.endpoint)
     }
 
@@ -124,6 +158,9 @@ package struct EndpointBoard: Sendable {
             // The app moved (another port, another host): its old place is free before the new one looks for its endpoint.
             touched.append(owner)
             former = owner
+        }
+        if let old = sightings[sighting.id], old.boot != sighting.boot {
+            for route in old.routes { mismatches[route] = nil }
         }
         sightings[sighting.id] = sighting
         stale.remove(sighting.id)
@@ -151,8 +188,41 @@ package struct EndpointBoard: Sendable {
             remember(sighting, for: id)
             succeed(absorbed, by: id)
             touched.append(id)
+            if server.isUSB { entries[id]?.launch = sighting.boot }
+            outcomes += join(sighting, on: server)
+            outcomes += separate(from: id, at: now)
         }
         return outcomes + refresh(touched)
+    }
+
+    /// Shows adverts with the cabled endpoint that reports the same launch.
+    private mutating func join(_ sighting: Sighting, on server: Server) -> [Outcome] {
+        guard let boot = sighting.boot, !boot.isEmpty, let meeting = server.meeting else { return [] }
+        var outcomes: [Outcome] = []
+        for other in meetings[meeting, default: []] where !other.isUSB {
+            guard let owner = owners[other], entries[owner]?.record.source == .bonjour,
+                let advert = members[other]?.compactMap({ sightings[$0] }).first(where: { $0.boot == boot }),
+                let id = cabled(other, advert)
+            else { continue }
+            entries[owner]?.servers.remove(other)
+            own(other, by: id)
+            if let left = entries[owner], left.servers.isEmpty {
+                retire(owner)
+                outcomes.append(.removed(left.record.endpoint))
+            }
+            outcomes += refresh([owner, id])
+        }
+        return outcomes
+    }
+
+    /// Lists adverts by themselves again that no longer belong to a cabled endpoint.
+    private mutating func separate(from id: EndpointID, at now: Date) -> [Outcome] {
+        guard let entry = entries[id], entry.record.source == .usb else { return [] }
+        let strangers = entry.servers.filter { !belongs($0, to: id) }
+        guard !strangers.isEmpty else { return [] }
+        let adverts = strangers.flatMap { members[$0] ?? [] }.compactMap { sightings[$0] }
+        for advert in adverts { _ = remove(advert.id) }
+        return adverts.sorted { $0.id.description < $1.id.description }.flatMap { see($0, at: now) }
     }
 
     /// Takes a sighting off the board; returns the endpoint whose sighting it was.
@@ -165,7 +235,10 @@ package struct EndpointBoard: Sendable {
         if members[server]?.isEmpty == true {
             members[server] = nil
             owners[server] = nil
-            if let owner { entries[owner]?.servers.remove(server) }
+            if let owner {
+                entries[owner]?.servers.remove(server)
+                if server.isUSB { entries[owner]?.launch = nil }
+            }
             if let meeting = server.meeting {
                 meetings[meeting]?.remove(server)
                 if meetings[meeting]?.isEmpty == true { meetings[meeting] = nil }

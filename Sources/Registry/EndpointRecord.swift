@@ -4,15 +4,18 @@ package import Model
 package struct EndpointRecord: Hashable, Sendable, Codable {
     /// As it was when it was last seen; restored as offline.
     package var endpoint: Endpoint
-    /// Every key under which its app was seen; one for the network and one for the cable is the usual number.
+    /// The source that it was first seen by. Only this source decides which endpoint it is.
+    package let source: Sighting.Source
+    /// Every key under which its app was seen; one is the usual number.
     package var keys: [IdentityKey]
     /// The exact SRV target, to tell apart two apps whose keys are alike.
     package var host: String?
     /// Ids under which it was listed before its app said its name; they go on meaning it until somebody else has them.
     package var formerIDs: [EndpointID]?
 
-    package init(endpoint: Endpoint, keys: [IdentityKey], host: String? = nil) {
+    package init(endpoint: Endpoint, source: Sighting.Source, keys: [IdentityKey], host: String? = nil) {
         self.endpoint = endpoint
+        self.source = source
         self.keys = keys
         self.host = host
     }

@@ -20,16 +20,18 @@ package actor EndpointRegistry {
 
     /// - Parameters:
     ///   - records: What an earlier run kept; these endpoints are listed as offline until they are seen again.
-    ///   - approvals: Every yes that a person gave to an endpoint.
+    ///   - trusts: The approvals and secrets that access control holds.
+    ///   - retired: Ids that go to no other app.
     ///   - revision: The last revision of that run.
     ///   - now: The wall clock, for what people read.
     package init(
         records: [EndpointRecord] = [],
-        approvals: [Approval] = [],
+        trusts: [EndpointID: EndpointTrust] = [:],
+        retired: RetiredIDs = RetiredIDs(),
         startingAfter revision: UInt64 = 0,
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
-        board = EndpointBoard(records: records, approvals: approvals)
+        board = EndpointBoard(records: records, trusts: trusts, retired: retired)
         feed = ChangeFeed(startingAfter: revision)
         self.now = now
     }
@@ -38,6 +40,7 @@ package actor EndpointRegistry {
     /// The list and the revision it stands at, together.
     package var list: (endpoints: [Endpoint], revision: UInt64) { (board.endpoints, feed.revision) }
     package var records: [EndpointRecord] { board.records }
+    package var retired: RetiredIDs { board.retired }
     package var revision: UInt64 { feed.revision }
     package var refused: UInt64 { board.refused }
 
@@ -63,12 +66,17 @@ package actor EndpointRegistry {
         publish(board.report(failure, of: id, at: now()))
     }
 
-    /// Takes in a person's yes to an endpoint, which is news; nil is that there is none, or none any more.
-    package func approve(_ approval: Approval?, of id: EndpointID) {
-        publish(board.approve(approval, of: id))
+    /// Takes in what access control holds for an endpoint now.
+    package func setTrust(_ trust: EndpointTrust, of id: EndpointID) {
+        publish(board.setTrust(trust, of: id, at: now()))
     }
 
-    /// Forgets an endpoint that is gone; its id may be given to another one then.
+    /// Takes in that another app answered on a route; nil is that an owner approved it.
+    package func setMismatch(_ app: Untrusted?, on route: Route, of id: EndpointID) {
+        publish(board.setMismatch(app, on: route, of: id))
+    }
+
+    /// Forgets an endpoint that is gone; its id goes to the same app again and to no other one.
     package func forget(_ id: EndpointID) throws(RegistryError) {
         publish([try board.forget(id)])
     }

@@ -27,19 +27,19 @@ package struct IdentityKey: Hashable, Sendable, Codable {
         )
     }
 
-    /// Every key under which this sighting's app may be known already, the strongest first: the phone is a better place
-    /// than the host name, which the network may change.
+    /// The keys under which this sighting's app may be known already.
+    ///
+    /// Each source has places of its own: an advert that claims a phone's UDID is no key to the phone's endpoint.
     package static func candidates(for sighting: Sighting) -> [IdentityKey] {
-        let places: [String] =
+        let place: String? =
             switch sighting.id.source {
-            case .config: ["config:\(sighting.id.key)"]
-            case .bonjour, .usb:
-                [sighting.device.map { "device:\($0)" }, sighting.host.map { "host:\(stem(ofHost: $0.text))" }]
-                    .compactMap { $0 }
+            case .config: "config:\(sighting.id.key)"
+            case .usb: sighting.device.map { "device:\($0)" }
+            case .bonjour: sighting.host.map { "host:\(stem(ofHost: $0.text))" }
             }
-        return places.map {
-            IdentityKey(kind: sighting.kind, app: sighting.app, place: $0, role: sighting.role)
-        }
+        return place.map {
+            [IdentityKey(kind: sighting.kind, app: sighting.app, place: $0, role: sighting.role)]
+        } ?? []
     }
 
     /// The host's name without what the network adds to it.

@@ -1,10 +1,12 @@
 import Model
 
-/// Which of several routes is tried first: the cable, then the network from the most to the least likely to work.
+/// Which of several routes is tried first: approved ones, then the cable, then the network from the most to the least
+/// likely to work.
 enum RoutePreference {
-    static func sorted(_ routes: some Sequence<Route>) -> [Route] {
-        Set(routes).sorted { one, other in
-            let (first, second) = (rank(one), rank(other))
+    static func sorted(_ routes: some Sequence<EndpointRoute>) -> [EndpointRoute] {
+        routes.sorted { one, other in
+            guard one.isApproved == other.isApproved else { return one.isApproved }
+            let (first, second) = (rank(one.route), rank(other.route))
             return first == second ? one.description < other.description : first < second
         }
     }

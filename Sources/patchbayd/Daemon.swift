@@ -69,7 +69,8 @@ struct Daemon: Sendable {
         let now = UInt64(max(0, Date().timeIntervalSince1970 * 1_000))
         let registry = EndpointRegistry(
             records: kept?.records ?? [],
-            approvals: await pairing.approvals,
+            trusts: await pairing.trusts,
+            retired: kept?.retired ?? RetiredIDs(),
             startingAfter: max(now, (kept?.revision ?? 0) + 1_000)
         )
         statics = await StaticEndpoints(
@@ -178,7 +179,7 @@ struct Daemon: Sendable {
 
         // In the order of the data's way; stopped in reverse.
         var services: [any Service] = [
-            Expiry(of: pairing), SecretExpiry(registry: registry, pairing: pairing, logger: logger),
+            Expiry(of: pairing), broker.trust, SecretExpiry(registry: registry, pairing: pairing, logger: logger),
             EndpointSaver(registry: registry, file: registryFile, logger: logger),
         ]
         if let bonjour = sources.bonjour {

@@ -29,7 +29,8 @@ struct EndpointFollower: Service {
     private func settle() async {
         await tunnels.reconsider()
         guard let ports else { return }
-        let onNetwork = await registry.endpoints.filter { $0.sources.contains(.bonjour) }
-        ports.learn(Set(onNetwork.flatMap(\.routes).map(\.port)))
+        // Only from approved adverts: others would choose the ports that are tried on every phone.
+        let announced = await registry.endpoints.flatMap(\.approvedRoutes).filter { $0.route.host != nil }
+        ports.learn(Set(announced.map(\.port)))
     }
 }

@@ -8,6 +8,7 @@ import State
 struct RegistryState: Codable, Sendable {
     var revision: UInt64
     var records: [EndpointRecord]
+    var retired: RetiredIDs?
 }
 
 /// Keeps the registry's file up to date, so that ids outlive a restart.
@@ -62,7 +63,11 @@ struct EndpointSaver: Service {
     }
 
     private func write() async throws -> UInt64 {
-        let state = RegistryState(revision: await registry.revision, records: await registry.records)
+        let state = RegistryState(
+            revision: await registry.revision,
+            records: await registry.records,
+            retired: await registry.retired
+        )
         try await file.write(state)
         return state.revision
     }

@@ -28,13 +28,10 @@ struct RegistryRoutes: RouteResolver {
             }
             // Not of the id that was asked for: it may be a former one.
             let approval = await pairing.approval(of: endpoint.id)
-            let approved = ApprovalRule.approvedRoutes(of: endpoint, approval)
-            guard approved.isEmpty else { return approved }
-            for route in endpoint.routes {
-                // Asked as an agent would: whoever made the tunnel gave its yes to what was there then.
-                if case .refused(let why) = ApprovalRule.decide(.agent, route, of: endpoint, approval) {
-                    throw DialFailure(.forbidden, why)
-                }
+            let approved = ApprovalPolicy.approvedRoutes(of: endpoint, approval)
+            guard approved.isEmpty else { return approved.map(\.route) }
+            if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
+                throw DialFailure(.forbidden, refusal.detail)
             }
             throw DialFailure(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
         }

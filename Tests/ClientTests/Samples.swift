@@ -17,7 +17,7 @@ enum Samples {
         place: Endpoint.Place(udid: udid),
         state: .online,
         approval: .approved,
-        routes: [.usb(USBRoute(udid: udid, port: 9876))],
+        routes: [EndpointRoute(.usb(USBRoute(udid: udid, port: 9876)))],
         txt: TXTRecord(items: [Array("auth=none".utf8)]),
         sources: [.usb],
         since: date,

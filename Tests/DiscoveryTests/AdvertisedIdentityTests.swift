@@ -7,7 +7,7 @@ import Testing
     @Test func `the TXT record says who it is`() {
         let txt = TXTRecord(items: [
             Array("bundleId=com.example.shop".utf8), Array("version=3.2.0".utf8), Array("role=worker".utf8),
-            Array("boot=7f".utf8), Array("udid=00008030001C2D223A88802E".utf8),
+            Array("boot=7f".utf8),
         ])
 
         let identity = AdvertisedIdentity(instance: "AppReveal-something", kind: .appreveal, txt: txt)
@@ -17,7 +17,6 @@ import Testing
         #expect(identity.version?.text == "3.2.0")
         #expect(identity.role.text == "worker")
         #expect(identity.boot?.text == "7f")
-        #expect(identity.device?.text == "00008030-001C2D223A88802E")
     }
 
     @Test(arguments: ["AppReveal-com.example.shop", "AppReveal-com.example.shop (2)", "AppReveal-com.example.shop #3"])

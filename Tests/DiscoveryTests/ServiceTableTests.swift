@@ -6,7 +6,17 @@ import Testing
 
 @Suite struct ServiceTableTests {
     private let now = ContinuousClock.now
-    private let local = LocalInterfaces(names: [2: "eth0"], networks: [])
+    private let local = LocalInterfaces(
+        names: [2: "eth0"],
+        networks: [
+            .init(interface: 2, address: [10, 0, 0, 1], mask: [255, 255, 255, 0]),
+            .init(
+                interface: 2,
+                address: [0xFE, 0x80] + [UInt8](repeating: 0, count: 13) + [1],
+                mask: [UInt8](repeating: 0xFF, count: 8) + [UInt8](repeating: 0, count: 8)
+            ),
+        ]
+    )
 
     private func details(_ host: String = "phone.local", port: UInt16 = 8080, _ txt: String...) -> ServiceDetails {
         ServiceDetails(host: host, port: port, txt: TXTRecord(items: txt.map { Array($0.utf8) }))
@@ -63,10 +73,12 @@ import Testing
             Issue.record("nothing seen")
             return
         }
-        #expect(sighting.routes.map(\.description) == ["[fe80::9%eth0]:8080", "10.0.0.5:8080"])
+        #expect(sighting.routes.map(\.description) == ["10.0.0.5:8080", "[fe80::9%eth0]:8080"])
         #expect(
-            sighting.routes.first
-                == .lan(LANRoute(address: "fe80::9", port: 8080, interface: "eth0", interfaceIndex: 2))
+            sighting.routes.last
+                == .lan(
+                    LANRoute(address: "fe80::9", port: 8080, interface: "eth0", interfaceIndex: 2, host: sighting.host)
+                )
         )
     }
 
@@ -124,14 +136,19 @@ import Testing
         #expect(table.counts == ServiceTable.Counts(found: 1, resolved: 0, failed: 0, refused: 1))
     }
 
-    @Test func `a service that only has loopback addresses is refused`() throws {
+    @Test func `a service that only has loopback addresses is listed as blocked`() throws {
         var table = ServiceTable()
         table.found(key("a"))
         table.advance(now: now)
         table.resolved(key("a"), details(), now: now)
         table.address(host(), try #require(address(127, 0, 0, 1)), transport: 0, isThere: true)
 
-        #expect(table.takeEvents(seenFrom: local).isEmpty)
+        guard case .seen(let sighting)? = table.takeEvents(seenFrom: local).first else {
+            Issue.record("nothing seen")
+            return
+        }
+        #expect(sighting.routes.isEmpty)
+        #expect(sighting.blocked == "127.0.0.1 is the loopback address, so that it is not dialled")
         #expect(table.counts.refused == 1)
     }
 

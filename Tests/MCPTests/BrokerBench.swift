@@ -57,6 +57,7 @@ final class ScriptedTrust: AgentTrust {
         endpoints.map { endpoint in
             var endpoint = endpoint
             endpoint.approval = state.withLock { $0.unapproved.contains(endpoint.id) ? .discovered : .approved }
+            for index in endpoint.routes.indices { endpoint.routes[index].approval = endpoint.approval }
             return endpoint
         }
     }
@@ -171,7 +172,7 @@ struct BrokerBench: Sendable {
             host: Untrusted(host),
             version: Untrusted("3.2.0"),
             txt: TXTRecord(items: txt.map { Array($0.utf8) }),
-            routes: [.lan(LANRoute(address: "192.168.1.20", port: port, interface: "eth0"))]
+            routes: [.lan(LANRoute(address: "192.168.1.20", port: port, interface: "eth0", host: Untrusted(host)))]
         )
     }
 

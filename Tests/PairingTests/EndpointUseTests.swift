@@ -6,39 +6,38 @@ import Testing
 @testable import Pairing
 
 @Suite struct EndpointUseTests {
-    private static func endpoint(_ routes: [Route], sources: [Sighting.Source], boot: String? = "1") throws -> Endpoint
-    {
+    private static func endpoint(_ routes: [EndpointRoute]) throws -> Endpoint {
         Endpoint(
             id: try #require(EndpointID("shop-iphone")),
             kind: .appreveal,
             app: Untrusted("com.example.shop"),
             name: Untrusted("Shop"),
-            place: Endpoint.Place(host: Untrusted("iphone.local")),
             state: .online,
             approval: .discovered,
             routes: routes,
-            sources: sources,
-            boot: boot.map { Untrusted($0) },
             since: Date(timeIntervalSince1970: 0),
             lastSeen: nil
         )
     }
 
-    private static let lan = Route.lan(LANRoute(address: "192.168.1.20", port: 5_000, interface: "wlan0"))
-    private static func usb() throws -> Route {
-        .usb(USBRoute(udid: try #require(UDID("00008120-000A1B2C3D4E5F60")), port: 5_000))
+    private static let lan = EndpointRoute(
+        .lan(LANRoute(address: "192.168.1.20", port: 5_000, interface: "wlan0", host: Untrusted("iphone.local")))
+    )
+    private static func usb(boot: String = "1") throws -> EndpointRoute {
+        let route = USBRoute(udid: try #require(UDID("00008120-000A1B2C3D4E5F60")), port: 5_000)
+        return EndpointRoute(.usb(route), boot: Untrusted(boot))
     }
 
-    @Test func `an agent gets the ways that somebody said yes to, with the secret for this launch`() async throws {
+    @Test func `an agent gets the approved routes, with the secret for this launch`() async throws {
         try await withScratchFolder { scratch in
             let store = try Bench.store(in: scratch)
-            let both = try Self.endpoint([Self.usb(), Self.lan], sources: [.bonjour, .usb])
+            let both = try Self.endpoint([Self.usb(), Self.lan])
             try await store.setSecret(EndpointSecret("abc"), of: both, by: Bench.owner, from: Bench.socket)
 
             let now = store.clearance(of: both)
-            let later = store.clearance(of: try Self.endpoint([Self.usb()], sources: [.usb], boot: "2"))
+            let later = store.clearance(of: try Self.endpoint([Self.usb(boot: "2")]))
 
-            #expect(now.passages.map(\.route).contains(try Self.usb()))
+            #expect(now.passages.map(\.route) == [try Self.usb().route])
             #expect(now.passages.first?.secret?.reveal() == "abc")
             #expect(!now.isRefused && !now.isSecretOutdated)
             #expect(now.withoutSecrets.passages.allSatisfy { $0.secret == nil })
@@ -50,8 +49,7 @@ import Testing
     @Test func `a secret that comes before the app is seen at its new port is for that launch`() async throws {
         try await withScratchFolder { scratch in
             func shop(_ port: UInt16) throws -> Endpoint {
-                let route = Route.lan(LANRoute(address: "192.168.1.20", port: port))
-                return try Self.endpoint([route], sources: [.config], boot: nil)
+                try Self.endpoint([EndpointRoute(.lan(LANRoute(address: "192.168.1.20", port: port)))])
             }
             let store = try Bench.store(in: scratch)
             try await store.setSecret(
@@ -75,8 +73,8 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Bench.store(in: scratch)
 
-            let discovered = store.clearance(of: try Self.endpoint([Self.lan], sources: [.bonjour]))
-            let away = store.clearance(of: try Self.endpoint([], sources: []))
+            let discovered = store.clearance(of: try Self.endpoint([Self.lan]))
+            let away = store.clearance(of: try Self.endpoint([]))
 
             #expect(discovered.isRefused && discovered.passages.isEmpty)
             #expect(!away.isRefused && away.passages.isEmpty)
@@ -86,7 +84,7 @@ import Testing
     @Test func `a new yes, a new secret and the end of either are told`() async throws {
         try await withScratchFolder { scratch in
             let store = try Bench.store(in: scratch)
-            let lan = try Self.endpoint([Self.lan], sources: [.bonjour])
+            let lan = try Self.endpoint([Self.lan])
             var changes = await store.trustChanges().makeAsyncIterator()
 
             try await store.approve(lan, by: Bench.owner, from: Bench.socket)

@@ -8,89 +8,124 @@ import Testing
 
 @Suite struct TrustTests {
     private static let udid = UDID("00008120-000A1B2C3D4E5F60")
-    private static let home = LANRoute(address: "192.168.1.20", port: 49_213, interface: "wlan0")
-    private static let away = LANRoute(address: "192.168.1.66", port: 49_213, interface: "wlan0")
+    private static let shop = Untrusted("com.example.shop")
 
-    private static func endpoint(
-        _ routes: [Route],
-        host: String = "iphone.local",
-        boot: String? = "1",
-        sources: [Sighting.Source] = [.bonjour]
-    ) throws -> Endpoint {
+    private static func lan(
+        _ address: String = "192.168.1.20",
+        host: String? = "iphone.local",
+        port: UInt16 = 49_213,
+        interface: String = "wlan0",
+        app: Untrusted = shop,
+        boot: String? = "1"
+    ) -> EndpointRoute {
+        EndpointRoute(
+            .lan(LANRoute(address: address, port: port, interface: interface, host: host.map { Untrusted($0) })),
+            app: app,
+            boot: boot.map { Untrusted($0) }
+        )
+    }
+
+    private static func usb(boot: String? = "1") throws -> EndpointRoute {
+        let route = USBRoute(udid: try #require(udid), port: 49_213)
+        return EndpointRoute(.usb(route), app: shop, boot: boot.map { Untrusted($0) })
+    }
+
+    private static func endpoint(_ routes: EndpointRoute...) throws -> Endpoint {
         Endpoint(
             id: try #require(EndpointID("shop-iphone")),
             kind: .appreveal,
-            app: Untrusted("com.example.shop"),
+            app: shop,
             name: Untrusted("Shop"),
-            place: Endpoint.Place(udid: udid, host: Untrusted(host)),
             state: .online,
             approval: .discovered,
             routes: routes,
-            sources: sources,
-            boot: boot.map { Untrusted($0) },
             since: Date(timeIntervalSince1970: 0),
             lastSeen: Date(timeIntervalSince1970: 0)
         )
     }
 
-    private static func usb() throws -> Route { .usb(USBRoute(udid: try #require(udid), port: 49_213)) }
+    @Test func `an advert is only listed; a cable and a configured address are approved`() throws {
+        #expect(ApprovalPolicy.verdict(on: Self.lan(), nil) == .discovered)
+        #expect(ApprovalPolicy.verdict(on: try Self.usb(), nil) == .approved)
+        #expect(ApprovalPolicy.verdict(on: Self.lan(host: nil), nil) == .approved)
 
-    @Test func `the network is only listed, the cable and the configuration are a yes`() throws {
-        let lan = try Self.endpoint([.lan(Self.home)])
-        let usb = try Self.endpoint([Self.usb()], sources: [.usb])
-        let written = try Self.endpoint([.lan(Self.home)], sources: [.config])
-
-        #expect(ApprovalRule.approval(of: lan, nil) == .discovered)
-        #expect(ApprovalRule.approval(of: usb, nil) == .approved)
-        #expect(ApprovalRule.approval(of: written, nil) == .approved)
-        guard case .refused = ApprovalRule.decide(.agent, .lan(Self.home), of: lan, nil) else {
-            Issue.record("an agent may dial what nobody approved")
-            return
-        }
-        #expect(ApprovalRule.decide(.person, .lan(Self.home), of: lan, nil) == .allowedAndApproves)
-        #expect(ApprovalRule.decide(.agent, try Self.usb(), of: usb, nil) == .allowed)
+        let advert = try Self.endpoint(Self.lan())
+        let refusal = try #require(ApprovalPolicy.refusal(of: advert, nil))
+        #expect(refusal.next == "patchbay approve shop-iphone --address 192.168.1.20")
+        #expect(refusal.detail.contains("192.168.1.20:49213"))
+        #expect(ApprovalPolicy.refusal(of: try Self.endpoint(Self.usb(), Self.lan()), nil) == nil)
     }
 
-    @Test func `an endpoint that is on the cable too does not vouch for its adverts`() throws {
-        let both = try Self.endpoint([Self.usb(), .lan(Self.home)], sources: [.bonjour, .usb])
-        #expect(ApprovalRule.approvedRoutes(of: both, nil) == [try Self.usb()])
+    @Test func `a cable does not approve the adverts that are listed with it`() throws {
+        let both = try Self.endpoint(Self.usb(), Self.lan())
+        #expect(ApprovalPolicy.approvedRoutes(of: both, nil) == [try Self.usb()])
     }
 
-    @Test func `a lookalike on another host or address is changed: no traffic, not even for a person by the way`()
-        async throws
-    {
+    @Test func `an approval is for one app on one host at one address`() async throws {
         try await withScratchFolder { scratch in
             let store = try Bench.store(in: scratch)
-            let real = try Self.endpoint([.lan(Self.home)])
+            let real = try Self.endpoint(Self.lan())
             let approval = try await store.approve(real, by: Bench.owner, from: Bench.socket)
-            #expect(ApprovalRule.decide(.agent, .lan(Self.home), of: real, approval) == .allowed)
+            #expect(ApprovalPolicy.verdict(on: Self.lan(), approval) == .approved)
+            // The port and the launch change each time that the app is started.
+            #expect(ApprovalPolicy.verdict(on: Self.lan(port: 5_000, boot: "2"), approval) == .approved)
 
             let fakes = [
-                try Self.endpoint([.lan(Self.away)]), try Self.endpoint([.lan(Self.home)], host: "evil.local"),
-                try Self.endpoint([.lan(LANRoute(address: "192.168.1.20", port: 49_213, interface: "eth9"))]),
+                Self.lan("192.168.1.66"), Self.lan(host: "evil.local"), Self.lan(interface: "eth9"),
+                Self.lan(app: Untrusted("com.example.bank")), Self.lan(port: 22),
             ]
             for fake in fakes {
-                #expect(ApprovalRule.approval(of: fake, approval) == .changed)
-                for user in [ApprovalRule.User.agent, .person] {
-                    guard case .refused = ApprovalRule.decide(user, fake.routes[0], of: fake, approval) else {
-                        Issue.record("\(fake.routes) is dialled")
-                        return
-                    }
+                guard case .changed = ApprovalPolicy.verdict(on: fake, approval) else {
+                    Issue.record("\(fake) is dialled")
+                    continue
                 }
+                #expect(ApprovalPolicy.refusal(of: try Self.endpoint(fake), approval) != nil)
             }
             // An address that joins the real one gets nothing, and takes nothing away.
-            let joined = try Self.endpoint([.lan(Self.home), .lan(Self.away)])
-            #expect(ApprovalRule.approvedRoutes(of: joined, approval) == [.lan(Self.home)])
-            #expect(ApprovalRule.approval(of: joined, approval) == .approved)
+            let joined = try Self.endpoint(Self.lan(), Self.lan("192.168.1.66"))
+            #expect(ApprovalPolicy.approvedRoutes(of: joined, approval) == [Self.lan()])
+            #expect(ApprovalPolicy.approval(of: joined, approval) == .approved)
         }
     }
 
-    @Test func `a secret goes to where it was given for, and nowhere else`() async throws {
+    @Test func `an approval names its address, and a port below 1024 as well`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Bench.store(in: scratch)
+            let endpoint = try Self.endpoint(Self.lan("192.168.1.20", port: 80), Self.lan("192.168.1.21"))
+            await #expect(throws: PairingError.self) {
+                try await store.approve(endpoint, by: Bench.owner, from: Bench.socket)
+            }
+            await #expect(throws: PairingError.self) {
+                try await store.approve(endpoint, at: "192.168.1.99", by: Bench.owner, from: Bench.socket)
+            }
+            let second = try await store.approve(
+                endpoint,
+                at: "192.168.1.21",
+                by: Bench.owner,
+                from: Bench.socket
+            )
+            #expect(second.addresses.map(\.address) == ["192.168.1.21"])
+            let both = try await store.approve(
+                endpoint,
+                at: "192.168.1.20",
+                port: 80,
+                by: Bench.owner,
+                from: Bench.socket
+            )
+            #expect(both.addresses.map(\.address) == ["192.168.1.21", "192.168.1.20"])
+            #expect(ApprovalPolicy.approvedRoutes(of: endpoint, both).count == 2)
+            await #expect(throws: PairingError.self) {
+                try await store.approve(try Self.endpoint(Self.usb()), by: Bench.owner, from: Bench.socket)
+            }
+        }
+    }
+
+    @Test func `a secret is sent over the route and to the launch that it was given for`() async throws {
         try await withScratchFolder { scratch in
             let clock = TestClock()
             var store = try Bench.store(in: scratch, clock: clock)
             let secret = try EndpointSecret("f00dfeed" + String(repeating: "5", count: 56))
-            let real = try Self.endpoint([.lan(Self.home)])
+            let real = try Self.endpoint(Self.lan())
             await #expect(throws: PairingError.self) {
                 try await store.setSecret(secret, of: real, by: Bench.owner, from: Bench.socket)
             }
@@ -99,22 +134,38 @@ import Testing
             try await store.close()
             store = try Bench.store(in: scratch, clock: clock)
 
-            #expect(try await store.secret(of: real, over: .lan(Self.home))?.reveal() == secret.reveal())
+            #expect(try await store.secret(of: real, over: Self.lan())?.reveal() == secret.reveal())
             let others = [
-                try Self.endpoint([.lan(Self.away)]), try Self.endpoint([.lan(Self.home)], host: "evil.local"),
-                try Self.endpoint([.lan(Self.home)], boot: "2"), try Self.endpoint([.lan(Self.home)], boot: nil),
-                try Self.endpoint([Self.usb()]),
+                Self.lan("192.168.1.66"), Self.lan(host: "evil.local"), Self.lan(boot: "2"), Self.lan(boot: nil),
+                // The cable of the same launch has no secret: none was given for it.
+                try Self.usb(),
             ]
-            for other in others.dropLast() {
-                await #expect(throws: PairingError.self) { try await store.secret(of: other, over: other.routes[0]) }
+            for other in others {
+                let endpoint = try Self.endpoint(other)
+                await #expect(throws: PairingError.self) { try await store.secret(of: endpoint, over: other) }
             }
-            // The same launch on the cable is the same app.
-            #expect(try await store.secret(of: others[4], over: others[4].routes[0]) != nil)
-            // Not to a route that it does not have.
-            await #expect(throws: PairingError.self) { try await store.secret(of: real, over: .lan(Self.away)) }
-            // A new yes, even to a lookalike, finds no secret.
-            try await store.approve(others[0], by: Bench.owner, from: Bench.socket)
-            #expect(try await store.secret(of: others[0], over: .lan(Self.away)) == nil)
+            // Not over a route that the endpoint does not have.
+            await #expect(throws: PairingError.self) { try await store.secret(of: real, over: try Self.usb()) }
+            // Another approval finds no secret.
+            let moved = try Self.endpoint(Self.lan(host: "evil.local"))
+            try await store.approve(moved, by: Bench.owner, from: Bench.socket)
+            #expect(try await store.secret(of: moved, over: moved.routes[0]) == nil)
+        }
+    }
+
+    @Test func `approving an address gives it no secret that was given for the cable, and takes none away`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let store = try Bench.store(in: scratch)
+            let both = try Self.endpoint(Self.usb(), Self.lan())
+            try await store.setSecret(EndpointSecret("abc"), of: both, by: Bench.owner, from: Bench.socket)
+            try await store.approve(both, by: Bench.owner, from: Bench.socket)
+
+            #expect(try await store.secret(of: both, over: try Self.usb())?.reveal() == "abc")
+            await #expect(throws: PairingError.self) { try await store.secret(of: both, over: Self.lan()) }
+            let passages = store.clearance(of: both).passages
+            #expect(passages.map { $0.secret != nil } == [true, false])
         }
     }
 
@@ -123,7 +174,7 @@ import Testing
     {
         try await withScratchFolder { scratch in
             let store = try Bench.store(in: scratch)
-            let endpoint = try Self.endpoint([Self.usb()], sources: [.usb])
+            let endpoint = try Self.endpoint(Self.usb())
             try await store.setSecret(EndpointSecret("abc"), of: endpoint, by: Bench.owner, from: Bench.socket)
 
             store.noteSecret(of: endpoint.id, isTaken: false)
@@ -139,13 +190,13 @@ import Testing
         }
     }
 
-    @Test func `giving the secret of an app on the cable is the yes, and forgetting it is forgetting it`() async throws
+    @Test func `the secret of an app on the cable is kept without an approval, and forgotten on request`() async throws
     {
         try await withScratchFolder { scratch in
             let store = try Bench.store(in: scratch)
-            let endpoint = try Self.endpoint([Self.usb()], sources: [.usb])
+            let endpoint = try Self.endpoint(Self.usb())
             try await store.setSecret(EndpointSecret("abc"), of: endpoint, by: Bench.owner, from: Bench.socket)
-            #expect(await store.approval(of: endpoint.id)?.place == .cable(try #require(Self.udid)))
+            #expect(await store.approval(of: endpoint.id) == nil)
             #expect(await store.holdsSecret(of: endpoint))
 
             try await store.forgetSecret(of: endpoint.id, by: Bench.owner, from: Bench.socket)
@@ -170,13 +221,12 @@ import Testing
     @Test func `a flipped byte of a sealed secret is noticed, and no other context opens it`() throws {
         let keys = Keyring(.init(size: .bits256))
         let id = try #require(EndpointID("shop"))
-        func record(_ sealed: Data, _ endpoint: EndpointID = id, approval: String = "a", boot: String = "1")
+        func record(_ sealed: Data, _ endpoint: EndpointID = id, origin: String = "a", launch: String = "1")
             -> SecretRecord
         {
             SecretRecord(
                 endpoint: endpoint,
-                approval: approval,
-                boot: boot,
+                bindings: [.init(origin: origin, launch: launch)],
                 sealed: sealed,
                 set: EffectiveTime(milliseconds: 0)
             )
@@ -189,15 +239,22 @@ import Testing
             #expect(throws: (any Error).self) { try keys.open(record(flipped)) }
         }
         let other = try #require(EndpointID("bank"))
-        for wrong in [record(sealed, other), record(sealed, approval: "b"), record(sealed, boot: "2")] {
+        for wrong in [record(sealed, other), record(sealed, origin: "b"), record(sealed, launch: "2")] {
             #expect(throws: (any Error).self) { try keys.open(wrong) }
         }
     }
 
-    @Test func `of a no that could not be saved and a yes after it, the yes stands, and the other way round`() throws {
-        let real = try Self.endpoint([.lan(Self.home)])
-        let place = try #require(ApprovalRule.place(of: real))
-        let approval = Approval(id: "yes", endpoint: real.id, by: Bench.owner, at: Date(), place: place)
+    @Test func `of an approval and a revocation that are saved together, the later one stands`() throws {
+        let real = try Self.endpoint(Self.lan())
+        let approval = Approval(
+            id: "yes",
+            endpoint: real.id,
+            by: Bench.owner,
+            at: Date(),
+            app: Self.shop,
+            host: Untrusted("iphone.local"),
+            addresses: []
+        )
         var (yes, no) = (Change(), Change())
         yes.approvals = [approval]
         no.unapproved = [real.id]

@@ -90,7 +90,7 @@ import Testing
                   kind        appreveal
                   phone       00008101-000123456789ABCD
                   approval    approved
-                  routes      usb:00008101-000123456789ABCD:9876
+                  routes      usb:00008101-000123456789ABCD:9876, approved
                   sources     usb
                   first seen  3 s ago
                   last seen   3 s ago

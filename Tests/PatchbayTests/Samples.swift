@@ -34,7 +34,7 @@ enum Samples {
             place: Endpoint.Place(udid: phone),
             state: state,
             approval: .approved,
-            routes: phone.map { [.usb(USBRoute(udid: $0, port: 9876))] } ?? [],
+            routes: phone.map { [EndpointRoute(.usb(USBRoute(udid: $0, port: 9876)))] } ?? [],
             txt: TXTRecord(items: txt.map { Array($0.utf8) }),
             sources: [.usb],
             since: date,

@@ -14,7 +14,7 @@ import Testing
             version: version.map { Untrusted($0) },
             state: state,
             approval: .discovered,
-            routes: port.map { [.lan(LANRoute(address: "192.0.2.1", port: $0))] } ?? [],
+            routes: port.map { [EndpointRoute(.lan(LANRoute(address: "192.0.2.1", port: $0)))] } ?? [],
             since: Date(timeIntervalSince1970: 0),
             lastSeen: nil
         )

@@ -14,18 +14,18 @@ import Testing
         #"{"status":"ok","port":4000,"bonjour":"suppressed"}"#,
     ])
     func `the health of every AppReveal is recognised`(body: String) {
-        #expect(Hello.isAppReveal(answer(body)))
+        #expect(Hello.appReveal(answer(body)) != nil)
     }
 
     @Test(arguments: [
         #"{"status":"ok"}"#, #"{"status":"ok","port":1}"#, "OK", "", "[]", #"{"status":1,"port":2,"auth":"x"}"#,
     ])
     func `another server's health is not AppReveal's`(body: String) {
-        #expect(!Hello.isAppReveal(answer(body)))
+        #expect(Hello.appReveal(answer(body)) == nil)
     }
 
     @Test func `an error is no answer`() {
-        #expect(!Hello.isAppReveal(answer(#"{"status":"ok","port":4000,"auth":"x"}"#, status: 404)))
+        #expect(Hello.appReveal(answer(#"{"status":"ok","port":4000,"auth":"x"}"#, status: 404)) == nil)
         #expect(!Hello.isAppDebug(answer("[]", status: 404)))
     }
 

@@ -57,6 +57,26 @@ import Testing
         #expect(dialled.ports == [1])
     }
 
+    @Test func `an address that no owner approved is not dialled, not even when its endpoint is probed`() async {
+        let (dialled, board) = (Dialled(), Board())
+        let prober = LivenessProber(
+            board: board,
+            dialer: Dialer { route in
+                dialled.add(route.port)
+                return nil
+            }
+        )
+        var advert = endpoint(ports: [1, 2])
+        for index in advert.routes.indices { advert.routes[index].approval = .discovered }
+
+        await prober.probe(advert)
+        #expect(dialled.ports.isEmpty && board.reports.isEmpty)
+
+        advert.routes[1].approval = .approved
+        await prober.probe(advert)
+        #expect(dialled.ports == [2])
+    }
+
     private func endpoint(ports: [UInt16]) -> Endpoint {
         Endpoint(
             id: EndpointID(app: Untrusted("app"), place: ""),
@@ -65,7 +85,7 @@ import Testing
             name: Untrusted("app"),
             state: .online,
             approval: .approved,
-            routes: ports.map { .lan(LANRoute(address: "192.168.1.2", port: $0)) },
+            routes: ports.map { EndpointRoute(.lan(LANRoute(address: "192.168.1.2", port: $0))) },
             since: Date(),
             lastSeen: Date()
         )

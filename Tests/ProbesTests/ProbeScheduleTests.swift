@@ -13,7 +13,7 @@ import Testing
             name: Untrusted(name),
             state: state,
             approval: .approved,
-            routes: routes ?? [.lan(LANRoute(address: "192.168.1.2", port: 80))],
+            routes: (routes ?? [.lan(LANRoute(address: "192.168.1.2", port: 80))]).map { EndpointRoute($0) },
             since: Date(),
             lastSeen: Date()
         )

@@ -63,7 +63,7 @@ import Testing
         #expect(board.endpoints.count == 3)
     }
 
-    @Test func `an id that means somebody else again is no longer forwarded`() throws {
+    @Test func `a former id goes on meaning its app, and no other server gets it`() throws {
         let phone = try #require(UDID("00008030-001A2B3C4D5E6F70"))
         var board = EndpointBoard()
         _ = board.apply(.seen(Seen.usb(udid: phone)), at: now)
@@ -71,7 +71,7 @@ import Testing
 
         _ = board.apply(.seen(Seen.usb(udid: phone, port: 4_001)), at: now)
 
-        #expect(board[nameless]?.id == nameless)
-        #expect(board[nameless]?.routes.first?.port == 4_001)
+        #expect(board[nameless]?.routes.first?.port == 4_000)
+        #expect(board.endpoints.map(\.id.text) == ["appreveal-phone-5e6f70-2", "shop-phone-5e6f70"])
     }
 }

@@ -139,43 +139,6 @@ import Testing
         #expect(board.endpoints.first?.state == .online)
     }
 
-    @Test func `the same app on the network and on the cable is one endpoint and the cable goes first`() throws {
-        let phone = try #require(phone)
-        for sightings in [[Seen.lan(), Seen.usb(udid: phone)], [Seen.usb(udid: phone), Seen.lan()]] {
-            var board = EndpointBoard()
-            for sighting in sightings { _ = board.apply(.seen(sighting), at: now) }
-
-            #expect(board.endpoints.count == 1)
-            #expect(board.endpoints.first?.app.text == "com.example.shop")
-            #expect(board.endpoints.first?.routes.first == .usb(USBRoute(udid: phone, port: 4_000)))
-            #expect(board.endpoints.first?.routes.count == 2)
-        }
-    }
-
-    @Test func `two phones that answer on the port are not guessed to be the one on the network`() throws {
-        let (one, two) = (try #require(phone), try #require(otherPhone))
-        let board = board(Seen.usb(udid: one), Seen.usb(udid: two), Seen.lan())
-
-        #expect(board.endpoints.count == 3)
-    }
-
-    @Test func `two apps whose bundle ids differ never meet`() throws {
-        let board = board(Seen.usb("com.example.other", udid: try #require(phone)), Seen.lan())
-
-        #expect(board.endpoints.count == 2)
-    }
-
-    @Test func `a phone that is unplugged leaves its app on the network`() throws {
-        let cable = Seen.usb(udid: try #require(phone))
-        var board = board(Seen.lan(), cable)
-
-        _ = board.apply(.lost(cable.id), at: now)
-
-        #expect(board.endpoints.count == 1)
-        #expect(board.endpoints.first?.state == .online)
-        #expect(board.endpoints.first?.sources == [.bonjour])
-    }
-
     @Test func `losing one of several sightings is no loss`() {
         var board = board(Seen.lan(), Seen.lan(interface: "wlan0", address: "192.168.2.20"))
 
@@ -209,7 +172,7 @@ import Testing
 
         _ = board.apply(.sourceLost(.bonjour), at: now)
 
-        #expect(board.endpoints.map(\.state) == [.online])
+        #expect(board.endpoints.map(\.state) == [.online, .suspect])
     }
 
     @Test func `one failed probe is suspect, three are offline, one success is online`() throws {
@@ -248,23 +211,13 @@ import Testing
         #expect(board.endpoints.map(\.approval) == [.discovered, .approved, .approved])
     }
 
-    private func approval(of endpoint: Endpoint) throws -> Approval {
-        Approval(
-            id: "yes",
-            endpoint: endpoint.id,
-            by: .broker,
-            at: now,
-            place: try #require(ApprovalRule.place(of: endpoint))
-        )
-    }
-
-    @Test func `a yes is for a place, and who takes the name on another host is changed`() throws {
+    @Test func `an approval is for an address, and an app that takes the name at another one is changed`() throws {
         var board = board(Seen.lan())
         let endpoint = try #require(board.endpoints.first)
-        let yes = try approval(of: endpoint)
+        let trust = EndpointTrust.approving(endpoint)
 
-        #expect(board.approve(yes, of: endpoint.id).count == 1)
-        #expect(board.approve(yes, of: endpoint.id).isEmpty, "the same again is no news")
+        #expect(board.setTrust(trust, of: endpoint.id, at: now).count == 1)
+        #expect(board.setTrust(trust, of: endpoint.id, at: now).isEmpty, "the same again is no change")
         #expect(board[endpoint.id]?.approval == .approved)
 
         _ = board.apply(.lost(Seen.lan().id), at: now)
@@ -272,80 +225,21 @@ import Testing
         _ = board.apply(.seen(Seen.lan(host: "iphone-2.local", address: "192.168.1.66")), at: now)
         #expect(board.endpoints.map(\.approval) == [.changed])
 
-        let next = EndpointBoard(records: board.records, approvals: [yes])
-        #expect(next.endpoints.map(\.approval) == [.approved], "it is nowhere now, and the yes stands")
-        #expect(board.approve(nil, of: endpoint.id).count == 1)
+        let next = EndpointBoard(records: board.records, trusts: [endpoint.id: trust])
+        #expect(next.endpoints.map(\.approval) == [.approved], "it is offline now, and the approval stands")
+        #expect(board.setTrust(.none, of: endpoint.id, at: now).count == 1)
         #expect(board.endpoints.map(\.approval) == [.discovered])
     }
 
-    @Test func `what a person takes back from an endpoint that is away is taken back`() throws {
+    @Test func `the approval of an offline endpoint can be revoked`() throws {
         var board = board(Seen.lan())
         let endpoint = try #require(board.endpoints.first)
-        _ = board.approve(try approval(of: endpoint), of: endpoint.id)
+        _ = board.setTrust(.approving(endpoint), of: endpoint.id, at: now)
         _ = board.apply(.lost(Seen.lan().id), at: now)
 
-        #expect(board.approve(nil, of: endpoint.id).count == 1)
+        #expect(board.setTrust(.none, of: endpoint.id, at: now).count == 1)
 
         #expect(board.endpoints.map(\.approval) == [.discovered])
-    }
-
-    @Test func `the cable's own yes goes with the cable`() throws {
-        let cable = Seen.usb("com.example.shop", udid: try #require(phone))
-        var board = board(Seen.lan(), cable)
-        #expect(board.endpoints.map(\.approval) == [.approved])
-
-        _ = board.apply(.lost(cable.id), at: now)
-
-        #expect(board.endpoints.map(\.approval) == [.discovered])
-    }
-
-    @Test func `a flood pushes out no endpoint that somebody approved, not even while it is away`() throws {
-        var board = board(Seen.lan())
-        let endpoint = try #require(board.endpoints.first)
-        _ = board.approve(try approval(of: endpoint), of: endpoint.id)
-        _ = board.apply(.lost(Seen.lan().id), at: now)
-
-        for number in 1...(EndpointBoard.limit + 10) {
-            let sighting = Seen.lan("com.flood.n\(number)", host: "h\(number / 50).local", port: UInt16(number))
-            _ = board.apply(.seen(sighting), at: now.addingTimeInterval(Double(number)))
-        }
-
-        #expect(board.endpoints.count == EndpointBoard.limit)
-        #expect(board[endpoint.id] != nil)
-    }
-
-    @Test func `a host that floods the network is held to its limit and others are not`() {
-        var board = EndpointBoard()
-        for number in 1...200 {
-            let flood = Seen.lan("com.flood.n\(number)", host: "evil.local", port: UInt16(1_000 + number))
-            _ = board.apply(.seen(flood), at: now)
-        }
-        _ = board.apply(.seen(Seen.lan()), at: now)
-
-        #expect(board.endpoints.count == EndpointBoard.limitPerHost + 1)
-        #expect(board.refused == 200 - UInt64(EndpointBoard.limitPerHost))
-        #expect(board.endpoints.contains { $0.id.text == "shop-iphone" })
-    }
-
-    @Test func `at the limit the longest gone unapproved endpoint makes room and an approved one never does`() throws {
-        var board = EndpointBoard()
-        let kept = Seen.config("kept")
-        _ = board.apply(.seen(kept), at: now)
-        _ = board.apply(.lost(kept.id), at: now)
-        for number in 1..<EndpointBoard.limit {
-            let sighting = Seen.lan("com.example.n\(number)", host: "host\(number / 50).local", port: UInt16(number))
-            _ = board.apply(.seen(sighting), at: now.addingTimeInterval(Double(number)))
-            if number == 7 { _ = board.apply(.lost(sighting.id), at: now) }
-        }
-        #expect(board.endpoints.count == EndpointBoard.limit)
-
-        let outcomes = board.apply(.seen(Seen.lan(host: "new.local")), at: now.addingTimeInterval(9_999))
-
-        #expect(board.endpoints.count == EndpointBoard.limit)
-        #expect(outcomes.count == 2)
-        #expect(board.endpoints.contains { $0.id.text == "kept" })
-        #expect(board.endpoints.contains { $0.id.text == "shop-new" })
-        #expect(!board.endpoints.contains { $0.id.text == "n7-host0" })
     }
 
     @Test func `only what is gone can be forgotten`() throws {

@@ -65,17 +65,16 @@ import Testing
         #expect(seen == Array(1...UInt64(ChangeFeed.capacity)))
     }
 
-    @Test func `a yes, and taking it back, are revisions that a follower is told`() async throws {
+    @Test func `an approval and its revocation are revisions that a subscriber gets`() async throws {
         let registry = EndpointRegistry()
         await registry.apply(.seen(Seen.lan()))
         let endpoint = try #require(await registry.endpoints.first)
-        let place = try #require(ApprovalRule.place(of: endpoint))
-        let yes = Approval(id: "yes", endpoint: endpoint.id, by: .broker, at: Date(), place: place)
+        let trust = EndpointTrust.approving(endpoint)
         let (_, changes) = await registry.changes()
 
-        await registry.approve(yes, of: endpoint.id)
-        await registry.approve(yes, of: endpoint.id)
-        await registry.approve(nil, of: endpoint.id)
+        await registry.setTrust(trust, of: endpoint.id)
+        await registry.setTrust(trust, of: endpoint.id)
+        await registry.setTrust(.none, of: endpoint.id)
         await registry.finish()
 
         let seen = await changes.reduce(into: []) { $0.append($1) }

@@ -11,7 +11,8 @@ enum Seen {
         address: String = "192.168.1.20",
         name: String? = nil,
         kind: EndpointKind = .appreveal,
-        txt: [String] = []
+        txt: [String] = [],
+        boot: String? = nil
     ) -> Sighting {
         let name = name ?? "AppReveal-\(app)"
         return Sighting(
@@ -22,7 +23,8 @@ enum Seen {
             name: Untrusted(name),
             host: Untrusted(host),
             txt: TXTRecord(items: txt.map { Array($0.utf8) }),
-            routes: [.lan(LANRoute(address: address, port: port, interface: interface))]
+            routes: [.lan(LANRoute(address: address, port: port, interface: interface, host: Untrusted(host)))],
+            boot: boot.map { Untrusted($0) }
         )
     }
 
@@ -30,7 +32,8 @@ enum Seen {
         _ app: String = "",
         udid: UDID,
         port: UInt16 = 4_000,
-        kind: EndpointKind = .appreveal
+        kind: EndpointKind = .appreveal,
+        boot: String? = nil
     ) -> Sighting {
         Sighting(
             id: Sighting.ID(source: .usb, key: "\(udid)/\(port)"),
@@ -40,7 +43,8 @@ enum Seen {
             name: Untrusted(app),
             device: udid,
             role: Untrusted(app.isEmpty ? "port-\(port)" : ""),
-            routes: [.usb(USBRoute(udid: udid, port: port))]
+            routes: [.usb(USBRoute(udid: udid, port: port))],
+            boot: boot.map { Untrusted($0) }
         )
     }
 
@@ -52,6 +56,27 @@ enum Seen {
             appIsBundleID: app != nil,
             name: Untrusted(name),
             routes: [.lan(LANRoute(address: "127.0.0.1", port: port))]
+        )
+    }
+}
+
+extension EndpointTrust {
+    /// The approval of every network address that an endpoint has now.
+    static func approving(_ endpoint: Endpoint) -> EndpointTrust {
+        let network = endpoint.routes.compactMap { route -> (LANRoute, Untrusted)? in
+            if case .lan(let lan) = route.route, lan.host != nil { (lan, route.app) } else { nil }
+        }
+        return EndpointTrust(
+            approval: Approval(
+                id: "approval",
+                endpoint: endpoint.id,
+                by: .broker,
+                at: Date(timeIntervalSince1970: 1_000),
+                app: network.first?.1 ?? Untrusted(""),
+                host: network.first?.0.host ?? Untrusted(""),
+                addresses: network.map { Approval.Address($0.0) },
+                port: network.first?.0.port
+            )
         )
     }
 }

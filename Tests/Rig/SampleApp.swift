@@ -9,6 +9,8 @@ package final class SampleApp: Sendable {
     package let token: String?
     /// What it logs at its launch, in AppReveal's words; nil where it wants no token.
     package let sessionURL: String?
+    /// The launch that its health and its advert report; empty where they report none.
+    package let boot: String
     /// Says "request: …" for each one it gets, and "call: TOOL" when a tool is run.
     package let program: Program
 
@@ -24,19 +26,21 @@ package final class SampleApp: Sendable {
         mode: SampleMode = .ios09,
         token: String? = nil,
         screen: String = "60x130",
+        boot: String = "",
         address: String = "127.0.0.1",
         port: UInt16 = 0,
         shy: Int = 0,
         on host: AvahiHost? = nil,
         in scratch: ScratchFolder
     ) async throws {
-        (self.bundle, self.version) = (bundle, version)
+        (self.bundle, self.version, self.boot) = (bundle, version, boot)
         let address = host == nil ? address : "0.0.0.0"
         program = try await Program(
             "python3",
             [
                 "\(RigFolder.sources)/sampleapp.py", "--address", address, "--port", "\(port)", "--bundle", bundle,
                 "--version", version, "--shy", "\(shy)", "--mode", mode.rawValue, "--screen", screen,
+                "--boot", boot,
             ] + (token.map { ["--token", $0] } ?? []),
             in: scratch,
             namespace: host?.namespace
@@ -59,7 +63,7 @@ package final class SampleApp: Sendable {
             [
                 "AppReveal-\(bundle)", "_appreveal._tcp", "\(port)", "bundleId=\(bundle)", "version=\(version)",
                 "transport=streamable-http",
-            ] + (token == nil ? [] : ["auth=session-token"])
+            ] + (token == nil ? [] : ["auth=session-token"]) + (boot.isEmpty ? [] : ["boot=\(boot)"])
         )
         try await publisher.waitForLine("Established under name")
         return publisher

@@ -85,7 +85,8 @@ class App(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         if self.route() != "/health":
             return self.reply(405, habits.other_method)
-        self.reply(200, {"status": "ok", "port": self.server.server_port, **habits.health})
+        boot = {"boot": options.boot} if options.boot else {}
+        self.reply(200, {"status": "ok", "port": self.server.server_port, **habits.health, **boot})
 
     def do_OPTIONS(self):
         self.reply(204)
@@ -269,6 +270,7 @@ parser.add_argument("--version", default="3.2.0")
 parser.add_argument("--shy", type=int, default=0, help="how many calls it answers with an error first")
 parser.add_argument("--mode", choices=HABITS, default="ios-0.9")
 parser.add_argument("--token", default=secrets.token_hex(32), help="its session token, where the mode wants one")
+parser.add_argument("--boot", default="", help="what its health and its advert call this launch")
 parser.add_argument("--screen", type=size, default=(60, 130), help="the pixels of its screenshots, 1290x2796")
 parser.add_argument("--sequential", action="store_true",
                     help="one connection at a time: threads of Python's take milliseconds to be woken now and then")

@@ -52,11 +52,9 @@ package struct AgentTunnels: TunnelDesk {
 
     /// An endpoint that is nowhere now passes: it is looked at again when it is dialled.
     private func checkTrust(in endpoint: Endpoint) async throws {
-        let approval = await pairing.approval(of: endpoint.id)
-        let decisions = endpoint.routes.map { ApprovalRule.decide(.agent, $0, of: endpoint, approval) }
-        guard !decisions.contains(.allowed) else { return }
-        for case .refused(let why) in decisions {
-            throw Problem(.forbidden, why, next: "patchbay approve \(endpoint.id)")
+        guard let refusal = ApprovalPolicy.refusal(of: endpoint, await pairing.approval(of: endpoint.id)) else {
+            return
         }
+        throw Problem(.forbidden, refusal.detail, next: refusal.next)
     }
 }

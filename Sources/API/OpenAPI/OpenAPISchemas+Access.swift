@@ -82,16 +82,15 @@ extension OpenAPISchemas {
         "AccessAnswer":{"type":"object","required":["state"],"properties":{
           "state":{"enum":["waiting","denied","granted"]},"interval":{"type":"integer"},
           "granted":{"$ref":"#/components/schemas/GrantIssued"}}},
-        "ApprovalPlace":{"oneOf":[{"const":"configuration"},
-          {"type":"object","required":["cable"],"properties":{"cable":{"$ref":"#/components/schemas/UDID"}}},
-          {"type":"object","required":["network"],"properties":{"network":{"type":"object",
-            "required":["host","addresses"],"properties":{"host":{"type":"string"},"addresses":{"type":"array",
-              "items":{"type":"object","required":["address"],"properties":{
-                "address":{"type":"string"},"interface":{"type":"string"}}}}}}}}]},
-        "Approval":{"type":"object","required":["id","endpoint","by","at","place"],"properties":{
+        "ApprovalSpec":{"type":"object","properties":{
+          "address":{"type":"string","description":"one that the endpoint has now; absent: the preferred one"},
+          "port":{"type":"integer","minimum":1,"maximum":65535,"description":"needed for a port below 1024"}}},
+        "Approval":{"type":"object","required":["id","endpoint","by","at","app","host","addresses"],"properties":{
           "id":{"type":"string"},"endpoint":{"$ref":"#/components/schemas/EndpointID"},
           "by":{"$ref":"#/components/schemas/Caller"},"at":{"$ref":"#/components/schemas/Date"},
-          "place":{"$ref":"#/components/schemas/ApprovalPlace"}}},
+          "app":{"type":"string"},"host":{"type":"string"},"port":{"$ref":"#/components/schemas/Port"},
+          "addresses":{"type":"array","items":{"type":"object","required":["address"],"properties":{
+            "address":{"type":"string"},"interface":{"type":"string"}}}}}},
         "ApprovalList":{"type":"object","required":["schema","approvals"],"properties":{
           "schema":{"const":1},"approvals":{"type":"array","items":{"$ref":"#/components/schemas/Approval"}}}},
         "SecretSpec":{"type":"object","required":["secret"],"properties":{

@@ -18,10 +18,14 @@ enum OpenAPISchemas {
         "Route":{"oneOf":[
           {"type":"object","required":["via","address","port","interfaceIndex"],"properties":{
             "via":{"const":"lan"},"address":{"type":"string"},"port":{"$ref":"#/components/schemas/Port"},
-            "interface":{"type":"string"},"interfaceIndex":{"type":"integer"}}},
+            "interface":{"type":"string"},"interfaceIndex":{"type":"integer"},"host":{"type":"string"}}},
           {"type":"object","required":["via","udid","port"],"properties":{
             "via":{"const":"usb"},"udid":{"$ref":"#/components/schemas/UDID"},
             "port":{"$ref":"#/components/schemas/Port"}}}]},
+        "EndpointRoute":{"allOf":[{"$ref":"#/components/schemas/Route"},{"type":"object","required":["approval"],
+          "properties":{"app":{"type":"string"},"boot":{"type":"string"},
+            "approval":{"enum":["discovered","approved","changed"]},"secretHeld":{"const":true},
+            "mismatch":{"type":"string","description":"the app that answered instead of `app`"}}}]},
         "Endpoint":{"type":"object",
           "required":["id","kind","app","name","place","state","approval","routes","txt","sources","since"],
           "properties":{
@@ -31,7 +35,7 @@ enum OpenAPISchemas {
               "udid":{"$ref":"#/components/schemas/UDID"},"host":{"type":"string"}}},
             "state":{"enum":["online","suspect","offline","blocked"]},
             "approval":{"enum":["discovered","approved","changed"]},
-            "routes":{"type":"array","items":{"$ref":"#/components/schemas/Route"}},
+            "routes":{"type":"array","items":{"$ref":"#/components/schemas/EndpointRoute"}},
             "txt":{"$ref":"#/components/schemas/TXTRecord"},"txtIsTruncated":{"const":true},
             "sources":{"type":"array","items":{"enum":["bonjour","usb","config"]}},
             "since":{"$ref":"#/components/schemas/Date"},"lastSeen":{"$ref":"#/components/schemas/Date"}}},

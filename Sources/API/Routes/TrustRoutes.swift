@@ -12,8 +12,14 @@ enum TrustRoutes {
 
     @Sendable static func approve(_ call: Call) async throws -> Response {
         let endpoint = try await call.endpoint()
+        let spec = try await call.body(ApprovalSpec.self)
         return try call.answer(
-            try await call.broker.trust.approve(endpoint, by: call.visitor.caller, from: call.visitor.origin)
+            try await call.broker.trust.approve(
+                endpoint,
+                spec,
+                by: call.visitor.caller,
+                from: call.visitor.origin
+            )
         )
     }
 
@@ -44,7 +50,7 @@ enum TrustRoutes {
         case .grant where call.visitor.isOwner: break
         case .grant(let grant):
             let endpoint = try await call.endpoint()
-            guard grant.permissions.allow(.secretUse, on: endpoint.id, app: endpoint.app) else {
+            guard grant.permissions.allow(.secretUse, on: endpoint) else {
                 throw Problem(.forbidden, "grant \(grant.id) does not allow \(Scope.secretUse.rawValue)")
             }
         case .user, .stranger: throw PairingError.refused
@@ -70,7 +76,7 @@ enum TrustRoutes {
         let pairing = call.broker.pairing
         do {
             let endpoint = try await call.broker.registry.endpoint(id)
-            guard grant.permissions.allow(Scope.secretUse, on: id, app: endpoint.app) else {
+            guard grant.permissions.allow(.secretUse, on: endpoint) else {
                 throw Problem(.forbidden, "that invite is not for the secret of this endpoint")
             }
             try await keep(spec, of: endpoint, by: .grant(grant.id), call)

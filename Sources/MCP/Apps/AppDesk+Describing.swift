@@ -57,8 +57,8 @@ extension AppDesk {
     func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> {
         news.stream(of: nil, keeping: 1) { [self] id, change in
             guard change == .tools else { return nil }
-            let app = entries.withLock { $0[id]?.app } ?? Untrusted("")
-            return caller.permissions?.selector.includes(id, app: app) ?? true ? .tools : nil
+            let app = entries.withLock { $0[id]?.approvedApp }
+            return caller.permissions?.selector.includes(id, approvedApp: app) ?? true ? .tools : nil
         }
     }
 }

@@ -38,9 +38,10 @@ extension AppDesk {
             endpoint.state == .offline
             ? nil : endpoint.routes.first.map { AppLine.Launch(boot: endpoint.boot, port: $0.port) }
         let hasArrived = entries.withLock { entries in
-            var entry = entries[endpoint.id] ?? Entry(line: makeLine(to: endpoint.id), app: endpoint.app)
+            var entry =
+                entries[endpoint.id] ?? Entry(line: makeLine(to: endpoint.id), approvedApp: endpoint.approvedApp)
             let isNew = launch != nil && entry.launch != launch
-            entry.app = endpoint.app
+            entry.approvedApp = endpoint.approvedApp
             entry.launch = launch
             if isNew, !isStart { entry.arrival = watch.elapsed }
             entries[endpoint.id] = entry

@@ -156,9 +156,6 @@ extension AppDesk {
 
 extension Endpoint {
     fileprivate var isInNetwork: Bool {
-        routes.contains { route in
-            if case .lan = route { return true }
-            return false
-        }
+        routes.contains { $0.route.isNetwork }
     }
 }

@@ -14,7 +14,8 @@ package final class AppDesk: Apps, Service {
     /// What an app's line is called by, and when the app came.
     struct Entry: Sendable {
         let line: AppLine
-        var app: Untrusted
+        /// `Endpoint.approvedApp`.
+        var approvedApp: Untrusted?
         var launch: AppLine.Launch?
         /// When it was started, or came back, by `watch`; nil while nobody has seen it.
         var arrival: Duration?
@@ -96,7 +97,7 @@ package final class AppDesk: Apps, Service {
     func line(to endpoint: Endpoint) -> AppLine {
         entries.withLock { entries in
             if let entry = entries[endpoint.id] { return entry.line }
-            let entry = Entry(line: makeLine(to: endpoint.id), app: endpoint.app)
+            let entry = Entry(line: makeLine(to: endpoint.id), approvedApp: endpoint.approvedApp)
             entries[endpoint.id] = entry
             return entry.line
         }

@@ -20,7 +20,12 @@ extension PairingStore: AgentTrust {
     package func judged(_ endpoints: [Endpoint]) async -> [Endpoint] {
         endpoints.map { endpoint in
             var endpoint = endpoint
-            endpoint.approval = ApprovalRule.approval(of: endpoint, approval(of: endpoint.id))
+            let approval = approval(of: endpoint.id)
+            for index in endpoint.routes.indices {
+                endpoint.routes[index].approval =
+                    ApprovalPolicy.verdict(on: endpoint.routes[index], approval).approval
+            }
+            endpoint.approval = ApprovalPolicy.approval(of: endpoint, approval)
             return endpoint
         }
     }

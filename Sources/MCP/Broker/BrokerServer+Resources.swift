@@ -53,12 +53,12 @@ extension BrokerServer {
         throw .unknownResource(uri)
     }
 
-    /// The row, and where it is; the rest only when somebody has said yes to it.
+    /// The row; of an approved endpoint also its approved routes and the facts that they report.
     private func details(of endpoint: Endpoint) async -> JSON {
         var json = await rows([endpoint]).first?.json ?? [:]
         guard endpoint.approval == .approved else { return .object(json) }
         json["reason"] = endpoint.reason.map(JSON.string)
-        json["routes"] = Self.json(endpoint.routes)
+        json["routes"] = Self.json(endpoint.approvedRoutes)
         json["txt"] = Self.json(endpoint.txt)
         json["since"] = .string(Wire.text(of: endpoint.since))
         json["lastSeen"] = endpoint.lastSeen.map { .string(Wire.text(of: $0)) }

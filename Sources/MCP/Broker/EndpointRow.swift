@@ -56,7 +56,7 @@ extension Endpoint {
     var wantsToken: Bool { txt["auth"] == "session-token" }
 
     var via: String? {
-        switch routes.first {
+        switch routes.first?.route {
         case .usb?: "usb"
         case .lan?: "lan"
         case nil: nil

@@ -27,7 +27,7 @@ package struct AgentCaller: Sendable {
 
     /// Whether it may know of this endpoint at all.
     package func sees(_ endpoint: Endpoint) -> Bool {
-        permissions?.selector.includes(endpoint.id, app: endpoint.app) ?? true
+        permissions?.selector.includes(endpoint) ?? true
     }
 
     /// Whether it may know of what is no endpoint yet: a phone.

@@ -4,18 +4,24 @@ import Model
 
 struct Approve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Say yes: to a program that asks for access, or to an endpoint found on the network.",
+        abstract: "Approve a program that asks for access, or a network address of an endpoint.",
         discussion: """
             A word like WDJB-MJHT is the code of a request; look at `patchbay requests` first. Anything else is an \
-            endpoint: it is approved where it is now, and has to be again when it turns up on another host.
+            endpoint. Its preferred network address is approved and printed, or the one that --address names. Another \
+            address, host or app needs another approval. Cables and configured endpoints need none.
 
               patchbay approve WDJB-MJHT
               patchbay approve shop-test-iphone
+              patchbay approve shop-test-iphone --address 192.168.1.20
             """
     )
 
     @Argument(help: ArgumentHelp("The code of a request, or an endpoint.", valueName: "code|endpoint"))
     var subject: String
+    @Option(help: ArgumentHelp("Which network address of the endpoint.", valueName: "ip"))
+    var address: String?
+    @Option(help: ArgumentHelp("The endpoint's port; must be named when it is below 1024.", valueName: "port"))
+    var port: UInt16?
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
 
@@ -38,8 +44,11 @@ struct Approve: AsyncParsableCommand {
         }
         let list = try await client.endpoints()
         let endpoint = try AccessSubject.endpoint(subject, command: "patchbay approve", among: list.endpoints)
-        let approval = try await client.approve(endpoint.id)
+        // The address that was read here, and not one that is announced a moment later.
+        let preferred = endpoint.routes.first { $0.route.host != nil && !$0.isApproved }
+        let spec = ApprovalSpec(address: address ?? preferred?.route.address, port: port)
+        let approval = try await client.approve(endpoint.id, spec)
         if format.json { return try output.document(approval) }
-        try output.line("Approved \(approval.endpoint) \(Words.place(approval.place)).")
+        try output.line("Approved \(approval.endpoint) (\(approval.app)) \(Words.place(approval)).")
     }
 }

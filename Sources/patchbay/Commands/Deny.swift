@@ -4,10 +4,10 @@ import Model
 
 struct Deny: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Say no: to a program that asks for access, or to an endpoint that was approved.",
+        abstract: "Deny a program that asks for access, or revoke the approval of an endpoint.",
         discussion: """
-            An endpoint loses its approval and its secret, and what runs to it through the network is cut. What was \
-            already given to a program ends with `patchbay revoke`.
+            An endpoint loses the approval of its network addresses and its secret; its connections are closed. A \
+            program that has access already loses it with `patchbay revoke`.
 
               patchbay deny WDJB-MJHT
               patchbay deny shop-test-iphone
@@ -33,11 +33,11 @@ struct Deny: AsyncParsableCommand {
         let list = try await client.endpoints()
         let endpoint = try AccessSubject.endpoint(subject, command: "patchbay deny", among: list.endpoints)
         try await client.withdrawApproval(of: endpoint.id)
-        // Its cable, or that it is written down, may be a yes still.
+        // A cable or a configured address needs no approval.
         let stands = (try? await client.endpoint(endpoint.id))?.approval == .approved
         try output.line(
             stands
-                ? "The secret of \(endpoint.id) is forgotten. It needs nobody's yes on a cable or added by hand, and can be called still."
+                ? "The secret of \(endpoint.id) is forgotten. It can still be called: a cable and a configured address need no approval."
                 : "\(endpoint.id) is not approved any more, and its secret is forgotten."
         )
     }

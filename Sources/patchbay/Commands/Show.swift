@@ -70,21 +70,28 @@ struct Show: AsyncParsableCommand {
     /// `approved by user 1000, … 3 h ago, on the cable of …`.
     private static func approval(of endpoint: Endpoint, _ approval: Approval?, now: Date) -> String {
         let said = approval.map {
-            "by \(Words.caller($0.by)) \(Words.ago($0.at, now: now)), \(Words.place($0.place))"
+            "by \(Words.caller($0.by)) \(Words.ago($0.at, now: now)), \(Words.place($0))"
         }
         return switch endpoint.approval {
         case .approved: said.map { "approved \($0)" } ?? "approved"
-        case .discovered: "discovered: agents do not reach it until `patchbay approve \(endpoint.id)`"
+        case .discovered:
+            endpoint.state == .blocked
+                ? "blocked: it cannot be approved" : "discovered: not reached until `patchbay approve \(endpoint.id)`"
         case .changed:
             "changed: it was approved \(said ?? "elsewhere"); if it may be here: `patchbay approve \(endpoint.id)`"
         }
     }
 
-    private static func routes(_ routes: [Route]) -> [(String, String?)] {
+    /// `192.168.1.20:49213 on wlan0 (preferred), approved, token held`.
+    private static func routes(_ routes: [EndpointRoute]) -> [(String, String?)] {
         routes.enumerated().map { index, route in
-            let interface = if case .lan(let lan) = route, let name = lan.interface { " on \(name)" } else { "" }
+            let interface = if case .lan(let lan) = route.route, let name = lan.interface { " on \(name)" } else { "" }
             let mark = index == 0 && routes.count > 1 ? " (preferred)" : ""
-            return (index == 0 ? "routes" : "", "\(route)\(interface)\(mark)")
+            var facts = [route.approval.rawValue]
+            if let mismatch = route.mismatch { facts.append("\"\(mismatch)\" answered there") }
+            if route.isSecretHeld { facts.append("token held") }
+            let trust = facts.joined(separator: ", ")
+            return (index == 0 ? "routes" : "", "\(route)\(interface)\(mark), \(trust)")
         }
     }
 

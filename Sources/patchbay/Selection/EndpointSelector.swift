@@ -17,7 +17,7 @@ struct EndpointSelector {
             { $0.isNamed(wanted) },
             { endpoint in
                 DeviceSelector.fits(wanted, endpoint.place.udid)
-                    || endpoint.routes.contains { DeviceSelector.fits(wanted, $0.udid) }
+                    || endpoint.routes.contains { DeviceSelector.fits(wanted, $0.route.udid) }
             },
             { $0.id.text.hasPrefix(wanted) },
             { $0.isApp(wanted) },

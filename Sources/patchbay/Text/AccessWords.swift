@@ -32,14 +32,12 @@ extension Words {
         }
     }
 
-    static func place(_ place: Approval.Place) -> String {
-        switch place {
-        case .cable(let udid): "on the cable of \(udid)"
-        case .network(let host, let addresses):
-            "on \(host) at "
-                + addresses.map { "\($0.address)" + ($0.interface.map { " (\($0))" } ?? "") }.joined(separator: ", ")
-        case .configuration: "as it was added"
-        }
+    /// `on iphone.local at 192.168.1.20 (wlan0)`.
+    static func place(_ approval: Approval) -> String {
+        "on \(approval.host) at "
+            + approval.addresses.map { "\($0.address)" + ($0.interface.map { " (\($0))" } ?? "") }
+            .joined(separator: ", ")
+            + (approval.port.map { ", port \($0)" } ?? "")
     }
 
     /// `in 9 min`, `12 s ago`.

@@ -4,7 +4,7 @@ import Model
 /// The endpoints as `patchbay list` shows them.
 enum EndpointListing {
     static func table(of endpoints: [Endpoint], now: Date = Date()) -> Table {
-        // Where everything is approved, as on the cable, the column would say nothing.
+        // When every endpoint is approved, as on the cable, the column has no information.
         let saysApproval = endpoints.contains { $0.approval != .approved }
         var columns: [Table.Column] = [
             .init(title: "ID"), .init(title: "KIND"), .init(title: "APP", isFlexible: true), .init(title: "STATE"),
@@ -28,11 +28,14 @@ enum EndpointListing {
         return table
     }
 
-    /// The best route, and how many more there are.
+    /// The best route, and how many more there are; with how many of these are not approved, when the best one is.
     private static func route(of endpoint: Endpoint) -> String {
         guard let best = endpoint.routes.first else { return "-" }
         let more = endpoint.routes.count - 1
-        return more > 0 ? "\(best) +\(more)" : best.description
+        let unapproved = endpoint.routes.count { !$0.isApproved }
+        guard more > 0 else { return best.description }
+        let note = best.isApproved && unapproved > 0 ? " (\(unapproved) not approved)" : ""
+        return "\(best) +\(more)\(note)"
     }
 }
 

@@ -19,6 +19,8 @@ import Testing
             let vanish = try await list.first("the other is online") { Self.isOnline($0, "com.example.vanish") }
                 .endpoint.id
 
+            // Addresses that no owner approved are not dialled.
+            for id in [crash, vanish] { _ = try await broker.ask("approve", id.text) }
             // The advert of an app that crashed stays with its host; a host without link takes everything along.
             var now = list.now
             try await crashing.quit()

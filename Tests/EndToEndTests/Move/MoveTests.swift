@@ -33,14 +33,39 @@ import Testing
         try await withScratchFolder { scratch in
             let network = try await MDNSNetwork(["here", "there"], in: scratch)
             let (here, there) = (network.hosts[0], network.hosts[1])
-            // The same app twice: each tells by its version where it is.
-            let onCable = try await SampleApp(version: "cable", address: PhoneOptions.loopback, in: scratch)
-            let onNetwork = try await SampleApp(version: "network", port: onCable.port, on: there, in: scratch)
-            _ = try await onNetwork.advertise(through: there)
+            // One launch of one app, played by two programs: each tells by its version where it is.
+            let onCable = try await SampleApp(
+                version: "cable",
+                boot: "b1",
+                address: PhoneOptions.loopback,
+                in: scratch
+            )
+            let onNetwork = try await SampleApp(
+                version: "network",
+                boot: "b1",
+                port: onCable.port,
+                on: there,
+                in: scratch
+            )
             let rig = try await PhoneRig(in: scratch)
-            let broker = try await RunningBroker(in: scratch, phones: rig, host: here, isInside: true)
+            let broker = try await RunningBroker(
+                in: scratch,
+                phones: rig,
+                host: here,
+                isInside: true,
+                configuration: "[devices]\nprobe_ports = [\(onCable.port)]\n"
+            )
             let list = try await LiveList(of: broker)
-            let id = try await list.first("the app is there") { $0.state == .online && !$0.hasCable }.endpoint.id
+            try await rig.attach(Self.phone, .ofItsOwn)
+            let cabled = try await list.first("the app is on the cable") { $0.state == .online && $0.hasCable }
+            let id = cabled.endpoint.id
+            _ = try await onNetwork.advertise(through: there)
+            let merged = try await list.first("both are one launch", from: cabled.next) { $0.routes.count > 1 }
+            #expect(merged.endpoint.id == id)
+            #expect(merged.endpoint.approvedRoutes.count == 1, "the cable approves no network address")
+            _ = try await broker.ask("approve", id.text, "--address", "10.99.0.2")
+            try await rig.detach(Self.phone)
+            _ = try await list.first("it is on the network", from: merged.next) { $0.id == id && !$0.hasCable }
             let calls = try await Calls(on: here, port: broker.forward("tcp:0", "--endpoint", id.text))
             var stages = [Stage.onNetwork]
             func begin(_ stage: Stage) async throws {
@@ -96,7 +121,7 @@ import Testing
 extension Endpoint {
     fileprivate var hasCable: Bool {
         routes.contains { route in
-            if case .usb = route { return true }
+            if case .usb = route.route { return true }
             return false
         }
     }

@@ -55,9 +55,9 @@ import Testing
             let list = try await LiveList(of: broker)
             let real = try await App("serve", "mine", on: there)
             let found = try await list.first("the app is there") { $0.state == .online && $0.routes.count > 1 }
-            let (id, original) = (found.endpoint.id, found.endpoint)
-            #expect(original.approval == .discovered)
-            #expect(try await tunnel(to: id, of: broker, on: here) == 403, "nobody said yes yet")
+            let id = found.endpoint.id
+            #expect(found.endpoint.approval == .discovered)
+            #expect(try await tunnel(to: id, of: broker, on: here) == 403, "no owner has approved it yet")
 
             // Approved: it is news, it is in the list at once, and it is known who said it.
             let revision = try await revision(of: broker)
@@ -67,6 +67,7 @@ import Testing
             let told = try await list.first("the yes is told", from: found.next) { $0.approval == .approved }
             let shown = try await broker.ask("show", id.text).joined(separator: "\n")
             #expect(shown.contains("approved by user 0, ") && shown.contains("on there.local at 10.99.0.2"), "\(shown)")
+            #expect(told.endpoint.approvedRoutes.map(\.route.address) == ["10.99.0.2"], "the address that was printed")
             try await setSecret(of: id, broker)
             let port = try await broker.forward("tcp:0", "--endpoint", id.text)
             let granted = try await tunnel(to: id, of: broker, on: here)
@@ -96,7 +97,7 @@ import Testing
                 try refused.write("\(Self.secret)\n")
                 #expect(try await refused.exitStatus() == .exited(77), "\(refused.story)")
             }
-            try await checkSecret(of: original, not: taken.endpoint, broker, in: scratch)
+            try await checkSecret(of: told.endpoint, not: taken.endpoint, broker, in: scratch)
             #expect(!fake.gotBytes, "\(fake.server.story)")
 
             // Another yes, for where it is now.
@@ -154,7 +155,7 @@ import Testing
             in: scratch.file("copy"),
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
-        for route in original.routes {
+        for route in original.approvedRoutes {
             #expect(try await store.secret(of: original, over: route)?.reveal() == Self.secret)
         }
         #expect(!lookalike.routes.isEmpty)

@@ -97,7 +97,7 @@ final class FakeAppTrust: AppTrust {
     func clearance(of endpoint: Endpoint, for caller: AgentCaller) async -> Clearance {
         state.withLock { state in
             let clearance = Clearance(
-                state.isRefused ? [] : endpoint.routes.map { Passage($0, secret: state.secret) },
+                state.isRefused ? [] : endpoint.routes.map { Passage($0.route, secret: state.secret) },
                 isRefused: state.isRefused
             )
             return caller.may(.secretUse, on: endpoint) ? clearance : clearance.withoutSecrets

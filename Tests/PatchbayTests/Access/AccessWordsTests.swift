@@ -115,7 +115,7 @@ import Testing
         endpoint.approval = .discovered
         let shown = Show.text(endpoint, now: Samples.date, isColoured: false)
         #expect(
-            shown.contains("approval    discovered: agents do not reach it until `patchbay approve shop-test-iphone`")
+            shown.contains("approval    discovered: not reached until `patchbay approve shop-test-iphone`")
         )
         #expect(
             EndpointListing.table(of: [endpoint], now: Samples.date).text(width: nil, isColoured: false)
@@ -128,11 +128,13 @@ import Testing
             endpoint: endpoint.id,
             by: .process(uid: 1_000, pid: 42, executable: Untrusted("/usr/bin/patchbay")),
             at: Samples.date.addingTimeInterval(-7_200),
-            place: .cable(Samples.phone)
+            app: endpoint.app,
+            host: Untrusted("iphone.local"),
+            addresses: [Approval.Address(LANRoute(address: "192.168.1.20", port: 1, interface: "wlan0"))]
         )
         #expect(
             Show.text(endpoint, approval, now: Samples.date, isColoured: false).contains(
-                "approved by user 1000, /usr/bin/patchbay (process 42) 2 h ago, on the cable of \(Samples.phone)"
+                "approved by user 1000, /usr/bin/patchbay (process 42) 2 h ago, on iphone.local at 192.168.1.20 (wlan0)"
             )
         )
     }
