@@ -35,10 +35,9 @@ build: ## build the two programs for use, without dependency on an installed Swi
 	swift build -c release --static-swift-stdlib -Xlinker --no-export-dynamic --product patchbayd
 	swift build -c release --static-swift-stdlib -Xlinker --no-export-dynamic --product patchbay
 
-test: setup ## build everything and run every test
+test: setup ## build everything and run every test, in several processes at once
 	swift build --build-tests
-	# One at a time: they count descriptors and threads, and measure how soon things happen.
-	swift test --skip-build --no-parallel
+	Tests/run
 
 e2e-systemd: PACKAGES += debootstrap systemd-container
 e2e-systemd: setup ## boot a small Debian and run the service under a real systemd (root; minutes)

@@ -37,10 +37,12 @@ import Testing
             let broker = try await RunningBroker(in: scratch, phones: rig)
             let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
 
-            for _ in 0..<2 {
+            for round in 1...2 {
                 try await eventually("the tunnel works") {
                     try await curl(port, in: scratch).contains("status 200")
                 }
+                // The app answers before its line about the request is read.
+                try await eventually("the app has told of the request") { requests(app) >= round }
                 let seen = requests(app)
                 let origin = try await curl(port, "-H", "Origin: http://evil.example", in: scratch)
                 #expect(origin.contains("status 403") && origin.contains("--allow-browsers"))
