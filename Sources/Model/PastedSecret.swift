@@ -18,7 +18,7 @@ package struct PastedSecret: Sendable {
     }
 
     /// The port of the URL that these are the beginning of (RFC 3986, section 3.2).
-    private static func port(in beginning: Substring) -> UInt16? {
+    package static func port(in beginning: Substring) -> UInt16? {
         let url = beginning.split(omittingEmptySubsequences: false, whereSeparator: \.isWhitespace).last ?? ""
         guard let scheme = url.firstRange(of: "://") else { return nil }
         let authority = url[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" }

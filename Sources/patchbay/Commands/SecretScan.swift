@@ -2,15 +2,17 @@ import ArgumentParser
 import Client
 import Glibc
 import Model
+import Synchronization
 
 struct SecretScan: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scan",
         abstract: "Pass a log through, and give the broker each session token that AppReveal prints in it.",
         discussion: """
-            Everything is passed on at once and as it is, but for the token, which is left out. The broker gets it for \
-            the app with the port in the line, as soon as that is listed; a broker that is away is waited for. What \
-            happened is told on standard error.
+            Everything is passed on at once and as it is, but for the token, which is left out. It is found in every http \
+            URL with appreveal_session_token= and 64 hexadecimal digits, whatever else stands in the line. The broker gets \
+            it for the app with the port in the URL, as soon as that is listed; a broker that is away is waited for. What \
+            happened is told on standard error. It fails where a token was left out and none could be stored.
 
               adb logcat | patchbay secret scan
               patchbay secret scan < app.log > /dev/null
@@ -37,8 +39,17 @@ struct SecretScan: AsyncParsableCommand {
         let courier = SecretCourier(client: try options.client) { text in try? errors.line("patchbay: \(text)") }
         let selector = endpoint.map { EndpointSelector(text: $0, command: "patchbay secret scan --endpoint") }
         async let delivered: Void = courier.run(events, tell, selector)
-        switch await ScanPipe().run({ tell.yield(.found($0)) }) {
-        case .finished: break
+        let count = Mutex(0)
+        let ending = await ScanPipe().run { session in
+            count.withLock { $0 += 1 }
+            tell.yield(.found(session))
+        }
+        switch ending {
+        case .finished(let redactions):
+            if redactions > 0, count.withLock({ $0 }) == 0 {
+                tell.finish()
+                throw Self.complaint(aboutOnly: redactions)
+            }
         case .outputClosed:
             tell.finish()
             throw OutputClosed()
@@ -52,5 +63,17 @@ struct SecretScan: AsyncParsableCommand {
         }
         tell.yield(.inputEnded)
         try await delivered
+    }
+
+    /// The output lacks tokens that are nowhere else now.
+    private static func complaint(aboutOnly redactions: Int) -> Complaint {
+        let tokens = redactions == 1 ? "1 token was" : "\(redactions) tokens were"
+        return Complaint(
+            status: .error,
+            message:
+                "\(tokens) left out of the output, and none was stored: none stood in an http URL with 64 hexadecimal "
+                + "digits",
+            remedy: "patchbay secret set ID"
+        )
     }
 }

@@ -6,7 +6,8 @@ import Glibc
 /// not be made non-blocking: a terminal is shared with the shell.
 struct ScanPipe {
     enum Ending: Sendable, Equatable {
-        case finished
+        /// Everything is passed on, but for so many tokens.
+        case finished(redactions: Int)
         /// Whoever read standard output is gone.
         case outputClosed
         case unreadable(errno: CInt)
@@ -39,7 +40,7 @@ struct ScanPipe {
                 if !isRead { return .outputClosed }
             }
             for session in filter.finish() { found(session) }
-            return .finished
+            return .finished(redactions: filter.redactions)
         }
     }
 }

@@ -1,16 +1,19 @@
+import Model
+
 /// Takes AppReveal's session tokens out of a stream of bytes, and leaves every other byte where and when it was.
 ///
-/// AppReveal writes `[AppReveal] Session URL: http://127.0.0.1:<port>/?appreveal_session_token=<hex>` into the app's log.
-/// The token is told by what stands before it, so that nothing is ever held back: each byte is passed on at once, and those
-/// of a token are left out, with one mark in their place. Every `appreveal_session_token=` is treated so; a token is found
-/// only in a line of AppReveal's, because an app may log requests, and whoever can reach it can make up a token.
+/// AppReveal writes `http://127.0.0.1:<port>/?appreveal_session_token=<hex>` into the app's log; the words around it differ by
+/// platform and version, so they do not count. The token is told by what stands before it, so that nothing is ever held back:
+/// each byte is passed on at once, and those of a token are left out, with one mark in their place. Every
+/// `appreveal_session_token=` is treated so; a token is found where an http or https URL has 64 hexadecimal digits there.
 ///
 /// Colours (ECMA-48 control sequences) may stand anywhere in between; they are passed on and not counted.
 struct SessionURLFilter {
     static let mark = Array("[redacted]".utf8)
 
     private static let marker = Array("appreveal_session_token=".utf8)
-    private static let label = "[AppReveal] Session URL: http://"
+    /// The schemes of a URL, and the ports that it means where it names none (RFC 9110, section 4.2).
+    private static let schemes: [(text: String, port: UInt16)] = [("http://", 80), ("https://", 443)]
     /// AppReveal's tokens: 32 bytes in hexadecimal.
     private static let tokenLength = 64
     /// No longer one is kept; all of it is left out.
@@ -40,6 +43,8 @@ struct SessionURLFilter {
     /// Whether a control sequence came within or behind it.
     private var isInterrupted = false
     private var found: [SessionURL] = []
+    /// How many tokens were left out.
+    private(set) var redactions = 0
 
     /// Takes the next bytes of the stream.
     ///
@@ -88,7 +93,10 @@ struct SessionURLFilter {
         if let count = token?.count {
             // What follows a whole token behind a change of colour is another text.
             if Self.isOfToken(byte), !(isInterrupted && count == Self.tokenLength) {
-                if count == 0 { passed += Self.mark }
+                if count == 0 {
+                    passed += Self.mark
+                    redactions += 1
+                }
                 isInterrupted = false
                 if count <= Self.tokenLimit { token?.append(byte) }
                 return
@@ -119,18 +127,31 @@ struct SessionURLFilter {
     private mutating func endToken() {
         guard let ended = token else { return }
         token = nil
-        guard (1...Self.tokenLimit).contains(ended.count), let port = port() else { return }
+        guard ended.count == Self.tokenLength, ended.allSatisfy(Self.isHexadecimal), let port = port() else { return }
         found.append(SessionURL(port: port, token: Secret(String(decoding: ended, as: UTF8.self))))
     }
 
-    /// The port in the line, if it is one of AppReveal's.
+    /// The port of the URL whose parameter this is; nil where it is none of a URL.
     private func port() -> UInt16? {
         let text = String(decoding: line.dropLast(Self.marker.count), as: UTF8.self)
-        guard let url = text.ranges(of: Self.label).last.map({ text[$0.upperBound...] }), !url.contains(" "),
-            let authority = url.firstRange(of: "/?").map({ url[..<$0.lowerBound] }),
-            let port = authority.split(separator: ":", omittingEmptySubsequences: false).last
+        let word = text[(text.lastIndex { $0.isWhitespace }.map(text.index(after:)) ?? text.startIndex)...]
+        let begins = Self.schemes.compactMap { scheme in word.ranges(of: scheme.text).last.map { ($0, scheme.port) } }
+        guard word.last == "?" || word.last == "&",
+            let (scheme, usual) = begins.max(by: { $0.0.lowerBound < $1.0.lowerBound })
         else { return nil }
-        return UInt16(port).flatMap { $0 > 0 ? $0 : nil }
+        if let port = PastedSecret.port(in: word[scheme.lowerBound...]) { return port }
+        let authority = word[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" }
+        let namesOne = authority.lastIndex(of: ":").map { !authority[$0...].contains("]") } ?? false
+        return namesOne ? nil : usual
+    }
+
+    private static func isHexadecimal(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+            UInt8(ascii: "A")...UInt8(ascii: "F"):
+            true
+        default: false
+        }
     }
 
     /// Hexadecimal digits, and whatever else a token of another version could be written in (RFC 3986's unreserved but for

@@ -40,6 +40,19 @@ import Testing
         }
     }
 
+    @Test func `a token that is left out and stored nowhere is told, and fails`() async throws {
+        try await withScratchFolder { scratch in
+            let scan = try await scan(scratch)
+            try scan.write("GET /?appreveal_session_token=\(Self.token) 401\n")
+            try await scan.waitForLine("GET /?appreveal_session_token=[redacted] 401")
+            scan.closeInput()
+
+            #expect(try await scan.exitStatus() == .exited(1))
+            #expect(scan.story.contains("1 token was left out of the output, and none was stored"))
+            #expect(!scan.story.contains(Self.token))
+        }
+    }
+
     @Test func `the first Ctrl-C is for the one who writes`() async throws {
         try await withScratchFolder { scratch in
             let scan = try await scan(scratch)

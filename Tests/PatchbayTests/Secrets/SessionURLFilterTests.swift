@@ -85,13 +85,20 @@ import Testing
             []
         ),
         Case("a false start", "appreveappreveal_session_token=\(token)", "appreveappreveal_session_token=*", []),
+        Case("the marker as a token", "\(line.dropLast(64))appreveal_session_token=\(token)", "\(passed)", []),
+        Case("63 digits", "\(line.dropLast())\n", "\(passed)\n", []),
+        Case("64 characters, one no digit", "\(line.dropLast())g\n", "\(passed)\n", []),
         Case(
-            "the marker as a token",
-            "\(line.dropLast(64))appreveal_session_token=\(token)",
-            "\(passed)",
-            [
-                SessionURL(port: 49_213, token: Secret("appreveal_session_token=\(token)"))
-            ]
+            "a parameter of another name",
+            "http://127.0.0.1:1/?xappreveal_session_token=\(token)",
+            "http://127.0.0.1:1/?xappreveal_session_token=*",
+            []
+        ),
+        Case(
+            "a port that is none",
+            "\(line.replacing("49213", with: "70000"))",
+            "\(passed.replacing("49213", with: "70000"))",
+            []
         ),
         Case("the end of a sentence", "\(line).\n", "\(passed).\n"),
         Case("every byte", bytes: (0...255).map { UInt8($0) } + (0...255).reversed().map { UInt8($0) }),
@@ -102,6 +109,39 @@ import Testing
             "\u{1B}[\(String(repeating: "1;", count: 200))\n\(passed)\n"
         ),
     ]
+
+    /// What AppReveal writes on each platform (its sources, v0.10.1), and what else a log may make of it.
+    private static let formats = [
+        "[AppReveal] Session URL: *", "2026-11-22 04:43:23.123 Shop[4711:99] [AppReveal] Session URL: *",
+        "11-22 04:43:23.123  4711  4733 I AppReveal: Session URL: *", "I/AppReveal( 4711): Session URL: *",
+        "[AppReveal] Tauri MCP listening at *", "[AppReveal] start ignored; already running at *",
+        "[AppReveal] Bonjour suppressed (no LAN interface); MCP loopback remains available at *.", "url=\"*\",", "<*>",
+        "(*)", "{\"message\":\"Session URL: *\"}", "*",
+    ]
+
+    @Test(
+        arguments: formats,
+        [
+            "http://127.0.0.1:49213/", "https://127.0.0.1:49213/", "http://127.0.0.1:49213/mcp", "http://[::1]:49213/",
+            "http://[fe80::1%25en0]:49213/", "http://127.0.0.1:49213", "http://iphone.local:49213/?x=1&",
+        ]
+    )
+    func `a token is found in every http URL, whatever stands around it`(format: String, url: String) {
+        let begin = url.hasSuffix("&") ? url : "\(url)?"
+        let text = format.replacing("*", with: "\(begin)appreveal_session_token=\(Self.token)")
+        let (output, found) = Self.run([Array("before\n\(text)\nafter\n".utf8)[...]])
+
+        let expected = "before\n\(text)\nafter\n".replacing(Self.token, with: "[redacted]")
+        #expect(String(decoding: output, as: UTF8.self) == expected)
+        #expect(found == [Self.session])
+    }
+
+    @Test func `a URL that names no port means its scheme's`() {
+        let text =
+            "http://a/?appreveal_session_token=\(Self.token) https://[::1]/?appreveal_session_token=\(Self.token)"
+
+        #expect(Self.run([Array(text.utf8)[...]]).found.map(\.port) == [80, 443])
+    }
 
     private static func run(_ pieces: [ArraySlice<UInt8>]) -> (output: [UInt8], found: [SessionURL]) {
         var filter = SessionURLFilter()
