@@ -2,6 +2,7 @@ import API
 import Images
 import Logging
 import MCP
+import Model
 import Pairing
 import Registry
 import ServiceLifecycle
@@ -23,6 +24,7 @@ struct AgentParts: Sendable {
         granted: GrantedTunnels,
         pairing: PairingStore,
         phones: PhoneList,
+        probe: @escaping @Sendable (Endpoint) async -> Void,
         dialer: any Dialer,
         logger: Logger
     ) async {
@@ -41,7 +43,8 @@ struct AgentParts: Sendable {
             apps: desk,
             trust: pairing,
             tunnels: AgentTunnels(registry: registry, table: tunnels, granted: granted, pairing: pairing),
-            phones: Phones(list: { await phones.devices() }, lists: { await phones.deviceLists() })
+            phones: Phones(list: { await phones.devices() }, lists: { await phones.deviceLists() }),
+            probe: probe
         )
         let heartbeat = Heartbeat()
         let sessions = await Self.sessions(in: directory, logger)

@@ -110,6 +110,7 @@ struct Daemon: Sendable {
             granted: granted,
             pairing: pairing,
             phones: phones,
+            probe: { await prober.probe($0) },
             dialer: dialer,
             logger: logger
         )

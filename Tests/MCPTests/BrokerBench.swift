@@ -110,6 +110,21 @@ final class FakeTunnels: TunnelDesk {
     }
 }
 
+/// What a probe of the apps finds.
+final class Answering: Sendable {
+    private let state = Mutex<(answers: Bool?, asked: Set<EndpointID>)>((nil, []))
+
+    var asked: Set<EndpointID> { state.withLock { $0.asked } }
+    func set(_ answers: Bool) { state.withLock { $0.answers = answers } }
+
+    func ask(_ id: EndpointID) -> Bool? {
+        state.withLock { state in
+            state.asked.insert(id)
+            return state.answers
+        }
+    }
+}
+
 /// The broker's own server over a real registry.
 struct BrokerBench: Sendable {
     static let owner = DoorBench.caller
@@ -122,6 +137,8 @@ struct BrokerBench: Sendable {
     let trust = ScriptedTrust()
     let tunnels = FakeTunnels()
     let clock = StillClock()
+    /// Whether the apps answer where they are listed; nil where nobody can tell.
+    let isAnswering = Answering()
     let phones = AsyncStream.makeStream(of: [Device].self)
     /// Says when the server has begun to follow.
     let followed = AsyncStream.makeStream(of: Void.self)
@@ -129,6 +146,7 @@ struct BrokerBench: Sendable {
 
     init() {
         let (lists, follows) = (phones.stream, followed.continuation)
+        let (registry, isAnswering) = (registry, isAnswering)
         server = BrokerServer(
             registry: registry,
             apps: apps,
@@ -141,6 +159,10 @@ struct BrokerBench: Sendable {
                     return lists
                 }
             ),
+            probe: { endpoint in
+                guard let answers = isAnswering.ask(endpoint.id) else { return }
+                await registry.report(answers ? nil : DialFailure(.refused, "refused"), of: endpoint.id)
+            },
             clock: clock
         )
     }

@@ -1,6 +1,7 @@
 import JSON
 import Model
 import Registry
+import Synchronization
 import Testing
 
 @testable import MCP
@@ -11,7 +12,7 @@ import Testing
         let bench = BrokerBench()
         let id = try await bench.see()
 
-        let result = try await bench.call("endpoint_wait", ["filter": "shop"])
+        let result = try await bench.call("endpoint_wait", ["endpoint": "shop"])
 
         #expect(result.structure?["event"] == "online")
         #expect(result.structure?["endpoint"]?["id"] == .string(id.text))
@@ -21,8 +22,8 @@ import Testing
         let bench = BrokerBench()
         try await bench.see()
 
-        async let waited = bench.call("endpoint_wait", ["filter": "shop", "event": "restarted"])
-        await bench.clock.waitForSleeper()
+        async let waited = bench.call("endpoint_wait", ["endpoint": "shop", "event": "restarted"])
+        await bench.clock.waitForSleepers(2)
         try await bench.see("com.example.bank", on: "pixel.local")
         try await bench.see(txt: ["auth=session-token", "more=1"])
         try await bench.see(port: 4_100)
@@ -33,8 +34,8 @@ import Testing
     @Test func `nothing within the time is a timeout, and no error`() async throws {
         let bench = BrokerBench()
 
-        async let waited = bench.call("endpoint_wait", ["filter": "shop", "timeout_s": 20])
-        await bench.clock.waitForSleeper()
+        async let waited = bench.call("endpoint_wait", ["endpoint": "shop", "timeout_s": 20])
+        await bench.clock.waitForSleepers(2)
         bench.clock.advance(by: .seconds(20))
 
         let result = try await waited
@@ -45,12 +46,72 @@ import Testing
         let bench = BrokerBench()
         let caller = BrokerBench.grant([.registryRead], on: .bundles(["com.example.bank"]))
 
-        async let waited = bench.call("endpoint_wait", ["filter": "com.example", "timeout_s": 5], of: caller)
-        await bench.clock.waitForSleeper()
+        async let waited = bench.call("endpoint_wait", ["endpoint": "com.example", "timeout_s": 5], of: caller)
+        await bench.clock.waitForSleepers(2)
         try await bench.see()
         bench.clock.advance(by: .seconds(5))
 
         #expect(try await waited.structure?["event"] == "timeout")
+    }
+
+    @Test func `an app that is listed and does not answer is not online, and is as soon as it answers again`()
+        async throws
+    {
+        let bench = BrokerBench()
+        let id = try await bench.see()
+        bench.isAnswering.set(false)
+
+        async let waited = bench.call("endpoint_wait", ["endpoint": "shop", "timeout_s": 20])
+        for _ in 0..<4 {
+            await bench.clock.waitForSleepers(2)
+            bench.clock.advance(by: BrokerServer.probePause)
+        }
+        await bench.clock.waitForSleepers(2)
+        let before = try await bench.registry.endpoint(id).state
+        bench.isAnswering.set(true)
+        bench.clock.advance(by: BrokerServer.probePause)
+
+        #expect(before == .offline)
+        #expect(try await waited.structure?["event"] == "online")
+    }
+
+    @Test func `an app that ends is offline within three probes`() async throws {
+        let bench = BrokerBench()
+        try await bench.see()
+        bench.isAnswering.set(false)
+
+        async let waited = bench.call("endpoint_wait", ["endpoint": "shop", "event": "offline"])
+        for _ in 0..<2 {
+            await bench.clock.waitForSleepers(2)
+            bench.clock.advance(by: BrokerServer.probePause)
+        }
+
+        #expect(try await waited.structure?["event"] == "offline")
+    }
+
+    @Test func `an app that is gone and back is restarted`() async throws {
+        let bench = BrokerBench()
+        try await bench.see()
+        bench.isAnswering.set(false)
+
+        async let waited = bench.call("endpoint_wait", ["endpoint": "shop", "event": "restarted"])
+        await bench.clock.waitForSleepers(2)
+        bench.isAnswering.set(true)
+        bench.clock.advance(by: BrokerServer.probePause)
+
+        #expect(try await waited.structure?["event"] == "restarted")
+    }
+
+    @Test func `a wait dials nothing that nobody approved, and no app that it is not about`() async throws {
+        let bench = BrokerBench()
+        let id = try await bench.see()
+        let stranger = try await bench.see(on: "evil.local")
+        try await bench.see("com.example.bank", on: "pixel.local")
+        bench.trust.state.withLock { $0.unapproved = [stranger] }
+
+        _ = try await bench.call("endpoint_wait", ["endpoint": "shop"])
+
+        #expect(bench.isAnswering.asked == [id])
     }
 
     @Test func `nobody is told of what is not theirs`() async throws {

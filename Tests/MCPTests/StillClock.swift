@@ -48,6 +48,12 @@ final class StillClock: Clock {
         }
     }
 
+    /// Waits until so many sleep by it.
+    func waitForSleepers(_ count: Int = 1) async {
+        if state.withLock({ $0.sleepers.count >= count }) { return }
+        for await _ in slept.stream where state.withLock({ $0.sleepers.count >= count }) { return }
+    }
+
     /// Waits until somebody sleeps by it.
     func waitForSleeper() async {
         for await _ in slept.stream where state.withLock({ !$0.sleepers.isEmpty }) { return }

@@ -155,7 +155,7 @@ extension AppDesk {
 }
 
 extension Endpoint {
-    fileprivate var isInNetwork: Bool {
+    var isInNetwork: Bool {
         routes.contains { $0.route.isNetwork }
     }
 }

@@ -2,22 +2,50 @@ import JSON
 import Model
 import Registry
 import ServiceLifecycle
+import Sockets
 
 /// `endpoint_wait`.
 extension BrokerServer {
+    /// An endpoint that answered is probed seldom by itself, too seldom for who waits for it.
+    static let probePause = Duration.seconds(1)
+    /// How many endpoints one wait probes at most: a part of a name may fit hundreds.
+    static let probeLimit = 16
+
     func wait(_ arguments: ToolArguments, _ caller: AgentCaller) async throws(ToolRefusal) -> ToolResult {
         try check(.registryRead, caller)
         let event = try arguments.word("event", as: EndpointWatch.Event.self) ?? .online
         let seconds = try arguments.number("timeout_s", in: 1...60) ?? 30
-        let filter = try arguments.required("filter")
-        let (start, changes) = await registry.changes()
-        guard case .snapshot(let endpoints, _) = start else {
-            throw ToolRefusal("the list could not be read; try again")
+        let filter = try arguments.required("endpoint")
+        let found: Endpoint?
+        do {
+            // Who waits is answered as well when the broker stops.
+            found =
+                try await cancelWhenGracefulShutdown { [self] in
+                    try await withDeadline(.seconds(seconds), clock: clock) { [self] in
+                        try await look(for: event, filter, caller)
+                    }
+                } ?? nil
+        } catch { found = nil }
+        guard let found else {
+            let what = "nothing that fits \"\(Untrusted(filter, limit: 60))\" was \(event.rawValue) within \(seconds) s"
+            return ToolResult("timeout: \(what)", ["event": "timeout"])
         }
-        let watch = EndpointWatch(event, filter: filter, endpoints.filter(caller.sees))
-        if let endpoint = watch.found { return await result(event.rawValue, endpoint) }
+        return await result(event.rawValue, found)
+    }
 
-        let found = await withTaskGroup(of: Endpoint?.self) { [clock] group in
+    /// Probes what fits, first of all and then again and again, until a change is the one that is waited for.
+    private func look(
+        for event: EndpointWatch.Event,
+        _ filter: String,
+        _ caller: AgentCaller
+    ) async throws -> Endpoint? {
+        // What is listed may be 15 s old; of another launch nothing is known before the first look.
+        await probeFitting(filter, caller)
+        let (start, changes) = await registry.changes()
+        guard case .snapshot(let endpoints, _) = start else { return nil }
+        let watch = EndpointWatch(event, filter: filter, endpoints.filter(caller.sees))
+        if let endpoint = watch.found { return endpoint }
+        return try await withThrowingTaskGroup(of: Endpoint?.self) { [self] group in
             group.addTask {
                 var watch = watch
                 for await change in changes where caller.sees(change.endpoint) {
@@ -25,20 +53,23 @@ extension BrokerServer {
                 }
                 return nil
             }
-            group.addTask {
-                // Who waits is answered as well when the broker stops.
-                try? await cancelWhenGracefulShutdown { try await clock.sleep(for: .seconds(seconds)) }
-                return nil
+            group.addTask { [self] in
+                while true {
+                    try await clock.sleep(for: Self.probePause)
+                    await probeFitting(filter, caller)
+                }
             }
-            let first = await group.next() ?? nil
-            group.cancelAll()
-            return first
+            defer { group.cancelAll() }
+            return try await group.next() ?? nil
         }
-        guard let found else {
-            let what = "nothing that fits \"\(Untrusted(filter, limit: 60))\" was \(event.rawValue) within \(seconds) s"
-            return ToolResult("timeout: \(what)", ["event": "timeout"])
+    }
+
+    /// Those on the network that a person has approved; the ports of phones are watched where they are found.
+    private func probeFitting(_ filter: String, _ caller: AgentCaller) async {
+        let fitting = await seen(by: caller).filter { $0.fits(filter) && $0.approval == .approved && $0.isInNetwork }
+        await withDiscardingTaskGroup { group in
+            for endpoint in fitting.prefix(Self.probeLimit) { group.addTask { await self.probe(endpoint) } }
         }
-        return await result(event.rawValue, found)
     }
 
     private func result(_ event: String, _ endpoint: Endpoint) async -> ToolResult {

@@ -1,5 +1,5 @@
 package import JSON
-import Model
+package import Model
 import Pairing
 package import Registry
 import ServiceLifecycle
@@ -11,6 +11,8 @@ package final class BrokerServer: AgentServer, Service {
     let trust: any AgentTrust
     let tunnels: any TunnelDesk
     let phones: Phones
+    /// Tells the registry whether an endpoint answers now.
+    let probe: @Sendable (Endpoint) async -> Void
     let clock: any Clock<Duration>
     private let news: BrokerNews
 
@@ -20,6 +22,7 @@ package final class BrokerServer: AgentServer, Service {
         trust: any AgentTrust,
         tunnels: any TunnelDesk,
         phones: Phones,
+        probe: @escaping @Sendable (Endpoint) async -> Void,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.registry = registry
@@ -27,6 +30,7 @@ package final class BrokerServer: AgentServer, Service {
         self.trust = trust
         self.tunnels = tunnels
         self.phones = phones
+        self.probe = probe
         self.clock = clock
         news = BrokerNews(clock: clock)
     }
