@@ -36,25 +36,10 @@ enum Suggestion {
 
     /// The closest name that is one slip of the finger away, that the word begins, or that is two slips away.
     static func nearest(to word: String, among names: [String]) -> String? {
-        let closest = names.map { ($0, distance(word, $0)) }.min { $0.1 < $1.1 }
+        let closest = names.map { ($0, NearNames.distance(word, $0)) }.min { $0.1 < $1.1 }
         let near = closest.flatMap { $1 <= min(2, word.count / 2 + 1) && $1 < $0.count ? $0 : nil }
         if closest?.1 == 1, let near { return near }
         return (word.isEmpty ? nil : names.first { $0.hasPrefix(word) }) ?? near
-    }
-
-    /// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
-    static func distance(_ one: String, _ other: String) -> Int {
-        let (a, b) = (Array(one.lowercased()), Array(other.lowercased()))
-        var table = (0...a.count).map { row in (0...b.count).map { row == 0 ? $0 : ($0 == 0 ? row : 0) } }
-        for i in a.indices {
-            for j in b.indices {
-                let replaced = table[i][j] + (a[i] == b[j] ? 0 : 1)
-                var best = min(table[i][j + 1] + 1, table[i + 1][j] + 1, replaced)
-                if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { best = min(best, table[i - 1][j - 1] + 1) }
-                table[i + 1][j + 1] = best
-            }
-        }
-        return table[a.count][b.count]
     }
 
     private static func subcommand(

@@ -100,7 +100,23 @@ import Testing
         #expect(second?["next"] == nil)
     }
 
-    @Test func `a filter and a state leave out the rest, and nothing is said in words`() async throws {
+    @Test func `who reads the text alone finds the cursor for what is left`() async throws {
+        let bench = BrokerBench()
+        for number in 100..<160 { try await bench.see(on: "h\(number).local") }
+
+        let text = try await bench.call("endpoint_list").text
+        let line = try #require(text.split(separator: "\n").last?.split(separator: " "))
+        let rest = try await bench.call("endpoint_list", ["cursor": .string(String(try #require(line.last)))])
+
+        #expect(line.dropLast().joined(separator: " ") == "10 more: cursor")
+        #expect(rest.structure?["endpoints"]?.array?.count == 10 && !rest.text.contains("cursor"))
+    }
+
+    @Test func `every tool calls an endpoint by the same name`() {
+        #expect(BrokerTool.allCases.allSatisfy { $0.arguments.contains("endpoint") })
+    }
+
+    @Test func `a part of a name and a state leave out the rest, and nothing is said in words`() async throws {
         let bench = BrokerBench()
         try await bench.see("com.example.shop")
         let bank = try await bench.see("com.example.bank", on: "pixel.local")
@@ -108,11 +124,11 @@ import Testing
             .lost(BrokerBench.sighting("com.example.bank", on: "pixel.local", port: 4_000).id)
         )
 
-        #expect(try await bench.call("endpoint_list", ["filter": "BANK"]).structure?["endpoints"]?.array?.count == 1)
+        #expect(try await bench.call("endpoint_list", ["endpoint": "BANK"]).structure?["endpoints"]?.array?.count == 1)
         let offline = try await bench.call("endpoint_list", ["state": "offline"])
         #expect(offline.text.hasPrefix("offline, needs token: \(bank)"))
-        let none = try await bench.call("endpoint_list", ["filter": "nothing"])
-        #expect(!none.isError && none.text == "none fits; ask without filter, state and cursor for all 2")
+        let none = try await bench.call("endpoint_list", ["endpoint": "nothing"])
+        #expect(!none.isError && none.text == "none fits; ask without endpoint, state and cursor for all 2")
     }
 
     @Test func `a part of a name is enough where it fits one, and where it fits more they are named`() async throws {

@@ -52,13 +52,37 @@ import Testing
         #expect(bench.apps.calls.first?.maxPixels == 1_568)
     }
 
+    @Test func `arguments may be a text that holds an object`() async throws {
+        let bench = BrokerBench()
+        try await bench.see()
+        let text: JSON = #"{"endpoint": "shop", "name": "tap", "arguments": "{\"id\": \"buy\"}"}"#
+        let request = AgentRequest("tools/call", ["name": "endpoint_call", "arguments": text])
+
+        let result = try await bench.server.answer(request, of: BrokerBench.owner)
+
+        #expect(!result.isError, "\(result.text)")
+        #expect(bench.apps.calls.first?.arguments == ["id": "buy"])
+    }
+
+    @Test func `a tool that the app does not list is answered with the nearest names`() async throws {
+        let bench = BrokerBench()
+        let id = try await bench.see()
+        bench.apps.set(.success(AppTools(tools: Self.tools)), of: id)
+
+        let result = try await bench.call("endpoint_tools", ["endpoint": "shop", "name": "take_screenshot"])
+
+        #expect(result.isError && result.text.contains("the nearest names are screenshot:"), "\(result.text)")
+    }
+
     private static let wrong: [(String, JSONObject, String)] = [
         ("endpoint_call", ["endpoint": "shop"], "name"),
         ("endpoint_call", ["endpoint": "shop", "name": 1], "name"),
         ("endpoint_call", ["endpoint": "shop", "name": "x", "wait_s": 61], "wait_s"),
         ("endpoint_call", ["endpoint": "shop", "name": "x", "arguments": []], "arguments"),
+        ("endpoint_call", ["endpoint": "shop", "name": "x", "arguments": "[1]"], "arguments"),
+        ("endpoint_call", ["endpoint": "shop", "name": "x", "arguments": "id=buy"], "arguments"),
         ("endpoint_call", ["endpoint": "shop", "name": "x", "wait": 1], "wait_s"),
-        ("endpoint_list", ["state": "sleeping"], "online, offline, any"), ("endpoint_wait", [:], "filter"),
+        ("endpoint_list", ["state": "sleeping"], "online, offline, any"), ("endpoint_wait", [:], "endpoint"),
         ("port_forward", [:], "action"), ("port_forward", ["action": "open"], "endpoint"),
         ("endpoint_tools", [:], "endpoint"), ("endpoint_pair", ["endpoint": ""], "endpoint"),
     ]

@@ -88,7 +88,8 @@ package struct AllServer: AgentServer {
         guard let (endpoint, tool) = await owner(of: name, for: caller) else {
             throw .invalidParams("there is no tool of this name; tools/list has them all")
         }
-        return try await AppServer(endpoint.id, desk: desk).answer(
+        let alias = ToolAlias.alias(of: endpoint.id)
+        return try await AppServer(endpoint.id, desk: desk, alias: alias).answer(
             request.with(request.params.with("name", .string(tool))),
             of: caller
         )

@@ -8,9 +8,10 @@ extension AppDesk {
         let request = AgentRequest("tools/call", params, patience: call.patience, notify: call.notify)
         let id = call.endpoint.id
         do {
-            return try await self.call(request, at: id, for: caller, wait: call.wait, maxPixels: call.maxPixels)
+            let result = try await self.call(request, at: id, for: caller, wait: call.wait, maxPixels: call.maxPixels)
+            return await hinted(result, call.tool, at: id, for: caller)
         } catch let error as RPCError {
-            return Self.result(saying: await refusal(of: call.tool, at: id, error), code: "refused")
+            return Self.result(saying: await refusal(of: call.tool, at: id, error, caller), code: "refused")
         } catch {
             throw Self.failure(error, id)
         }
@@ -38,16 +39,54 @@ extension AppDesk {
     }
 
     /// What an app's own error is about; one about a tool that the app does not list is about that, whatever its words.
-    private func refusal(of tool: String, at id: EndpointID, _ error: RPCError) async -> String {
-        let isAboutNames = [RPCError.unknownMethod("").code, RPCError.invalidParams("").code].contains(error.code)
-        guard isAboutNames, let tools = await shelvedList(AppRecord.tools, of: id)?["tools"]?.array,
-            !tools.contains(where: { $0["name"]?.string == tool })
-        else { return "\(id) refused the call (error \(error.code)): \(error.message)" }
+    private func refusal(
+        of tool: String,
+        at id: EndpointID,
+        _ error: RPCError,
+        _ caller: AgentCaller
+    ) async -> String {
+        guard error.isAboutNames, let near = await absence(of: tool, at: id, for: caller) else {
+            return "\(id) refused the call (error \(error.code)): \(error.message)"
+        }
         let said = "error \(error.code): \(Untrusted(error.message, limit: 500))"
         return """
-            \(id) has no tool "\(Untrusted(tool, limit: 128))" (\(said)); endpoint_tools lists those it has, for a person \
-            `patchbay tools \(id)` does
+            \(id) has no tool "\(Untrusted(tool, limit: 128))" (\(said))\(near); endpoint_tools lists those it has, \
+            for a person `patchbay tools \(id)` does
             """
+    }
+
+    /// The result, and where it says that a tool failed which the app does not list, the names that may be meant.
+    func hinted(
+        _ result: JSONObject,
+        _ tool: String,
+        at id: EndpointID,
+        for caller: AgentCaller,
+        alias: String? = nil
+    ) async -> JSONObject {
+        guard result["isError"] == true, let content = result["content"]?.array,
+            let near = await absence(of: tool, at: id, for: caller, alias: alias), !near.isEmpty
+        else { return result }
+        let hint = "\(id) has no tool \"\(Untrusted(tool, limit: 128))\"\(near)"
+        var result = result
+        result["content"] = .array(content + [["type": "text", "text": .string(hint)]])
+        return result
+    }
+
+    /// The nearest names of a tool that the app does not list; nil where it lists it, or cannot be asked.
+    func absence(
+        of tool: String,
+        at id: EndpointID,
+        for caller: AgentCaller,
+        alias: String? = nil
+    ) async -> NearTools? {
+        func has(_ list: JSONObject) -> Bool {
+            list["tools"]?.array?.contains { $0["name"]?.string == tool } ?? false
+        }
+        if let shelved = await shelvedList(AppRecord.tools, of: id), has(shelved) { return nil }
+        // It may have got the tool since.
+        guard let list = try? await list(AppRecord.tools, of: id, for: caller, within: limits.list).result, !has(list)
+        else { return nil }
+        return NearTools(tool, list["tools"]?.array?.compactMap(\.object) ?? [], alias: alias)
     }
 
     private func offersJPEG(_ request: AgentRequest, _ id: EndpointID) async -> Bool {

@@ -9,10 +9,15 @@ package struct AppServer: AgentServer {
 
     private let id: EndpointID
     private let desk: AppDesk
+    /// What its tools' names begin with where the caller sees those of several apps.
+    private let alias: String?
 
-    package init(_ id: EndpointID, desk: AppDesk) {
+    package init(_ id: EndpointID, desk: AppDesk) { self.init(id, desk: desk, alias: nil) }
+
+    init(_ id: EndpointID, desk: AppDesk, alias: String?) {
         self.id = id
         self.desk = desk
+        self.alias = alias
     }
 
     package func description(for caller: AgentCaller) async -> ServerDescription {
@@ -53,18 +58,26 @@ package struct AppServer: AgentServer {
 
     /// What is wrong with an app that cannot be called is told where the model reads it: in the result.
     private func call(_ request: AgentRequest, _ caller: AgentCaller) async throws -> JSONObject {
-        guard request.tool != nil else { throw RPCError.invalidParams("tools/call must have the tool's name, a text") }
+        guard let tool = request.tool else {
+            throw RPCError.invalidParams("tools/call must have the tool's name, a text")
+        }
         do {
-            return try await desk.call(
+            let result = try await desk.call(
                 // Who calls here has a limit of its own, and calls off what takes longer.
-                request.with(patience: desk.limits.longest),
+                request.withArgumentsAsObject.with(patience: desk.limits.longest),
                 at: id,
                 for: caller,
                 wait: desk.limits.wait,
                 maxPixels: Self.maxPixels
             )
+            return await desk.hinted(result, tool, at: id, for: caller, alias: alias)
         } catch let failure as AppFailure {
             return failure.result(for: .guest)
+        } catch let error as RPCError {
+            guard error.isAboutNames, let near = await desk.absence(of: tool, at: id, for: caller, alias: alias),
+                !near.isEmpty
+            else { throw error }
+            throw RPCError(error.code, "\(error.message)\(near)", data: error.data)
         }
     }
 

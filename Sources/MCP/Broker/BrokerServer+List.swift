@@ -21,7 +21,7 @@ extension BrokerServer {
 
     func list(_ arguments: ToolArguments, _ caller: AgentCaller) async throws(ToolRefusal) -> ToolResult {
         try check(.registryRead, caller)
-        let filter = try arguments.text("filter") ?? ""
+        let filter = try arguments.text("endpoint") ?? ""
         let state = try arguments.word("state", as: StateFilter.self) ?? .any
         let cursor = try arguments.text("cursor") ?? ""
         let revision = await registry.revision
@@ -31,13 +31,15 @@ extension BrokerServer {
         var structure: JSONObject = [
             "rev": .number(JSONNumber(Int(clamping: revision))), "endpoints": .array(page.map { .object($0.json) }),
         ]
-        if fitting.count > page.count, let last = page.last { structure["next"] = .string(last.endpoint.id.text) }
-        return ToolResult(Self.text(page, more: fitting.count - page.count, of: all.count), structure)
+        let rest = fitting.count - page.count
+        let next = rest > 0 ? page.last?.endpoint.id.text : nil
+        structure["next"] = next.map(JSON.string)
+        return ToolResult(Self.text(page, more: next.map { "\(rest) more: cursor \($0)" }, of: all.count), structure)
     }
 
-    private static func text(_ page: [EndpointRow], more: Int, of all: Int) -> String {
+    private static func text(_ page: [EndpointRow], more: String?, of all: Int) -> String {
         guard !page.isEmpty else {
-            guard all == 0 else { return "none fits; ask without filter, state and cursor for all \(all)" }
+            guard all == 0 else { return "none fits; ask without endpoint, state and cursor for all \(all)" }
             return "none: start a debug build or plug a phone in, then endpoint_wait for it"
         }
         // Those of one status in one line: ten of them have to fit into two kilobytes, beside their structure.
@@ -49,7 +51,8 @@ extension BrokerServer {
                 lines.append((row.status, [row.endpoint.id.text]))
             }
         }
-        let rest = more > 0 ? ["\(more) more: ask with cursor"] : []
+        // Some clients show the text alone.
+        let rest = more.map { [$0] } ?? []
         return (lines.map { "\($0.status): \($0.ids.joined(separator: ", "))" } + rest).joined(separator: "\n")
     }
 }

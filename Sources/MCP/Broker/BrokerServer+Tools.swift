@@ -18,8 +18,9 @@ extension BrokerServer {
         if list.hasChanged { structure["changed"] = true }
         if let name = try arguments.text("name") {
             guard let tool = list.tools.first(where: { $0["name"]?.string == name }) else {
+                let near = NearTools(name, list.tools)
                 throw ToolRefusal(
-                    "\(endpoint.id) has no tool \"\(Untrusted(name))\": endpoint_tools without name lists them"
+                    "\(endpoint.id) has no tool \"\(Untrusted(name))\"\(near): endpoint_tools without name lists them"
                 )
             }
             let cleaned = AppText.cleaned(.object(tool))

@@ -39,9 +39,8 @@ enum BrokerTool: String, CaseIterable, Sendable {
     private var required: [String] {
         switch self {
         case .list: []
-        case .tools, .pair: ["endpoint"]
+        case .tools, .pair, .wait: ["endpoint"]
         case .call: ["endpoint", "name"]
-        case .wait: ["filter"]
         case .forward: ["action"]
         }
     }
@@ -67,9 +66,9 @@ enum BrokerTool: String, CaseIterable, Sendable {
         return switch self {
         case .list:
             [
-                "filter": text("part of id, app, device"),
+                "endpoint": text("part of id, app, device"),
                 "state": words(["online", "offline", "any"], "default any"),
-                "cursor": text("next of the answer before"),
+                "cursor": text("of the answer before"),
             ]
         case .tools: ["endpoint": endpoint, "name": text("one tool"), "query": text("part of name or description")]
         case .call:
@@ -82,7 +81,7 @@ enum BrokerTool: String, CaseIterable, Sendable {
         case .pair: ["endpoint": endpoint, "code": text("token or Session URL")]
         case .wait:
             [
-                "filter": text("part of id, app, device"),
+                "endpoint": text("part of id, app, device"),
                 "event": words(["online", "offline", "restarted", "changed"], "default online"),
                 "timeout_s": number(60, "default 30"),
             ]

@@ -6,7 +6,7 @@ struct ToolArguments: Sendable {
 
     /// An argument that the tool does not have is refused: it is a misspelt one, whose meaning would be lost.
     init(_ params: JSONObject, known: Set<String>) throws(ToolRefusal) {
-        guard let members = (params["arguments"] ?? [:]).object else {
+        guard let members = (params["arguments"] ?? [:]).objectOrText else {
             throw ToolRefusal("the arguments must be an object")
         }
         for member in members.members where !known.contains(member.name) {
@@ -37,7 +37,7 @@ struct ToolArguments: Sendable {
 
     func object(_ name: String) throws(ToolRefusal) -> JSONObject? {
         guard let value = members[name], !value.isNull else { return nil }
-        guard let object = value.object else { throw ToolRefusal("\(name) must be an object") }
+        guard let object = value.objectOrText else { throw ToolRefusal("\(name) must be an object") }
         return object
     }
 
@@ -49,5 +49,12 @@ struct ToolArguments: Sendable {
             throw ToolRefusal("\(name) must be one of \(Word.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         return word
+    }
+}
+
+extension JSON {
+    /// The object that this is, or that it holds as a JSON text: some models write their arguments so.
+    var objectOrText: JSONObject? {
+        object ?? string.flatMap { try? JSON(parsing: Array($0.utf8)) }?.object
     }
 }

@@ -51,13 +51,15 @@ struct Tools: AsyncParsableCommand {
         }
     }
 
-    /// - Throws: `Complaint` with the nearest name.
+    /// - Throws: `Complaint` with the nearest names.
     static func find(_ name: String, in list: ToolList, of id: EndpointID) throws(Complaint) -> JSONObject {
         if let tool = list.tool(named: name) { return tool }
-        let near = Suggestion.nearest(to: name, among: list.tools.compactMap { $0["name"]?.string })
-        throw .notFound(
-            "\(id) has no tool \"\(Untrusted(name))\"",
-            try: "patchbay tools \(id)" + (near.map { " \(Untrusted($0))" } ?? "")
+        let names = NearNames.of(name, among: list.tools.compactMap { $0["name"]?.string })
+        throw Complaint(
+            status: .notFound,
+            message: "\(id) has no tool \"\(Untrusted(name))\"",
+            candidates: names.dropFirst().isEmpty ? [] : names,
+            remedy: "patchbay tools \(id)" + (names.first.map { " \(Untrusted($0))" } ?? "")
         )
     }
 }

@@ -101,7 +101,7 @@ def doors(path, port, id):
 
     # A call that waits does not hold up others, and its caller may go.
     slow = Unix(path)
-    waiting = threading.Thread(target=lambda: tool(slow, "endpoint_wait", {"filter": "nobody", "timeout_s": 2}))
+    waiting = threading.Thread(target=lambda: tool(slow, "endpoint_wait", {"endpoint": "nobody", "timeout_s": 2}))
     start = time.monotonic()
     waiting.start()
     print("meanwhile", tool(mine, "endpoint_pair", {"endpoint": id}).split(":")[0])

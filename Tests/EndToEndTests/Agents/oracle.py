@@ -160,12 +160,12 @@ def broker(client):
     for resource in client.ask("resources/list")["resources"]:
         client.ask("resources/read", {"uri": resource["uri"]})
     for name, arguments in (
-        ("endpoint_list", {}), ("endpoint_list", {"filter": "größe"}), ("endpoint_list", {"state": "asleep"}),
+        ("endpoint_list", {}), ("endpoint_list", {"endpoint": "größe"}), ("endpoint_list", {"state": "asleep"}),
         ("endpoint_tools", {"endpoint": endpoint}), ("endpoint_tools", {"endpoint": endpoint, "name": "screenshot"}),
         ("endpoint_call", {"endpoint": endpoint, "name": "launch_context"}),
         ("endpoint_call", {"endpoint": endpoint, "name": "screenshot", "arguments": {}}),
         ("endpoint_call", {"endpoint": "nowhere", "name": "x"}), ("endpoint_pair", {"endpoint": endpoint}),
-        ("endpoint_wait", {"filter": endpoint}), ("endpoint_wait", {"filter": "nobody", "timeout_s": 1}),
+        ("endpoint_wait", {"endpoint": endpoint}), ("endpoint_wait", {"endpoint": "nobody", "timeout_s": 1}),
         ("port_forward", {"action": "open", "endpoint": endpoint}), ("port_forward", {"action": "list"}),
     ):
         client.ask("tools/call", {"name": name, "arguments": arguments})

@@ -16,8 +16,6 @@ import Testing
         let app = ScriptedApp.appReveal { _ in .error(code, "Method not found") }
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear())
-        let unlisted = await rig.call(AppCall("fly", of: shop), of: rig.owner)
-        _ = try await rig.desk.tools(of: shop, for: rig.owner)
 
         let unknown = await rig.call(AppCall("fly\u{1B}", of: shop), of: rig.owner)
         let known = await rig.call(AppCall("tap", of: shop), of: rig.owner)
@@ -27,9 +25,52 @@ import Testing
         #expect(Self.text(unknown).contains("`patchbay tools \(shop.id)`"))
         #expect(Self.text(unknown).contains("Method not found"))
         #expect(unknown["isError"] == true && unknown["_meta"] == ["patchbay/failure": "refused"])
-        for other in [unlisted, known] {
-            #expect(Self.text(other) == "\(shop.id) refused the call (error \(code)): Method not found")
+        #expect(Self.text(known) == "\(shop.id) refused the call (error \(code)): Method not found")
+    }
+
+    @Test func `a name that an app does not have is answered with the nearest ones, wherever it is called`()
+        async throws
+    {
+        let rig = DeskRig(ScriptedApp.appReveal { _ in .error(-32_602, "Unknown tool") })
+        let shop = try #require(await rig.appear())
+        let request = AgentRequest("tools/call", ["name": "tapp", "arguments": [:]])
+
+        let agent = await rig.call(AppCall("tapp", of: shop), of: rig.owner)
+        let guest = await #expect(throws: RPCError.self) {
+            try await AppServer(shop.id, desk: rig.desk).answer(request, of: rig.owner)
         }
+        let alias = ToolAlias.alias(of: shop.id)
+        let together = await #expect(throws: RPCError.self) {
+            let request = AgentRequest("tools/call", ["name": .string("\(alias)__tapp"), "arguments": [:]])
+            _ = try await AllServer(desk: rig.desk).answer(request, of: rig.owner)
+        }
+
+        #expect(Self.text(agent).contains("; the nearest names are tap;"), "\(Self.text(agent))")
+        #expect(guest?.code == -32_602 && guest?.message == "Unknown tool; the nearest names are tap")
+        #expect(together?.message == "Unknown tool; the nearest names are \(alias)__tap")
+    }
+
+    @Test func `a result that says there is no such tool has the nearest names, too`() async throws {
+        let result: JSONObject = ["content": [["type": "text", "text": "Unknown tool: tapp"]], "isError": true]
+        let rig = DeskRig(ScriptedApp.appReveal { _ in .result(.object(result)) })
+        let shop = try #require(await rig.appear())
+
+        let wrong = await rig.call(AppCall("tapp", of: shop), of: rig.owner)
+        let right = await rig.call(AppCall("tap", of: shop), of: rig.owner)
+
+        #expect(wrong["content"]?.array?.count == 2 && right == result)
+        #expect(wrong["content"]?.array?.last?["text"]?.string?.hasSuffix("the nearest names are tap") == true)
+    }
+
+    @Test func `arguments as a text reach an app as the object that they hold`() async throws {
+        let app = ScriptedApp.appReveal { _ in .result(["content": []]) }
+        let rig = DeskRig(app)
+        let shop = try #require(await rig.appear())
+        let request = AgentRequest("tools/call", ["name": "tap", "arguments": #"{"id": "buy"}"#])
+
+        _ = try await AppServer(shop.id, desk: rig.desk).answer(request, of: rig.owner)
+
+        #expect(app.calls.last?.body["params"]?["arguments"] == ["id": "buy"])
     }
 
     @Test func `another error of the app's says nothing about its tools`() async throws {
