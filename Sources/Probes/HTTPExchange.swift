@@ -15,6 +15,7 @@ struct HTTPExchange: Sendable {
     let path: String
     /// Sent as JSON when it is not empty.
     var body = ""
+    var accept = "application/json"
 
     /// What a hello may answer at most, in bytes; the rest is a server that is not what we look for.
     static let limit = 64 * 1_024
@@ -43,7 +44,7 @@ struct HTTPExchange: Sendable {
     }
 
     private var head: HTTPRequestHead {
-        var headers = HTTPHeaders([("Host", "127.0.0.1"), ("Accept", "application/json"), ("Connection", "close")])
+        var headers = HTTPHeaders([("Host", "127.0.0.1"), ("Accept", accept), ("Connection", "close")])
         if !body.isEmpty {
             headers.add(name: "Content-Type", value: "application/json")
             headers.add(name: "Content-Length", value: "\(body.utf8.count)")
@@ -53,16 +54,40 @@ struct HTTPExchange: Sendable {
 
     private func read(_ parts: NIOAsyncChannelInboundStream<HTTPClientResponsePart>) async throws -> Answer {
         var status = 0
+        var isStream = false
         var body: [UInt8] = []
         for try await part in parts {
             switch part {
-            case .head(let head): status = Int(head.status.code)
+            case .head(let head):
+                status = Int(head.status.code)
+                isStream = head.headers.first(name: "Content-Type")?.hasPrefix("text/event-stream") ?? false
             case .body(let buffer):
                 body += buffer.readableBytesView
                 guard body.count <= Self.limit else { throw ProbeError.tooMuch }
+                // The server may keep the stream open behind its answer.
+                if isStream, let message = Self.message(in: body) { return Answer(status: status, body: message) }
             case .end: return Answer(status: status, body: body)
             }
         }
         throw ProbeError.endedEarly
+    }
+
+    /// The data of the first whole event that has a JSON object (the HTML standard, server-sent events); nil where none has come.
+    static func message(in stream: [UInt8]) -> [UInt8]? {
+        var data: [Substring] = []
+        // An event ends with an empty line.
+        for line in String(decoding: stream, as: UTF8.self).split(
+            omittingEmptySubsequences: false,
+            whereSeparator: \.isNewline
+        ).dropLast() {
+            if line.hasPrefix("data:") {
+                data.append(line.dropFirst("data:".count))
+            } else if line.isEmpty {
+                let text = data.joined(separator: "\n")
+                if text.contains("{") { return Array(text.utf8) }
+                data = []
+            }
+        }
+        return nil
     }
 }

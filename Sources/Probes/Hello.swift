@@ -5,18 +5,25 @@ import NIOHTTP1
 /// The questions that tell the servers we know apart, and how their answers are read.
 ///
 /// Only questions that change nothing in the app and need no secret: AppReveal leaves `GET /health` open even where its
-/// session token is required, app-debug lists its actions, and `initialize` is how every MCP server introduces itself.
+/// session token is required, app-debug lists its actions, and `initialize` is how every MCP server introduces itself, over
+/// HTTP or in lines.
 enum Hello {
     static let health = HTTPExchange(method: .GET, path: "/health")
     static let actions = HTTPExchange(method: .GET, path: "/actions")
-    static let initialize = HTTPExchange(
-        method: .POST,
-        path: "/",
-        body: """
-            {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},\
-            "clientInfo":{"name":"patchbay","version":"\(Version.text)"}}}
-            """
-    )
+    static let introduction = """
+        {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},\
+        "clientInfo":{"name":"patchbay","version":"\(Version.text)"}}}
+        """
+    /// Where MCP servers are, the usual place first: those made with the official SDKs answer 404 elsewhere.
+    static let initialize = ["/mcp", "/"].map { path in
+        HTTPExchange(
+            method: .POST,
+            path: path,
+            body: introduction,
+            accept: "application/json, text/event-stream"
+        )
+    }
+    static let initializeInLines = LineExchange(message: introduction)
     /// AppReveal up to 0.9 answers it to anybody; since 0.10 only to who has the session token.
     static let launchContext = HTTPExchange(
         method: .POST,
@@ -44,13 +51,14 @@ enum Hello {
         return Identity(kind: .appreveal, boot: health.boot.map { Untrusted($0) })
     }
 
-    static func isAppDebug(_ answer: HTTPExchange.Answer) -> Bool {
-        guard answer.status == 200 else { return false }
-        return decode([AnyValue].self, answer) != nil || decode([String: AnyValue].self, answer) != nil
+    /// app-debug's actions: an array of strings. It has no health, so a server that answers so to everything is none.
+    static func isAppDebug(_ answer: HTTPExchange.Answer, beside health: HTTPExchange.Answer?) -> Bool {
+        guard answer.status == 200, decode([String].self, answer) != nil else { return false }
+        return health.map { $0.status != 200 || $0.body != answer.body } ?? true
     }
 
     /// The name and version in an `initialize` result; nil when the answer is none.
-    static func server(_ answer: HTTPExchange.Answer) -> Identity? {
+    static func server(_ answer: HTTPExchange.Answer, inLines takesLines: Bool = false) -> Identity? {
         struct Reply: Decodable {
             struct Result: Decodable {
                 struct Info: Decodable {
@@ -67,7 +75,8 @@ enum Hello {
         return Identity(
             kind: isAppReveal ? .appreveal : .mcp,
             name: Untrusted(result.serverInfo.name),
-            version: result.serverInfo.version.map { Untrusted($0) }
+            version: result.serverInfo.version.map { Untrusted($0) },
+            takesLines: takesLines
         )
     }
 

@@ -1,8 +1,24 @@
+import NIOHTTP1
 package import Model
 package import Sockets
+import Synchronization
 
 /// Asks a port what it is.
 package struct Identifier: Sendable {
+    /// What came of one question.
+    private enum Reply {
+        case answer(HTTPExchange.Answer)
+        /// Something else than HTTP.
+        case other
+        /// The connection ended, or more came than any server says that we know.
+        case none
+        case silence
+
+        var answer: HTTPExchange.Answer? {
+            if case .answer(let answer) = self { answer } else { nil }
+        }
+    }
+
     private let dialer: any Dialer
     private let patience: Duration
     private let clock: any Clock<Duration>
@@ -23,41 +39,74 @@ package struct Identifier: Sendable {
 
     /// What answers there; `tcp` when something listens that none of our questions fits.
     ///
-    /// - Throws: `DialFailure` when nothing can be reached, `CancellationError`.
+    /// - Throws: `DialFailure` when the port accepted no connection in time, `CancellationError`.
     package func identify(_ route: Route) async throws -> Identity {
-        if let answer = try await ask(Hello.health, route), let identity = Hello.appReveal(answer) {
-            return await describe(identity, route)
+        let health = try await ask(Hello.health, route)
+        switch health {
+        case .answer(let answer): if let identity = Hello.appReveal(answer) { return await describe(identity, route) }
+        case .other, .none, .silence:
+            // A server that takes lines ignores HTTP, closes the connection, or answers that it is no JSON.
+            if let identity = try await askInLines(route) { return identity }
+            if case .other = health { return Identity(kind: .tcp) }
         }
-        if let answer = try await ask(Hello.actions, route), Hello.isAppDebug(answer) {
+        let actions = try await ask(Hello.actions, route)
+        if let answer = actions.answer, Hello.isAppDebug(answer, beside: health.answer) {
             return Identity(kind: .appDebug)
         }
-        if let answer = try await ask(Hello.initialize, route), let identity = Hello.server(answer) { return identity }
+        // Three questions without an answer are enough: it is asked again later.
+        if case .silence = actions, case .silence = health { return Identity(kind: .tcp) }
+        for hello in Hello.initialize {
+            if let answer = try await ask(hello, route).answer, let identity = Hello.server(answer) { return identity }
+        }
         return Identity(kind: .tcp)
     }
 
     private func describe(_ appReveal: Identity, _ route: Route) async -> Identity {
         var identity = appReveal
-        if let answer = try? await ask(Hello.launchContext, route), let app = Hello.app(answer) {
+        if let answer = try? await ask(Hello.launchContext, route).answer, let app = Hello.app(answer) {
             identity.app = app.bundleID
             identity.version = app.version
         }
         return identity
     }
 
-    /// The answer to one question, or nil when the server does not understand it.
-    private func ask(_ question: HTTPExchange, _ route: Route) async throws -> HTTPExchange.Answer? {
+    private func askInLines(_ route: Route) async throws -> Identity? {
+        let reply = try await ask(route) { carrier in
+            HTTPExchange.Answer(status: 200, body: try await Hello.initializeInLines.run(over: carrier))
+        }
+        return reply.answer.flatMap { Hello.server($0, inLines: true) }
+    }
+
+    private func ask(_ question: HTTPExchange, _ route: Route) async throws -> Reply {
+        try await ask(route) { try await question.run(over: $0) }
+    }
+
+    private func ask(
+        _ route: Route,
+        _ question: @escaping @Sendable (consuming Carrier) async throws -> HTTPExchange.Answer
+    ) async throws -> Reply {
+        let isAccepted = Atomic(false)
         do {
             let answer = try await withDeadline(patience, clock: clock) { [dialer] in
-                try await question.run(over: dialer.dial(route))
+                let carrier = try await dialer.dial(route)
+                isAccepted.store(true, ordering: .releasing)
+                return try await question(carrier)
             }
-            // A server that takes the question and is silent listens all the same; it is none of those we know.
-            return answer
+            // A server that accepts and is silent listens. A dial that took too long proves no listener.
+            guard answer != nil || isAccepted.load(ordering: .acquiring) else {
+                throw DialFailure(.timedOut, "\(route) did not accept a connection within \(patience)")
+            }
+            return answer.map(Reply.answer) ?? .silence
         } catch let failure as DialFailure {
             throw failure
         } catch let cancelled as CancellationError {
             throw cancelled
+        } catch ProbeError.speaksFirst {
+            return .other
+        } catch let error as HTTPParserError where error != .invalidEOFState {
+            return .other
         } catch {
-            return nil
+            return .none
         }
     }
 }

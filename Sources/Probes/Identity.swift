@@ -9,6 +9,8 @@ package struct Identity: Hashable, Sendable {
     package var version: Untrusted?
     /// New at each launch of the app, when the server tells it.
     package var boot: Untrusted?
+    /// Whether it takes a message a line on one stream. Such a server may have one client, which the next one replaces.
+    package var takesLines: Bool
 
     /// Whether there is nothing more to learn by asking again.
     var isComplete: Bool {
@@ -24,12 +26,14 @@ package struct Identity: Hashable, Sendable {
         app: Untrusted? = nil,
         name: Untrusted? = nil,
         version: Untrusted? = nil,
-        boot: Untrusted? = nil
+        boot: Untrusted? = nil,
+        takesLines: Bool = false
     ) {
         self.kind = kind
         self.app = app
         self.name = name
         self.version = version
         self.boot = boot
+        self.takesLines = takesLines
     }
 }

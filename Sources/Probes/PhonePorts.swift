@@ -23,6 +23,8 @@ package final class PhonePorts: Service {
         var learnt: Set<UInt16> = []
         var found: [Key: Sighting] = [:]
         var misses: [Key: Int] = [:]
+        /// Those of `found` that may have one client only, which the next one replaces.
+        var single: Set<Key> = []
         /// Those of `found` that have not said what they are.
         var riddles: [Key: Riddle] = [:]
 
@@ -34,6 +36,7 @@ package final class PhonePorts: Service {
             found[key] = nil
             misses[key] = nil
             riddles[key] = nil
+            single.remove(key)
         }
     }
 
@@ -61,13 +64,21 @@ package final class PhonePorts: Service {
     private let ports: [UInt16]
     private let dialer: any Dialer
     private let identifier: Identifier
+    /// Whether a stream to a port of a phone stands.
+    private let isInUse: @Sendable (USBRoute) -> Bool
     private let clock = ContinuousClock()
     private let logger: Logger
     private let state = Mutex(State())
     private let out: AsyncStream<SightingEvent>.Continuation
 
-    package init(ports: [UInt16], dialer: any Dialer, logger: Logger) {
+    package init(
+        ports: [UInt16],
+        dialer: any Dialer,
+        isInUse: @escaping @Sendable (USBRoute) -> Bool = { _ in false },
+        logger: Logger
+    ) {
         self.ports = ports
+        self.isInUse = isInUse
         self.dialer = dialer
         self.logger = logger
         identifier = Identifier(dialer: dialer)
@@ -119,6 +130,9 @@ package final class PhonePorts: Service {
         do {
             if state.withLock({ $0.isToBeAsked(key, at: clock.now) }) {
                 see(key, as: try await identifier.identify(route))
+            } else if state.withLock({ $0.single.contains(key) }), isInUse(USBRoute(udid: key.udid, port: key.port)) {
+                // A probe would end the conversation; its end will show whether the server is there.
+                confirm(key)
             } else {
                 let carrier = try await dialer.dial(route)
                 _ = consume carrier
@@ -143,6 +157,7 @@ package final class PhonePorts: Service {
                 return false
             }
             state.found[key] = sighting
+            if identity.takesLines { state.single.insert(key) } else { state.single.remove(key) }
             if identity.isComplete {
                 state.riddles[key] = nil
             } else if old == nil {

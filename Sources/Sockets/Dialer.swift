@@ -51,6 +51,18 @@ package struct Carrier: ~Copyable, Sendable {
         return Carrier(descriptor: descriptor, halfClose: halfClose, early: early, lease: lease, witness: witness)
     }
 
+    /// The same stream, which holds this, too, until it is closed.
+    package consuming func holding(_ use: any Sendable) -> Carrier {
+        let (halfClose, early, lease, witness) = (halfClose, early, lease, witness)
+        return Carrier(
+            descriptor: descriptor,
+            halfClose: halfClose,
+            early: early,
+            lease: lease.map { [$0, use] as [any Sendable] } ?? use,
+            witness: witness
+        )
+    }
+
     /// Gives the descriptor away together with what is known about it, the lease included.
     package consuming func release() -> (number: CInt, halfClose: HalfClose, early: [UInt8], lease: (any Sendable)?) {
         let (halfClose, early, lease) = (halfClose, early, lease)

@@ -93,7 +93,12 @@ struct Daemon: Sendable {
         )
         let prober = LivenessProber(board: registry, dialer: dialer)
         let ports = sources.devices.map { _ in
-            PhonePorts(ports: configuration.devices.probePorts, dialer: dialer, logger: logger)
+            PhonePorts(
+                ports: configuration.devices.probePorts,
+                dialer: dialer,
+                isInUse: { dialer.uses.contains($0) },
+                logger: logger
+            )
         }
 
         // The doors.

@@ -6,6 +6,7 @@ struct RouteDialer: Dialer {
     let lan: any Dialer
     /// Nil when devices are turned off in the configuration.
     let usb: (any Dialer)?
+    let uses = RouteUses()
 
     static let phonesAreOff = DialFailure(
         .usbmuxdAbsent,
@@ -15,9 +16,9 @@ struct RouteDialer: Dialer {
     func dial(_ route: Route) async throws -> Carrier {
         switch route {
         case .lan: return try await lan.dial(route)
-        case .usb:
+        case .usb(let port):
             guard let usb else { throw Self.phonesAreOff }
-            return try await usb.dial(route)
+            return try await usb.dial(route).holding(uses.begin(port))
         }
     }
 }

@@ -26,7 +26,30 @@ import Testing
 
     @Test func `an error is no answer`() {
         #expect(Hello.appReveal(answer(#"{"status":"ok","port":4000,"auth":"x"}"#, status: 404)) == nil)
-        #expect(!Hello.isAppDebug(answer("[]", status: 404)))
+        #expect(!Hello.isAppDebug(answer("[]", status: 404), beside: nil))
+    }
+
+    @Test(arguments: ["[]", #"["buy","cart.row.1"]"#]) func `app-debug's actions are an array of strings`(body: String)
+    {
+        #expect(Hello.isAppDebug(answer(body), beside: answer("no", status: 404)))
+        #expect(Hello.isAppDebug(answer(body), beside: nil))
+        #expect(!Hello.isAppDebug(answer(body), beside: answer(body)))
+    }
+
+    @Test(arguments: [#"{"status":"ok"}"#, "{}", "[1]", #"["a",{}]"#, "[[]]", "null", "", #""buy""#])
+    func `anything else is not app-debug's`(body: String) {
+        #expect(!Hello.isAppDebug(answer(body), beside: nil))
+    }
+
+    @Test(
+        arguments: [
+            ("data: {\"id\":1}\n\n", #" {"id":1}"#),
+            ("event: message\r\ndata:{\"a\":\r\ndata:1}\r\n\r\n", "{\"a\":\n1}"),
+            ("id: 1\ndata:\n\n: still here\n\ndata: {}\n\nmore", " {}"), ("data: {\"id\":1}\n", nil), ("", nil),
+        ] as [(String, String?)]
+    )
+    func `an answer is read out of a stream as soon as it is whole`(stream: String, message: String?) {
+        #expect(HTTPExchange.message(in: Array(stream.utf8)).map { String(decoding: $0, as: UTF8.self) } == message)
     }
 
     @Test func `an initialize result names the server, made safe to show`() {

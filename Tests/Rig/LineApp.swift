@@ -12,11 +12,13 @@ package final class LineApp: Sendable {
     private let habits: Habits
     private let version: String
 
-    /// Returns when it listens: on a host at all its addresses, else on loopback.
+    /// Returns when it listens: on a host at all its addresses, else on loopback. It may have one client only, which the next
+    /// one replaces.
     package init(
         like model: Habits,
         version: String = "3.2.0",
         port: UInt16 = 0,
+        isSingle: Bool = false,
         on host: AvahiHost? = nil,
         in scratch: ScratchFolder
     ) async throws {
@@ -26,7 +28,7 @@ package final class LineApp: Sendable {
             [
                 "\(RigFolder.sources)/lineapp.py", "--address", host == nil ? "127.0.0.1" : "0.0.0.0", "--port",
                 "\(port)", "--version", version, "--like", model.rawValue,
-            ],
+            ] + (isSingle ? ["--single"] : []),
             in: scratch,
             namespace: host?.namespace
         )

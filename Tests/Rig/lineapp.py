@@ -50,6 +50,7 @@ class Session:
         except (ConnectionError, ValueError):
             pass
         finally:
+            # A call whose client has gone runs no further.
             for task in [*self.running.values(), *([beating] if beating else [])]:
                 task.cancel()
             self.writer.close()
@@ -119,7 +120,13 @@ class Session:
 
 
 async def main():
+    last = None
+
     async def serve(reader, writer):
+        nonlocal last
+        if options.single and last is not None:
+            last.close()
+        last = writer
         await Session(reader, writer).serve()
 
     server = await asyncio.start_server(serve, options.address, options.port, limit=1 << 26)
@@ -133,6 +140,7 @@ parser.add_argument("--address", default="127.0.0.1")
 parser.add_argument("--port", type=int, default=0)
 parser.add_argument("--version", default="3.2.0")
 parser.add_argument("--like", choices=["swiftmcp", "imcp"], default="swiftmcp")
+parser.add_argument("--single", action="store_true", help="one client, which the next one replaces (Codename One's)")
 parser.add_argument("--beat", type=float, default=0.05, help="seconds between two heartbeats; the SDK's own are 15")
 options = parser.parse_args()
 asyncio.run(main())

@@ -74,6 +74,34 @@ import Testing
         }
     }
 
+    @Test(.needs(.usbmuxd), arguments: LineApp.Habits.allCases)
+    func `an app in lines on a phone is found out, and no probe of its port ends a call`(
+        model: LineApp.Habits
+    ) async throws {
+        try await withScratchFolder { scratch in
+            let app = try await LineApp(like: model, isSingle: true, in: scratch)
+            let rig = try await PhoneRig(["00008030-001A2B3C4D5E6F70"], in: scratch)
+            let broker = try await RunningBroker(
+                in: scratch,
+                phones: rig,
+                configuration: "[api]\ntcp = false\n[devices]\nprobe_ports = [\(app.port)]\n"
+            )
+            let endpoint = try await eventually(within: .seconds(20), "it is found out") {
+                try await broker.endpoints().first { $0.kind == .mcp && $0.state == .online }
+            }
+
+            // The port is probed once a second, and each connection throws the client out that is there.
+            let text = try await broker.ask("call", endpoint.id.text, "wait", "seconds=4").joined()
+
+            #expect(text.contains(#""called": "wait""#), "\(text)")
+            #expect(app.program.output.count { $0 == "call: wait" } == 1)
+            try await app.quit()
+            try await eventually(within: .seconds(20), "its end is seen") {
+                try await broker.endpoints().first?.state == .offline
+            }
+        }
+    }
+
     private static func expect(_ clients: [AgentClient], _ tool: String, toSay words: String) async throws {
         for (client, start) in try clients.map({ ($0, try $0.begin(tool)) }) {
             let (text, story) = try await client.outcome(from: start)
