@@ -143,6 +143,15 @@ enum RouteTable {
             TunnelRoutes.open
         ),
         APIRoute(
+            .post,
+            "/v1/tunnels/all",
+            .scope(.tunnelOpen),
+            "Open tunnels, all of them or none",
+            takes: "TunnelSpecs",
+            gives: "TunnelList",
+            TunnelRoutes.openAll
+        ),
+        APIRoute(
             .delete,
             "/v1/tunnels",
             .scope(.tunnelOpen),

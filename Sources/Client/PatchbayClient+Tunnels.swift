@@ -12,6 +12,11 @@ extension PatchbayClient {
         try await answer(to: HTTPCall(method: .POST, path: ["tunnels"], body: body(spec)))
     }
 
+    /// Opens tunnels that stand until they are removed: all of them or none.
+    package func open(_ specs: [TunnelSpec]) async throws -> TunnelList {
+        try await answer(to: HTTPCall(method: .POST, path: ["tunnels", "all"], body: body(specs)))
+    }
+
     package func removeTunnel(_ id: String) async throws {
         try await perform(HTTPCall(method: .DELETE, path: ["tunnels", id]))
     }

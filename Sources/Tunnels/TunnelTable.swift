@@ -84,19 +84,36 @@ package actor TunnelTable {
     /// Its owner is the user who asks for it, this process's own where that is not known.
     /// - Throws: `TunnelError`; then everything is as it was.
     package func create(_ spec: TunnelSpec, owner: UInt32? = nil) async throws(TunnelError) -> Tunnel {
+        let tunnels = try await create([spec], owner: owner)
+        return tunnels[0]
+    }
+
+    /// Makes tunnels by the same rules: all of them or none.
+    package func create(_ specs: [TunnelSpec], owner: UInt32? = nil) async throws(TunnelError) -> [Tunnel] {
         let owner = owner ?? geteuid()
-        let (id, isNew, replaced) = try await inTurn { () async throws(TunnelError) in
-            try check([spec])
-            let old = holder(of: spec.local)
-            if let old, spec.noRebind || !old.spec.isKept { throw .taken(spec.local, by: old.id) }
-            if let old, old.spec == spec, old.owner == owner, old.door != nil { return (old.id, false, String?.none) }
-            return (try await replace(old, with: spec, owner), true, old?.id)
+        let made = try await inTurn { () async throws(TunnelError) in
+            try check(specs)
+            var plans: [TunnelPlan] = []
+            for spec in specs {
+                let old = holder(of: spec.local)
+                if let old, spec.noRebind || !old.spec.isKept { throw .taken(spec.local, by: old.id) }
+                if let old, plans.contains(where: { $0.old?.id == old.id }) { throw .inUse(spec.local) }
+                // The old one gives its address up last: until the new ones are on the disk, nothing has changed.
+                let listeners = old?.door == nil ? try listen(spec.local) : []
+                plans.append(TunnelPlan(spec: spec, old: old, owner: owner, listeners: listeners))
+            }
+            return try await carryOut(plans, owner)
         }
-        if isNew { await consider(id) }
-        guard var tunnel = records[id]?.tunnel else { throw .noSuchTunnel(id) }
-        tunnel.replaced = replaced
-        if isNew { feed.send(.opened(tunnel)) }
-        return tunnel
+        for one in made where one.isNew { await consider(one.id) }
+        let tunnels = made.compactMap { one in
+            var tunnel = records[one.id]?.tunnel
+            tunnel?.replaced = one.replaced
+            if one.isNew, let tunnel { feed.send(.opened(tunnel)) }
+            return tunnel
+        }
+        // One that was removed at once has no place to go.
+        guard tunnels.count == made.count else { throw .noSuchTunnel(made.first { records[$0.id] == nil }?.id ?? "") }
+        return tunnels
     }
 
     /// Makes tunnels that live until `release(_:)`: all of them or none. They are not kept and replace nothing.
@@ -263,31 +280,32 @@ package actor TunnelTable {
         }
     }
 
-    private func replace(
-        _ old: TunnelRecord?,
-        with spec: TunnelSpec,
+    private func carryOut(
+        _ plans: [TunnelPlan],
         _ owner: UInt32
-    ) async throws(TunnelError) -> String {
-        // The old one gives its address up last: until the new one is on the disk, nothing has changed.
-        let listeners = old?.door == nil ? try listen(spec.local) : []
-        let entry = TunnelLedger.Entry(
-            id: "t\(next)",
-            spec: spec,
-            owner: owner,
-            port: listeners.first?.address.port,
-            since: Date()
+    ) async throws(TunnelError) -> [(id: String, isNew: Bool, replaced: String?)] {
+        let new = plans.filter { !$0.isThere }
+        guard !new.isEmpty else { return plans.map { ($0.old?.id ?? "", false, nil) } }
+        let replaced = Set(new.compactMap { $0.old?.id })
+        let entries = new.enumerated().map { $1.entry(id: "t\(next + UInt64($0))", owner) }
+        try await save(
+            without: replaced,
+            with: entries.filter(\.spec.isKept),
+            next: next + UInt64(new.count)
         )
-        try await save(without: Set(old.map { [$0.id] } ?? []), with: spec.isKept ? entry : nil, next: next + 1)
-        guard let old else { return insert(spec, owner, listeners) }
-        await take([old.id])
-        do {
-            return insert(spec, owner, listeners.isEmpty ? try listen(spec.local) : listeners)
-        } catch {
-            // Somebody took the address in the moment between: the tunnel stands and tries again.
-            let id = insert(spec, owner, [])
-            set(id, .failed(reason: error.description))
-            jobs.continuation.yield(.retry(id))
-            return id
+        await take(replaced)
+        return plans.map { plan in
+            if plan.isThere, let old = plan.old { return (old.id, false, nil) }
+            do throws(TunnelError) {
+                let listeners = plan.listeners.isEmpty ? try listen(plan.spec.local) : plan.listeners
+                return (insert(plan.spec, owner, listeners), true, plan.old?.id)
+            } catch {
+                // Somebody took the address in the moment between: the tunnel stands and tries again.
+                let id = insert(plan.spec, owner, [])
+                set(id, .failed(reason: error.description))
+                jobs.continuation.yield(.retry(id))
+                return (id, true, plan.old?.id)
+            }
         }
     }
 
@@ -327,7 +345,7 @@ package actor TunnelTable {
 
     private func save(
         without removed: Set<String> = [],
-        with entry: TunnelLedger.Entry? = nil,
+        with entries: [TunnelLedger.Entry] = [],
         next: UInt64? = nil
     ) async throws(TunnelError) {
         var ledger = TunnelLedger()
@@ -335,7 +353,7 @@ package actor TunnelTable {
         ledger.tunnels = records.values
             .filter { $0.spec.isKept && !removed.contains($0.id) }.map(\.entry)
             .sorted { number($0.id) < number($1.id) }
-        if let entry { ledger.tunnels.append(entry) }
+        ledger.tunnels += entries
         try await store?.save(ledger)
     }
 

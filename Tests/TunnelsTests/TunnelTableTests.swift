@@ -33,6 +33,32 @@ struct TunnelTableTests {
         }
     }
 
+    @Test func `several tunnels are made and replaced together, or everything stays as it was`() async throws {
+        let table = await bench.table()
+        try await bench.running(table) {
+            let blocker = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
+            let taken = bench.spec(.tcp(host: "127.0.0.1", port: blocker.address.port ?? 0))
+            let first = try await table.create([bench.spec(), bench.spec()])
+            let local = LocalAddress.tcp(host: nil, port: TableBench.port(try #require(first.first?.bound.first)))
+            let old = try await table.create(bench.spec(local, port: 1))
+            let before = await table.list()
+
+            let wanted = [bench.spec(), bench.spec(local, port: 2), taken]
+            await #expect(throws: TunnelError.self) { try await table.create(wanted) }
+            await #expect(throws: TunnelError.self) {
+                try await table.create([bench.spec(local, port: 2), bench.spec(local, port: 3)])
+            }
+            #expect(await table.list() == before)
+
+            let made = try await table.create([bench.spec(), bench.spec(local, port: 2)])
+            #expect(made.map(\.replaced) == [nil, old.id])
+            #expect(Set(made.map(\.id)).count == 2 && made.allSatisfy { !$0.bound.isEmpty })
+            let ids = await table.list().map(\.id)
+            #expect(!ids.contains(old.id) && ids.count == before.count + 1)
+            blocker.close()
+        }
+    }
+
     /// With 1,000, and on how many threads: `LoadTests`; this process has other tests that count descriptors.
     @Test func `tcp 0 is one port on both loopback addresses`() async throws {
         let table = await bench.table()

@@ -18,6 +18,15 @@ enum TunnelRoutes {
         return try call.answer(tunnels[0], status: .created)
     }
 
+    /// Opens tunnels: all of them or none.
+    @Sendable static func openAll(_ call: Call) async throws -> Response {
+        var specs: [TunnelSpec] = []
+        for spec in try await call.body([TunnelSpec].self) { specs.append(try await call.checked(spec)) }
+        let (table, user) = (call.broker.tunnels, call.visitor.user)
+        let tunnels = try await call.open(specs.count) { [specs] in try await table.create(specs, owner: user) }
+        return try call.answer(TunnelList(tunnels: tunnels), status: .created)
+    }
+
     @Sendable static func remove(_ call: Call) async throws -> Response {
         let tunnel = try await call.tunnel()
         try await call.broker.tunnels.remove(tunnel.id)

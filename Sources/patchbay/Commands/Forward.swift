@@ -16,7 +16,8 @@ struct Forward: AsyncParsableCommand {
               patchbay forward unix:/tmp/shop:9876 --hold   until Ctrl-C
 
             LOCAL is PORT, tcp:PORT, HOST:PORT, tcp:[V6]:PORT or unix:/path; port 0 means any free one. Without HOST \
-            it is 127.0.0.1 and ::1, for clients of your own user that are no web pages. One line is printed for each tunnel as soon as it listens.
+            it is 127.0.0.1 and ::1, for clients of your own user that are no web pages. Several tunnels \
+            are opened all or none; one line is printed for each, and they stand also where nobody reads that.
             """
     )
 
@@ -63,13 +64,12 @@ struct Forward: AsyncParsableCommand {
         let client = try options.client
         let specs = try await specs(client)
         if hold { return try await keep(specs, client) }
-        var opened: [Tunnel] = []
-        for spec in specs {
-            let tunnel = try await client.open(spec)
-            opened.append(tunnel)
-            if !format.json { try options.output.line(TunnelListing.line(tunnel)) }
+        let opened = try await client.open(specs).tunnels
+        if format.json {
+            try options.output.record(TunnelList(tunnels: opened))
+        } else {
+            for tunnel in opened { try options.output.line(TunnelListing.line(tunnel)) }
         }
-        if format.json { try options.output.record(TunnelList(tunnels: opened)) }
         if let failed = opened.first(where: { $0.state.name == "failed" }) {
             throw Complaint(
                 status: .error,

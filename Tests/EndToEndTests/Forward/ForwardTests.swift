@@ -106,6 +106,39 @@ import Testing
         }
     }
 
+    @Test func `several tunnels are opened though nobody reads on, or none of them where one cannot listen`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let broker = try await RunningBroker(in: scratch)
+            let ports = try FreePorts.take(6)
+            let pairs = ports.map { "\($0):22" }
+            let words = "\"$0\" forward \(pairs.joined(separator: " ")) --device \(phone) | head -1"
+
+            let first = try await Program.run(
+                "sh",
+                ["-c", words, try Executable.built("patchbay")],
+                in: scratch,
+                environment: ["PATCHBAY_SOCKET": broker.socket]
+            )
+            #expect(first.count == 1)
+            #expect(try await broker.ask("tunnels", "--json").joined().ranges(of: "\"id\"").count == 6)
+
+            _ = try await broker.ask("tunnels", "rm", "--all")
+            let taken = try LoopbackServer(port: ports[3], in: scratch) { _ in }
+            await #expect(throws: RigError.self) {
+                try await Program.run(
+                    Executable.built("patchbay"),
+                    ["forward", "--device", phone] + pairs,
+                    in: scratch,
+                    environment: ["PATCHBAY_SOCKET": broker.socket]
+                )
+            }
+            #expect(try await broker.ask("tunnels").joined().contains("No tunnel"))
+            taken.stop()
+        }
+    }
+
     @Test func `a tunnel that was removed is gone at once`() async throws {
         try await withScratchFolder { scratch in
             let app = try await SampleApp(in: scratch)

@@ -112,6 +112,7 @@ advertised = {"name": "Desk", "type": "_http._tcp", "port": 80, "txt": [{"key": 
 lab = expect(201, "POST", "/v1/endpoints", static)["id"]
 first = expect(201, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0"))
 expect(201, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0", target={"endpoint": lab}))
+expect(201, "POST", "/v1/tunnels/all", [tunnel("tcp:127.0.0.1:0"), tunnel("tcp:127.0.0.1:0")])
 desk = expect(201, "POST", "/v1/advertisements", advertised)["id"]
 expect(200, "POST", f"/v1/endpoints/{lab}/probe")
 for target in ("/v1/status", "/v1/endpoints", "/v1/endpoints?state=online&app=none", "/v1/endpoints?since=0&wait=0",
@@ -229,7 +230,7 @@ for method, target in (("PUT", "/v1/endpoints"), ("DELETE", "/health"), ("POST",
     expect(405, method, target)
 for target in ("/v1/endpoints?state=asleep", "/v1/endpoints?since=yesterday", "/v1/endpoints?since=1&wait=x"):
     expect(400, "GET", target)
-for target in ("/v1/endpoints", "/v1/tunnels", "/v1/tunnels/held", "/v1/advertisements", "/v1/advertisements/held"):
+for target in ("/v1/endpoints", "/v1/tunnels", "/v1/tunnels/all", "/v1/tunnels/held", "/v1/advertisements", "/v1/advertisements/held"):
     expect(400, "POST", target, b"{")
     expect(400, "POST", target, b"{}")
     expect(415, "POST", target, b"{}", "text/plain")
@@ -239,6 +240,7 @@ expect(400, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0", 0))
 expect(400, "POST", "/v1/advertisements", advertised | {"name": ""})
 expect(409, "POST", "/v1/endpoints", static)
 expect(409, "POST", "/v1/tunnels", tunnel(first["bound"][0]))
+expect(409, "POST", "/v1/tunnels/all", [tunnel("tcp:127.0.0.1:0"), tunnel(first["bound"][0])])
 expect(409, "POST", "/v1/tunnels/held", [tunnel(first["bound"][0])])
 expect(413, "POST", "/v1/endpoints", b"[" + b" " * (4 << 20) + b"]")
 
