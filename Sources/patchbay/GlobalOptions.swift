@@ -39,6 +39,14 @@ struct GlobalOptions: ParsableArguments {
         get throws(Complaint) { PatchbayClient(address: try Self.address(socket: socket, broker: broker).broker) }
     }
 
+    /// Whether the command line says which broker is meant.
+    var namesBroker: Bool { socket != nil || broker != nil }
+
+    /// Whether calls are made under a grant.
+    var usesGrant: Bool {
+        get throws(Complaint) { try Self.address(socket: socket, broker: broker).wantsGrant }
+    }
+
     var output: Output { Output.standard(color) }
 
     static func client(socket: String?, broker: String?) throws(Complaint) -> PatchbayClient {

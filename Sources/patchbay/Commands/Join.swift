@@ -10,7 +10,8 @@ struct Join: AsyncParsableCommand {
         discussion: """
             Reads the pairing string from standard input, or asks for it without showing it; never as an argument. The \
             grant goes into a file for you alone below $XDG_STATE_HOME/patchbay/grants, or with --print to standard \
-            output. With --broker every command uses the grant that is kept for that broker.
+            output. The invite goes to the broker that the string names, or to the one that --broker or --socket names. With \
+            --broker every command uses the grant that is kept for that broker.
 
               patchbay join -
               patchbay list --broker 127.0.0.1:7282
@@ -39,7 +40,7 @@ struct Join: AsyncParsableCommand {
         let folder = prints ? nil : try GrantFolder(environment: ProcessInfo.processInfo.environment)
         try folder?.prepare()
         let door = try options.door
-        let client = argument.broker.map { PatchbayClient(address: $0) } ?? door
+        let client = options.namesBroker ? door : argument.broker.map { PatchbayClient(address: $0) } ?? door
         let issued = try await redeem(argument.invite, client)
         let output = options.output
         guard let folder else { return try output.line(issued.token) }

@@ -7,7 +7,8 @@ struct Stdio: AsyncParsableCommand {
         abstract: "Connect standard input and output to a port of a phone, or to an endpoint.",
         discussion: """
             What inetcat does, with the reply read to its end: when the input ends, the output goes on until the other \
-            side closes. Serves as a ProxyCommand of ssh.
+            side closes. Serves as a ProxyCommand of ssh. Under a grant, HTTP requests that a web page may have sent are \
+            refused, as by every tunnel of a grant.
 
               patchbay stdio 9876 < request.http
               ssh -o ProxyCommand='patchbay stdio 00008101:22' root@phone
@@ -24,8 +25,8 @@ struct Stdio: AsyncParsableCommand {
             local: .tcp(host: "127.0.0.1", port: 0),
             target: try await destination(client),
             isKept: false,
-            // What is piped in is meant as it is, whatever Host it names.
-            allowsBrowsers: true
+            // What is piped in is meant as it is, whatever Host it names. A grant has no tunnel that a web page can use.
+            allowsBrowsers: try !options.usesGrant
         )
         let (addresses, opened) = AsyncStream.makeStream(of: LocalAddress.self)
         try await withThrowingTaskGroup(of: Ending.self) { group in
@@ -113,11 +114,18 @@ struct Stdio: AsyncParsableCommand {
                 text: parts.count == 2 ? String(parts[0]) : nil,
                 command: "patchbay stdio UDID:\(port)"
             )
+            // A whole UDID needs no list, which a grant may not be allowed to read.
+            if parts.count == 2, let udid = UDID(String(parts[0])) { return .device(udid: udid, port: port) }
             return .device(udid: try await selector.choose(client), port: port)
         }
-        let list = try await client.endpoints()
-        return .endpoint(
-            try EndpointSelector(text: target, command: "patchbay stdio").choose(among: list.endpoints).id
-        )
+        let endpoints: [Endpoint]
+        do {
+            endpoints = try await client.endpoints().endpoints
+        } catch ClientError.refused(let problem) where problem.code == .forbidden {
+            // Without the list a whole id is taken as it is; the broker says whether the grant reaches it.
+            guard let id = EndpointID(target) else { throw ClientError.refused(problem) }
+            return .endpoint(id)
+        }
+        return .endpoint(try EndpointSelector(text: target, command: "patchbay stdio").choose(among: endpoints).id)
     }
 }

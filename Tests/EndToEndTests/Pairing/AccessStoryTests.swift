@@ -62,6 +62,49 @@ import Testing
         }
     }
 
+    @Test func `join spends an invite at the broker that the command line names`() async throws {
+        try await withBroker { broker, scratch, port in
+            let pair = try await broker.start("pair", "--scope", "registry.read")
+            let string = try await pair.waitForLine("PATCHBAY:1:127.0.0.1:\(port)::pbi_")
+            let unused = try FreePorts.take()[0]
+
+            let wrong = try await broker.start("join", "-", "--broker", "127.0.0.1:\(unused)", input: .pipe)
+            try wrong.write(string + "\n")
+            #expect(try await wrong.exitStatus() != .exited(0))
+            #expect(wrong.story.contains("127.0.0.1:\(unused)"), "\(wrong.story)")
+
+            let right = try await broker.start("join", "-", "--broker", "127.0.0.1:\(port)", input: .pipe)
+            try right.write(string.replacing(":\(port):", with: ":\(unused):") + "\n")
+            #expect(try await right.exitStatus() == .exited(0), "\(right.story)")
+            #expect(try await broker.ask("list", "--broker", "127.0.0.1:\(port)").isEmpty == false)
+            #expect(try await pair.exitStatus() == .exited(0))
+        }
+    }
+
+    @Test(arguments: [["tunnel.open"], ["tunnel.open", "registry.read"]])
+    func `stdio reaches what a grant may open tunnels to, and nothing else`(scopes: [String]) async throws {
+        try await withBroker { broker, scratch, port in
+            let app = try await SampleApp(in: scratch)
+            _ = try await broker.ask("add", "Lab", "127.0.0.1:\(app.port)")
+            _ = try await broker.ask("add", "Other", "127.0.0.1:\(app.port)")
+            let pair = try await broker.start(["pair", "--endpoint", "lab"] + scopes.flatMap { ["--scope", $0] })
+            let string = try await pair.waitForLine("PATCHBAY:1:127.0.0.1:\(port)::pbi_")
+            let join = try await broker.start("join", "-", input: .pipe)
+            try join.write(string + "\n")
+            #expect(try await join.exitStatus() == .exited(0), "\(join.story)")
+
+            let stdio = try await broker.start("stdio", "lab", "--broker", "127.0.0.1:\(port)", input: .pipe)
+            try stdio.write("GET /health HTTP/1.0\r\n\r\n")
+            stdio.closeInput()
+            try await stdio.waitForLine("\"status\"")
+            #expect(try await stdio.exitStatus() == .exited(0), "\(stdio.story)")
+
+            let other = try await broker.start("stdio", "other", "--broker", "127.0.0.1:\(port)", input: .pipe)
+            #expect(try await other.exitStatus() != .exited(0))
+            #expect(app.program.output.count { $0.hasPrefix("request: ") } == 1)
+        }
+    }
+
     @Test func `a program on this machine asks, and what a person says to its code is what it gets`() async throws {
         try await withBroker { broker, scratch, _ in
             let (first, code) = try await beg(broker, scratch)
