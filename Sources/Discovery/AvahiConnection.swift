@@ -68,13 +68,15 @@ final class AvahiConnection {
 
     func pointer(of purpose: AvahiPurpose) -> OpaquePointer? { objects[purpose]?.pointer }
 
-    /// Makes an object by one of the `avahi_…_new` calls.
+    /// Makes an object by one of the `avahi_…_new` calls, in the place of one that is there for the same purpose.
     ///
     /// - Returns: `AVAHI_OK` or the error.
     func make(
         _ purpose: AvahiPurpose,
         _ create: (OpaquePointer, UnsafeMutableRawPointer) -> OpaquePointer?
     ) -> CInt {
+        // The callbacks of a C object that outlived its ticket would use freed memory.
+        free(purpose)
         let ticket = AvahiTicket(purpose: purpose, engine: engine)
         return call { client in
             guard let object = create(client, Unmanaged.passUnretained(ticket).toOpaque()) else {

@@ -47,6 +47,10 @@ extension Configuration {
     }
 
     private var discoveryProblem: String? {
+        let types = discovery.types
+        if let twice = types.first(where: { type in types.count { $0 == type } > 1 }) {
+            return "discovery.types has \"\(twice)\" twice; it must list each type once, in capitals or not"
+        }
         guard discovery.interfaces.isEmpty else { return nil }
         return "discovery.interfaces is empty, so that nothing would be found; it must name interfaces, such as "
             + "[\"*\"] for all, or set discovery.enabled = false"

@@ -63,6 +63,12 @@ import Testing
         ("[devices]\nclient = \"usb\"", "client"),
         ("[discovery]\ntypes = [\"appreveal\"]", "service type"),
         ("[discovery]\nenabled = \"yes\"", "enabled"),
+        (
+            "[discovery]\ntypes = [\"_mcp._tcp\", \"_debug._tcp\", \"_mcp._tcp\"]",
+            "discovery.types has \"_mcp._tcp\" twice"
+        ),
+        ("[discovery]\ntypes = [\"_mcp._tcp\", \"_MCP._TCP\"]", "discovery.types has \"_mcp._tcp\" twice"),
+        ("[discovery]\ntypes = [\"_mcp._tcp\", \"_mcp._tcp.\"]", "\"_mcp._tcp.\" is not a service type"),
         ("[[endpoint]]\nname = \"x\"\nkind = \"mcp\"\naddress = \"127.0.0.1\"\nport = 99999999", "99999999 is no port"),
         ("[tunnels]\nmax_connections = 0", "max_connections"), ("[devices]\nmax_streams = 0", "max_streams"),
         ("[broker]\nlog_level = \"loud\"", "log_level"),

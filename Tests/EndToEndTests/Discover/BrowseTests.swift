@@ -40,6 +40,27 @@ extension Discover {
             }
         }
 
+        @Test func `a type that is asked for twice is found once, and its app's goodbye is heard`() async throws {
+            try await withScratchFolder { scratch in
+                let host = try await AvahiHost(in: scratch)
+                BusSwitch.point(to: host)
+                let options = DiscoveryOptions(types: [.appreveal, .mcp, .appreveal, .appreveal], denied: [])
+                for _ in 0..<3 {
+                    try await RunningSource.with(options: options) { running in
+                        try await running.awaits(.sourceReconciled(.bonjour))
+                        let app = try await host.start(
+                            "avahi-publish-service",
+                            ["AppReveal-com.example.shop", "_appreveal._tcp", "8123"]
+                        )
+                        try await running.awaits("AppReveal-com.example.shop")
+                        #expect(running.listed.count == 1)
+                        app.terminate()
+                        try await running.awaitsGone("AppReveal-com.example.shop")
+                    }
+                }
+            }
+        }
+
         @Test(.needs(.python))
         func `an app on another mDNS stack is listed and gone after its goodbye`() async throws {
             try await withScratchFolder { scratch in
