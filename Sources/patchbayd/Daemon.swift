@@ -37,6 +37,7 @@ struct Daemon: Sendable {
         let logger = Self.logger(at: configuration.broker.logLevel)
         self.logger = logger
         notifier = SystemdNotifier(environment: environment)
+        let hangups = await HangupNotice(logger: logger)
         // What cannot do without a descriptor takes it now, and not when there is none left.
         _ = (Poller.shared, SerialThread.files)
         let descriptors = DescriptorPlan.make(wanted: configuration.tunnels.maxConnections, logger: logger)
@@ -142,10 +143,12 @@ struct Daemon: Sendable {
                 )
             }
         )
-        let path = SocketPath.listen(
-            explicit: socket ?? configuration.broker.socket,
-            environment: environment,
-            userID: geteuid()
+        let path = AbsolutePath.of(
+            SocketPath.listen(
+                explicit: socket ?? configuration.broker.socket,
+                environment: environment,
+                userID: geteuid()
+            )
         )
         let owners = Owners.ofThisMachine()
         let socket = try DoorSocket(
@@ -185,7 +188,8 @@ struct Daemon: Sendable {
 
         // In the order of the data's way; stopped in reverse.
         var services: [any Service] = [
-            Expiry(of: pairing), broker.trust, SecretExpiry(registry: registry, pairing: pairing, logger: logger),
+            hangups, Expiry(of: pairing), broker.trust,
+            SecretExpiry(registry: registry, pairing: pairing, logger: logger),
             EndpointSaver(registry: registry, file: registryFile, logger: logger),
         ]
         if let bonjour = sources.bonjour {
@@ -243,7 +247,7 @@ struct Daemon: Sendable {
         return logger
     }
 
-    /// Serves until SIGTERM or SIGINT.
+    /// Serves until SIGTERM or SIGINT; SIGHUP ends nothing.
     func run() async throws {
         await statics.announce()
         let group = ServiceGroup(

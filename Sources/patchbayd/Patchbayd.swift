@@ -11,7 +11,8 @@ struct Patchbayd: AsyncParsableCommand {
         commandName: "patchbayd",
         abstract: "The Patchbay broker: finds debug servers, reaches them, and shows one list of them all.",
         discussion: """
-            Runs in the foreground until SIGTERM or Ctrl-C. It starts without a configuration file, without Avahi and \
+            Runs in the foreground until SIGTERM or Ctrl-C; SIGHUP is ignored, and the configuration is read at the start \
+            only. It starts without a configuration file, without Avahi and \
             without usbmuxd, says what is missing, and picks each up when it appears. `patchbay status` in another \
             terminal shows how it is.
 
@@ -37,7 +38,7 @@ struct Patchbayd: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The unix socket to listen on.",
+            "The unix socket to listen on; a relative path begins in the working directory.",
             discussion: "Default: broker.socket, else $PATCHBAY_SOCKET, else systemd's RuntimeDirectory, else "
                 + "/run/patchbay/patchbay.sock for root and $XDG_RUNTIME_DIR/patchbay/patchbay.sock for others.",
             valueName: "path"
@@ -47,7 +48,7 @@ struct Patchbayd: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The folder for what must outlive a restart.",
+            "The folder for what must outlive a restart; a relative path begins in the working directory.",
             discussion: "Default: broker.state_directory, else systemd's StateDirectory, else /var/lib/patchbay for "
                 + "root and $XDG_STATE_HOME/patchbay (~/.local/state where that is not set) for others.",
             valueName: "folder"

@@ -8,7 +8,7 @@ enum StateDirectory {
     /// Finds it and makes it: what was said, else systemd's `StateDirectory=`, else /var/lib/patchbay for root and
     /// `$XDG_STATE_HOME/patchbay` for everybody else.
     static func prepare(explicit: String?, environment: [String: String]) throws(DaemonError) -> String {
-        let path = explicit ?? usual(environment)
+        let path = AbsolutePath.of(explicit ?? usual(environment))
         do {
             try FileManager.default.createDirectory(
                 atPath: path,
@@ -26,7 +26,7 @@ enum StateDirectory {
 
     /// The first folder on the way that cannot be made, and why; FileManager keeps the error number to itself.
     private static func obstacle(to path: String) -> String {
-        var folder = path.hasPrefix("/") ? "" : "."
+        var folder = ""
         for part in path.split(separator: "/") {
             folder += "/\(part)"
             guard mkdir(folder, 0o700) != 0 else { continue }

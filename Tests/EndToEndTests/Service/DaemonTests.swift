@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Rig
 import Testing
 
@@ -15,6 +16,47 @@ import Testing
 
             #expect(status == .exited(0), "\(broker.daemon.story)")
             #expect(ContinuousClock.now - start < .seconds(1))
+        }
+    }
+
+    @Test func `SIGHUP ends nothing, and the log says what to do instead`() async throws {
+        try await withScratchFolder { scratch in
+            let broker = try await RunningBroker(in: scratch)
+
+            for _ in 0..<3 {
+                let said = broker.daemon.transcript.soFar.count
+                broker.daemon.send(SIGHUP)
+                let line = try await broker.daemon.waitForLine("SIGHUP is ignored", from: said)
+                #expect(line.contains("restart patchbayd"))
+            }
+
+            #expect(try await broker.ask("status").joined().contains("patchbayd"))
+            broker.daemon.terminate()
+            #expect(try await broker.daemon.exitStatus() == .exited(0))
+        }
+    }
+
+    @Test func `relative paths begin in the working directory`() async throws {
+        try await withScratchFolder { scratch in
+            let folder = try scratch.makeFolder("here")
+            let words = "cd \"$0\" && exec \"$1\" --socket door.sock --state-dir kept/state"
+            for _ in 0..<2 {
+                let daemon = try await Program(
+                    "sh",
+                    ["-c", words, folder, try Executable.built("patchbayd")],
+                    in: scratch,
+                    environment: [
+                        "HOME": scratch.path, "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(scratch.path)/no-bus",
+                        "USBMUXD_SOCKET_ADDRESS": "\(scratch.path)/no-usbmuxd",
+                    ]
+                )
+                let line = try await daemon.waitForLine("the door is open")
+                #expect(line.contains("socket=\(folder)/door.sock"), "\(line)")
+                let kept = try FileManager.default.contentsOfDirectory(atPath: "\(folder)/kept/state")
+                #expect(kept.contains("pairing.db") || kept.count > 2, "\(kept)")
+                daemon.terminate()
+                #expect(try await daemon.exitStatus() == .exited(0))
+            }
         }
     }
 
