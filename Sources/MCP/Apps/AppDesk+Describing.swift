@@ -20,9 +20,15 @@ extension AppDesk {
                 capabilities: ["tools": ["listChanged": true]]
             )
         }
+        var capabilities = record.capabilities
+        if var tools = capabilities["tools"]?.object {
+            // Whatever the app tells: its next launch may have others, and the broker looks.
+            tools["listChanged"] = true
+            capabilities["tools"] = .object(tools)
+        }
         return ServerDescription(
             info: info,
-            capabilities: record.capabilities,
+            capabilities: capabilities,
             instructions: record.instructions
         )
     }

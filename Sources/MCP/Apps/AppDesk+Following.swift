@@ -28,7 +28,10 @@ extension AppDesk {
     }
 
     func followTrust() async {
-        for await id in await trust.changes() { bells.ring(id, ()) }
+        for await id in await trust.changes() {
+            bells.ring(id, ())
+            refreshIfDue(id)
+        }
     }
 
     /// Notes where an endpoint is now; one that is started, or comes back, has arrived.
@@ -37,17 +40,17 @@ extension AppDesk {
         let launch =
             endpoint.state == .offline
             ? nil : endpoint.routes.first.map { AppLine.Launch(boot: endpoint.boot, port: $0.port) }
-        let hasArrived = entries.withLock { entries in
+        entries.withLock { entries in
             var entry =
                 entries[endpoint.id] ?? Entry(line: makeLine(to: endpoint.id), approvedApp: endpoint.approvedApp)
             let isNew = launch != nil && entry.launch != launch
             entry.approvedApp = endpoint.approvedApp
             entry.launch = launch
             if isNew, !isStart { entry.arrival = watch.elapsed }
+            if isNew { entry.isListDue = true }
             entries[endpoint.id] = entry
-            return isNew
         }
-        if hasArrived, news.isHeard(endpoint.id) { send(.list(endpoint.id, for: .broker)) }
+        if endpoint.state != .offline { refreshIfDue(endpoint.id) }
     }
 
     private func forget(_ id: EndpointID) async {
@@ -71,6 +74,7 @@ extension AppDesk {
                     case .run(let run): await run()
                     case .ask(let question, let line, let passages): await ask(question, line, passages)
                     case .listen(let id, let caller): await listen(to: id, for: caller)
+                    case .refresh(let id, let change, let pause): await perform(change, of: id, after: pause, gate)
                     case .tell(let line, let message, let passages):
                         guard let permit = try? await gate.enter() else { return }
                         // Nobody waits for it: an app that cannot be told is one that need not be.

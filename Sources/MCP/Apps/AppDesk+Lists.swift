@@ -2,6 +2,7 @@ import JSON
 import Logging
 package import Model
 import Sockets
+import Synchronization
 
 /// What apps offer, live or from the shelf.
 extension AppDesk {
@@ -118,6 +119,7 @@ extension AppDesk {
         result["nextCursor"] = nil
         result[member] = .array(method == AppRecord.tools ? Self.sorted(entries) : entries)
         await put(result, method, id)
+        if method == AppRecord.tools { self.entries.withLock { $0[id]?.isListDue = false } }
         return result
     }
 

@@ -23,6 +23,9 @@ package final class AppDesk: Apps, Service {
         var lastMeeting: Duration?
         /// Its changes are being followed.
         var isFollowed = false
+        /// Its tools have not been listed since it was launched.
+        var isListDue = false
+        var refreshes: [ServerChange: Refresh] = [:]
     }
 
     let registry: EndpointRegistry
@@ -111,15 +114,13 @@ package final class AppDesk: Apps, Service {
             listening: .listening(for: limits.listening),
             clock: clock,
             send: { [out] in out.yield($0) },
-            tell: { [news, out] change in
-                // What is listed is asked for anew, so that the shelf is right when the app is away.
-                if change == .tools { out.yield(.list(id, for: .broker)) }
-                news.ring(id, change)
-            },
+            tell: { [weak self] change in self?.heed(change, from: id) },
             own: own,
-            met: { [shelf] met in
+            met: { [weak self] met in
                 // What everybody is told of an app is what everybody meets.
-                if own == nil { await shelf.update(id) { $0.note(met) } }
+                guard let self, own == nil else { return }
+                await shelf.update(id) { $0.note(met) }
+                noteMeeting(with: id)
             }
         )
     }

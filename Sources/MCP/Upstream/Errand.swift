@@ -18,6 +18,8 @@ enum Errand: Sendable {
     case tidy(AppLine)
     /// Its tools are listed, as somebody wants to hear when they change.
     case list(EndpointID, for: AgentCaller)
+    /// It is looked at what an app says has changed, or what may have changed with its launch.
+    case refresh(EndpointID, ServerChange, after: Duration)
     /// Its changes are followed while somebody wants to hear of them.
     case listen(EndpointID, for: AgentCaller)
 }

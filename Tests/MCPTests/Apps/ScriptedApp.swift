@@ -36,6 +36,8 @@ final class ScriptedApp: Dialer {
         case asking([JSON], then: @Sendable ([JSON]) -> JSON)
         /// An event stream that has one message as soon as there is one, and stays open until the other side goes.
         case later(@Sendable () -> JSON?)
+        /// A head that promises much, and then a byte every 20 ms until the other side goes.
+        case trickle
         /// Reads the request and ends the stream.
         case drop
         /// Reads the request and says nothing.
@@ -79,6 +81,9 @@ final class ScriptedApp: Dialer {
             }
         }
     }
+
+    /// What it answers, for one that is made of another one.
+    func reply(to request: Request) -> Reply { answer(request) }
 
     var requests: [Request] { state.withLock { $0.requests } }
     var calls: [Request] { requests.filter { $0.method == "tools/call" } }
@@ -143,6 +148,14 @@ final class ScriptedApp: Dialer {
                     break
                 }
                 _ = Self.read(stream.number)
+                return
+            }
+            if case .trickle = reply {
+                Self.write(
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n",
+                    to: stream.number
+                )
+                while Self.write(" ", to: stream.number) { usleep(20_000) }
                 return
             }
             guard let text = Self.text(of: reply, to: request, keeps) else {
@@ -217,7 +230,7 @@ final class ScriptedApp: Dialer {
             return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
                 + "\(String(events.utf8.count, radix: 16))\r\n\(events)\r\n0\r\n\r\n"
         case .raw(let text): return text
-        case .drop, .silence, .open, .asking, .later: return nil
+        case .drop, .silence, .open, .asking, .later, .trickle: return nil
         }
     }
 
