@@ -27,7 +27,7 @@ package actor GrantedTunnels {
         _ count: Int,
         under grant: String,
         isOwners: Bool = false,
-        _ make: @Sendable () async throws -> [Tunnel]
+        _ make: @escaping @Sendable () async throws -> [Tunnel]
     ) async throws -> [Tunnel] {
         guard isOwners || ids(of: grant).count + opening[grant, default: 0] + count <= Self.limit else {
             throw Problem(
@@ -41,9 +41,12 @@ package actor GrantedTunnels {
             let left = opening[grant, default: count] - count
             opening[grant] = left == 0 ? nil : left
         }
-        let tunnels = try await make()
-        try await adopt(tunnels.map(\.id), under: grant)
-        return tunnels
+        // Registered with the grant before anything listens: whoever ends the grant waits until nothing does any more.
+        return try await pairing.withUse(of: grant) {
+            let tunnels = try await make()
+            try await self.adopt(tunnels.map(\.id), under: grant)
+            return tunnels
+        }
     }
 
     /// Puts tunnels under a grant. When the grant has ended in the meantime, they are removed.

@@ -35,6 +35,8 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         case let error as HTTPError where error.status == .notFound: notFound(request)
         case let error as HTTPError where error.status.code < 500:
             Problem(.badRequest, error.body ?? error.status.reasonPhrase)
+        // The caller has gone, and reads no answer.
+        case is CancellationError: Problem(.unavailable, "the request was cancelled, because its caller has gone")
         // A body that ends nowhere, or is cut wrong.
         case let error as HTTPParserError: Problem(.badRequest, "the body cannot be read: \(error)")
         default: Problem(.internalError, "Patchbay failed: \(error)", next: "journalctl -u patchbayd")

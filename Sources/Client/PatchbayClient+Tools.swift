@@ -25,7 +25,7 @@ extension PatchbayClient {
     ///   - id: The app's.
     ///   - arguments: As its schema wants them.
     ///   - wait: For how many seconds an app is waited for that is away.
-    ///   - timeout: For how many seconds the app may be silent over it.
+    ///   - timeout: How many seconds the call may take in all.
     ///   - maxPixels: The longest edge of an image in the result; 0 for links to the originals.
     /// - Returns: A `CallToolResult`, which may say that the tool failed.
     /// - Throws: `ClientError`.

@@ -5,10 +5,16 @@ extension JSON {
     /// Reads a text of any size without keeping a thread from others that the task prefers to run on.
     ///
     /// - Throws: `JSONError`.
-    package static func parse(_ bytes: [UInt8]) async throws(JSONError) -> JSON {
-        guard bytes.count > light else { return try JSON(parsing: bytes) }
+    package static func parse(_ bytes: [UInt8]) async throws(JSONError) -> JSON { try await parse(bytes[...]) { $0 } }
+
+    /// The same, and changes what was read, in the same place.
+    package static func parse(
+        _ bytes: ArraySlice<UInt8>,
+        _ change: @escaping @Sendable (JSON) -> JSON
+    ) async throws(JSONError) -> JSON {
+        guard bytes.count > light else { return change(try JSON(parsing: bytes)) }
         return try await withTaskExecutorPreference(globalConcurrentExecutor) {
-            Result { () throws(JSONError) in try JSON(parsing: bytes) }
+            Result { () throws(JSONError) in change(try JSON(parsing: bytes)) }
         }.get()
     }
 }

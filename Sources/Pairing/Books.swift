@@ -9,6 +9,8 @@ import Model
 struct Books: Sendable {
     var clock: EffectiveClock
     var ledger: Ledger
+    /// Rises whenever a grant ends, or an approval or a secret changes.
+    private(set) var generation: UInt64 = 0
     var uses = GrantUses()
     /// Grants whose last use is not on the disk yet.
     var unsavedUses: Set<String> = []
@@ -20,6 +22,16 @@ struct Books: Sendable {
     init(_ ledger: Ledger, _ clock: EffectiveClock) {
         self.ledger = ledger
         self.clock = clock
+    }
+
+    mutating func apply(_ change: Change) {
+        ledger.apply(change)
+        if change.altersTrust { generation &+= 1 }
+    }
+
+    /// Whether a grant counts at that time.
+    func isLive(_ grant: String, at now: EffectiveTime) -> Bool {
+        ledger.grants[grant].map { $0.end(at: now) == nil } ?? false
     }
 
     /// Notes that a grant is used.

@@ -18,6 +18,11 @@ struct Change: Sendable {
     /// The grants that end by it.
     var endedGrants: [String] { grants.filter { $0.end != nil }.map(\.id) }
 
+    /// Whether something that was allowed before may not be allowed any more.
+    var altersTrust: Bool {
+        !(approvals.isEmpty && secrets.isEmpty && unapproved.isEmpty && unsealed.isEmpty && endedGrants.isEmpty)
+    }
+
     /// What `other` gives is given, also where `one` took it away.
     static func + (one: Change, other: Change) -> Change {
         var sum = one

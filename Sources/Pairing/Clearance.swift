@@ -18,6 +18,6 @@ package struct Clearance: Sendable {
 
     /// The same for somebody who may not have a secret presented.
     package var withoutSecrets: Clearance {
-        Clearance(passages.map { Passage($0.route) }, isRefused: isRefused)
+        Clearance(passages.map { Passage($0.route, withheld: $0.secret) }, isRefused: isRefused)
     }
 }

@@ -19,7 +19,7 @@ package struct EndpointSecret: Sendable {
         self.text = text
     }
 
-    /// For the header of a request to the endpoint, and for nothing else.
+    /// For the header of a request to the endpoint, and for finding the secret in what the endpoint says; for nothing else.
     package func reveal() -> String { text }
 }
 

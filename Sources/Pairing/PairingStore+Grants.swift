@@ -33,9 +33,12 @@ extension PairingStore {
     }
 
     /// Whether a grant still counts; for what goes on for long without showing its token again.
-    package func isLive(_ grant: String) -> Bool {
-        let now = now()
-        return ledger.grants[grant].map { $0.end(at: now) == nil } ?? false
+    package nonisolated func isLive(_ grant: String) -> Bool {
+        let reading = reading()
+        return books.withLock { books in
+            let now = books.clock.advance(to: reading)
+            return books.isLive(grant, at: now)
+        }
     }
 
     /// Replaces a grant's secret, for whoever shows the one that it has now.

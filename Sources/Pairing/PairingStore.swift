@@ -157,7 +157,7 @@ package actor PairingStore {
         try audit.reserve(for: lines.reduce(0) { $0 + $1.text.count + 1 })
         try database.commit(whole, lines: lines, head: next, flushed: flushed, highWater: now, crash: crash)
         books.withLock { books in
-            books.ledger.apply(whole)
+            books.apply(whole)
             books.unsavedUses.subtract(restless)
         }
         head = next
@@ -175,7 +175,7 @@ package actor PairingStore {
     /// Ends something: true at once, whatever the disk says; then lasting, and cut meanwhile.
     func close(by change: Change) async throws {
         let cuts = books.withLock { books in
-            books.ledger.apply(change)
+            books.apply(change)
             return books.uses.take(change.endedGrants)
         }
         // Not behind the disk, which may be slow or full.

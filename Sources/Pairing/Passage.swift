@@ -6,8 +6,12 @@ package struct Passage: Sendable {
     /// Nil where none is held for it.
     package let secret: EndpointSecret?
 
-    package init(_ route: Route, secret: EndpointSecret? = nil) {
+    /// A secret that is held and not shown, as the caller may not have it shown.
+    package let withheld: EndpointSecret?
+
+    package init(_ route: Route, secret: EndpointSecret? = nil, withheld: EndpointSecret? = nil) {
         self.route = route
         self.secret = secret
+        self.withheld = withheld
     }
 }

@@ -27,7 +27,7 @@ import Testing
 
             #expect(Set(cut.withLock { $0 }) == [parent.id, child.id])
             #expect(Set(ended) == [parent.id, child.id])
-            #expect(await store.isLive(other.id))
+            #expect(store.isLive(other.id))
         }
     }
 

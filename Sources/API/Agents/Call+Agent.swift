@@ -5,6 +5,7 @@ import JSON
 import MCP
 import Model
 import NIOCore
+import Sockets
 
 /// A call as the agents' doors see it.
 extension Call {
@@ -33,6 +34,24 @@ extension Call {
             try await door.serve(agent, of: caller, to: &response)
         }
         return Response(status: .ok)
+    }
+
+    /// Runs something that is cancelled when the caller closes the connection. The body of the request must have been read.
+    ///
+    /// - Throws: What the body throws; `CancellationError` when the caller has gone.
+    func whileConnected<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let departure = Promise<Void>()
+        departures.next { departure.settle(.success(())) }
+        return try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { try await body() }
+            group.addTask {
+                try await departure.value()
+                return nil
+            }
+            defer { group.cancelAll() }
+            guard let value = try await group.next() ?? nil else { throw CancellationError() }
+            return value
+        }
     }
 
     /// The body, which says that it is JSON, as it came.

@@ -30,7 +30,8 @@ enum AgentRoutes {
 
     @Sendable static func tools(_ call: Call) async throws -> Response {
         let endpoint = try await call.endpoint()
-        let list = try await call.broker.agents.apps.tools(of: endpoint, for: call.visitor.agent)
+        let (apps, agent) = (call.broker.agents.apps, call.visitor.agent)
+        let list = try await call.whileConnected { try await apps.tools(of: endpoint, for: agent) }
         var answer: JSONObject = [
             "schema": 1, "tools": .array(list.tools.map(JSON.object)), "stale": .bool(list.isStale),
             "changed": .bool(list.hasChanged),
@@ -58,12 +59,12 @@ enum AgentRoutes {
             patience: order.patience.map { .seconds($0) },
             maxPixels: order.maxPixels
         )
+        let (apps, agent) = (call.broker.agents.apps, call.visitor.agent)
         let result: JSONObject
-        do throws(AppFailure) {
-            result = try await call.broker.agents.apps.call(appCall, of: call.visitor.agent)
-        } catch {
-            guard error.isDelivered else { throw error }
-            result = error.result(for: .person)
+        do {
+            result = try await call.whileConnected { try await apps.call(appCall, of: agent) }
+        } catch let failure as AppFailure where failure.isDelivered {
+            result = failure.result(for: .person)
         }
         return call.answer(json: ["schema": 1, "result": .object(result)])
     }

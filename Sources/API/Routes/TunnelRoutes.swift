@@ -87,7 +87,9 @@ extension Call {
     }
 
     /// Opens tunnels, under the caller's grant if it has one.
-    fileprivate func open(_ count: Int, _ make: @Sendable () async throws -> [Tunnel]) async throws -> [Tunnel] {
+    fileprivate func open(_ count: Int, _ make: @escaping @Sendable () async throws -> [Tunnel]) async throws
+        -> [Tunnel]
+    {
         guard let grant = visitor.grant else { return try await make() }
         return try await broker.grantedTunnels.open(count, under: grant.id, isOwners: visitor.isOwner, make)
     }

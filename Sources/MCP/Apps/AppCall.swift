@@ -8,7 +8,7 @@ package struct AppCall: Sendable {
     package let arguments: JSONObject
     /// How long to wait for an app that is away, 10 s by itself.
     package let wait: Duration
-    /// How long the app may be silent over it; nil for 15 s: one that stands at a breakpoint says nothing.
+    /// How long the call may take in all; nil for 15 s of silence: an app at a breakpoint says nothing.
     package let patience: Duration?
     /// The longest edge of an image in the result; 0 for the original, as a link.
     package let maxPixels: Int

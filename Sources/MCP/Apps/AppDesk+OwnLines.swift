@@ -16,14 +16,14 @@ extension AppDesk {
         of endpoint: Endpoint,
         for caller: AgentCaller,
         over line: AppLine,
-        by passages: [Passage],
+        by admission: Admission,
         _ traits: ToolTraits
     ) async throws -> AppReply {
         guard let wayBack = request.wayBack, Self.personal.contains(request.method),
-            let (key, own) = try await enter(wayBack, endpoint, caller, line, passages)
-        else { return try await line.ask(request, of: endpoint, for: caller.holder, by: passages, traits) }
+            let (key, own) = try await enter(wayBack, endpoint, caller, line, admission.passages)
+        else { return try await line.ask(request, of: endpoint, by: admission, traits) }
         defer { owns.withLock { $0.leave(key, own, at: watch.elapsed) } }
-        return try await own.ask(request, of: endpoint, for: caller.holder, by: passages, traits)
+        return try await own.ask(request, of: endpoint, by: admission, traits)
     }
 
     /// - Returns: Nil when the app has no sessions, without which it can ask nobody.

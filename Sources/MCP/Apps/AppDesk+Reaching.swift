@@ -37,17 +37,22 @@ extension AppDesk {
     ) async throws -> AppReply {
         let watch = Stopwatch(clock)
         let traits = await traits(of: request, id)
-        var hold = Hold(of: id, for: wait, mayRepeat: request.mayRepeat(traits))
+        // What the caller allows is for everything; else the wait for the app has a limit of its own.
+        let limit = request.patience ?? wait + limits.longest
+        var hold = Hold(of: id, for: min(wait, limit), mayRepeat: request.mayRepeat(traits))
         var bell: AsyncStream<Void>?
         while true {
             let trouble: Trouble
             do {
-                return try await attempt(request, id, caller, traits)
+                return try await attempt(request, id, caller, traits, within: limit - watch.elapsed)
             } catch let error as Trouble {
                 trouble = error
             }
             switch hold.move(after: trouble, at: watch.elapsed, sinceArrival: sinceArrival(of: id)) {
-            case .tryAgain: continue
+            case .tryAgain:
+                // The app may get it twice: each delivery has its line.
+                if trouble == .lost { await note(request, id, caller, size: 0, outcome: "lost, sent again") }
+                continue
             case .giveUp(let failure): throw failure
             case .wait(let longest):
                 if let heard = bell {
@@ -70,12 +75,17 @@ extension AppDesk {
         _ request: AgentRequest,
         _ id: EndpointID,
         _ caller: AgentCaller,
-        _ traits: ToolTraits
+        _ traits: ToolTraits,
+        within limit: Duration
     ) async throws -> AppReply {
+        // The request has waited, and its grant may have ended meanwhile.
+        guard trust.isLive(caller) else { throw CancellationError() }
+        let generation = trust.generation
         let endpoint = try await endpoint(id)
         let (line, clearance) = try await admit(caller, to: endpoint)
+        let admission = Admission(clearance.passages, of: caller, by: trust, since: generation, limit: limit)
         do {
-            let reply = try await ask(request, of: endpoint, for: caller, over: line, by: clearance.passages, traits)
+            let reply = try await ask(request, of: endpoint, for: caller, over: line, by: admission, traits)
             if endpoint.state != .online { await registry.report(nil, of: id) }
             if clearance.hasSecret { await trust.noteSecret(of: id, isTaken: true) }
             return reply

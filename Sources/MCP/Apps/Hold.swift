@@ -52,6 +52,8 @@ struct Hold: Sendable {
         case .unclear(let what): return .giveUp(.unclear(id, what))
         case .noMCP: return .giveUp(.noTools(id))
         case .busy: return .giveUp(.busy(id))
+        // What is allowed now is looked up by the next try.
+        case .outdated: return .tryAgain
         }
     }
 

@@ -12,6 +12,24 @@ package struct PairingTrust: AppTrust {
         return caller.may(.secretUse, on: endpoint) ? clearance : clearance.withoutSecrets
     }
 
+    package var generation: UInt64 { pairing.generation }
+
+    package func isLive(_ caller: AgentCaller) -> Bool { caller.grant.map(pairing.isLive) ?? true }
+
+    package func deliver<Value: Sendable, Failure: Error>(
+        for caller: AgentCaller,
+        since generation: UInt64,
+        _ write: () throws(Failure) -> Value
+    ) throws(Failure) -> Value? {
+        try pairing.deliver(under: caller.grant, since: generation, write)
+    }
+
+    package func open(for caller: AgentCaller, cut: @escaping @Sendable () -> Void) throws -> GrantUse? {
+        try caller.grant.map { try pairing.open(under: $0) { cut() } }
+    }
+
+    package func close(_ use: GrantUse) { pairing.close(use) }
+
     package func noteSecret(of endpoint: EndpointID, isTaken: Bool) async {
         pairing.noteSecret(of: endpoint, isTaken: isTaken)
     }

@@ -21,6 +21,9 @@ package struct AgentCaller: Sendable {
 
     package var isOwner: Bool { permissions == nil }
 
+    /// The grant that it calls under, if it does.
+    package var grant: String? { if case .grant(let id) = caller { id } else { nil } }
+
     package func may(_ scope: Scope) -> Bool { permissions?.allow(scope) ?? true }
 
     package func may(_ scope: Scope, on endpoint: Endpoint) -> Bool { may(scope) && sees(endpoint) }

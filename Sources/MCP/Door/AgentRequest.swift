@@ -14,7 +14,7 @@ package struct AgentRequest: Sendable {
     package let wayBack: WayBack?
     /// Whether the caller takes a question as a result and asks again with the answer (2026-07-28).
     package let mayAskAgain: Bool
-    /// How long the app may be silent over it; nil for as long as is usual.
+    /// How long it may take in all; nil for as long as is usual.
     package private(set) var patience: Duration?
     /// Passes on what is told while the request runs: `notifications/progress` (without its token, which the door adds) and
     /// `notifications/message`. Nil where the caller asked for none.

@@ -34,6 +34,7 @@ extension AppLine {
         _ passages: [Passage],
         awaiting id: RPCID?,
         limits: UpstreamLimits,
+        admission: Admission? = nil,
         mayKeep: Bool = true,
         isFarewell: Bool = false,
         inquirer: Inquirer? = nil,
@@ -41,11 +42,13 @@ extension AppLine {
         notify: (@Sendable (RPCNotification) -> Void)? = nil
     ) async throws -> UpstreamAnswer {
         guard case .http(let path) = place else {
-            return try await exchangeLines(message, passages, awaiting: id, limits: limits, notify)
+            return try await exchangeLines(message, passages, awaiting: id, limits: limits, admission, notify)
         }
-        var mayKeep = mayKeep
+        var (mayKeep, limits) = (mayKeep, limits)
+        let end = watch.elapsed + limits.longest
         while true {
-            let (connection, passage, isKept) = try await connect(passages, mayKeep: mayKeep)
+            let (connection, passage, isKept) = try await connect(passages, mayKeep: mayKeep, within: limits.longest)
+            limits.longest = end - watch.elapsed
             let call = UpstreamCall(
                 path: path,
                 route: passage.route,
@@ -68,11 +71,12 @@ extension AppLine {
                 limits: limits,
                 clock: clock,
                 watch: watch,
+                redactor: TokenRedactor(passages),
                 pause: { [inquirers] in inquirers.pause.and(inquirer?.pause ?? Inquirer.Pause()) },
                 opened: opened
             ) { listener.heed($0) }
             do {
-                let answer = try await exchange.run(call.bytes, over: connection)
+                let answer = try await exchange.run(call.bytes, over: connection, by: admission)
                 let kept = IdleConnection(connection, rest: exchange.rest, since: watch.elapsed)
                 if kept.mayBecomeReady { keep(kept) }
                 return answer
@@ -81,6 +85,24 @@ extension AppLine {
                 mayKeep = false
             }
         }
+    }
+
+    /// What a dialer takes at most for each route; a shorter limit of the caller's is watched beside it.
+    private static let dialLimit = Duration.seconds(5)
+
+    private func connect(
+        _ passages: [Passage],
+        mayKeep: Bool,
+        within limit: Duration
+    ) async throws -> (UpstreamConnection, Passage, isKept: Bool) {
+        guard limit < Self.dialLimit * passages.count else { return try await connect(passages, mayKeep: mayKeep) }
+        let connected = try await withDeadline(limit, clock: clock) {
+            try await self.connect(passages, mayKeep: mayKeep)
+        }
+        guard let connected else {
+            throw Trouble.unreachable(DialFailure(.timedOut, "\(id) was not reached within \(limit)"))
+        }
+        return connected
     }
 
     func connect(
@@ -114,7 +136,7 @@ extension AppLine {
     ///
     /// - Returns: Whether some are left, so that it has to be done again.
     func tidy() async -> Bool {
-        if let stream = lines, await !stream.isWorthKeeping, lines === stream { lines = nil }
+        if let stream = lines, await !stream.isWorthKeeping(), lines === stream { lines = nil }
         let now = watch.elapsed
         idle.removeAll { now - $0.since >= IdleConnection.lifetime }
         isTidying = !idle.isEmpty || lines != nil

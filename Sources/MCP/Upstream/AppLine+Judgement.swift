@@ -8,15 +8,22 @@ extension AppLine {
         DialFailure(.noRoute, "\(endpoint.id) has no route now; start the app, or see `patchbay show \(endpoint.id)`")
     }
 
-    /// Whether the server refused a request unheard because it knows nothing of what was agreed with the one before it.
-    static func isMisfit(_ answer: UpstreamAnswer, _ known: AppIntroduction) -> Bool {
+    /// How an answer shows that the server knows nothing of what was agreed with the one before it.
+    enum Misfit: Hashable, Sendable {
+        /// The protocol says that the request was not processed.
+        case unprocessed
+        /// The words of the error sound so; nothing says that the request was not processed.
+        case perhaps
+    }
+
+    static func misfit(of answer: UpstreamAnswer, _ known: AppIntroduction) -> Misfit? {
         // MCP 2025-03-26 and later, session management: 404 means that a new session must be begun.
-        if answer.status == 404, known.sessionID != nil { return true }
-        guard answer.status == 400, case .failure(let error)? = answer.outcome else { return false }
+        if answer.status == 404, known.sessionID != nil { return .unprocessed }
+        guard answer.status == 400, case .failure(let error)? = answer.outcome else { return nil }
         // HeaderMismatch and UnsupportedProtocolVersion of 2026-07-28; servers before it say in words what they miss.
-        if error.code == -32_020 || error.code == -32_022 { return true }
+        if error.code == -32_020 || error.code == -32_022 { return .unprocessed }
         let words = error.message.lowercased()
-        return ["session", "_meta", "protocol"].contains { words.contains($0) }
+        return ["session", "_meta", "protocol"].contains { words.contains($0) } ? .perhaps : nil
     }
 
     /// - Throws: `Trouble`.

@@ -10,6 +10,7 @@ extension AppLine {
         _ passages: [Passage],
         awaiting id: RPCID?,
         limits: UpstreamLimits,
+        _ admission: Admission?,
         _ notify: (@Sendable (RPCNotification) -> Void)?
     ) async throws -> UpstreamAnswer {
         // No other stream can stand in for it: nobody has been greeted there.
@@ -20,7 +21,7 @@ extension AppLine {
             return UpstreamAnswer(status: 200, sessionID: nil, outcome: nil, size: 0)
         }
         let listener = UpstreamListener(id, line: self, passages: passages, notify: notify, send: send, tell: tell)
-        return try await lines.exchange(message, awaiting: id, limits: limits, listener)
+        return try await lines.exchange(message, awaiting: id, limits: limits, admission, listener)
     }
 
     /// Whether what was met can still be spoken to as it was met.

@@ -86,14 +86,16 @@ actor AppLine {
     func ask(
         _ request: AgentRequest,
         of endpoint: Endpoint,
-        for holder: String,
-        by passages: [Passage],
+        by admission: Admission,
         _ traits: ToolTraits
     ) async throws -> AppReply {
-        if !turns.enter(holder) { try await queueUp(holder) }
+        let (holder, end) = (admission.holder, watch.elapsed + admission.limit)
+        let isQueued = !turns.enter(holder)
+        if isQueued { try await queueUp(holder, admission) }
         defer { leave(holder) }
         do {
-            return try await ask(request, endpoint, passages, traits)
+            if isQueued { try admission.check() }
+            return try await ask(request, endpoint, admission, traits, until: end)
         } catch let trouble as Trouble {
             // Whatever answers there next may be another launch.
             if trouble.isDeparture { part() }
@@ -101,11 +103,11 @@ actor AppLine {
         }
     }
 
-    private func queueUp(_ holder: String) async throws {
+    private func queueUp(_ holder: String, _ admission: Admission) async throws {
         guard !turns.isFull(for: holder) else { throw Trouble.busy }
         let turn = Promise<Void>()
         turns.wait(turn, for: holder)
-        do { try await turn.value() } catch {
+        do { try await admission.wait(for: turn, clock: clock) } catch {
             turns.withdraw(holder) { $0 === turn }
             throw error
         }
@@ -122,19 +124,23 @@ actor AppLine {
     private func ask(
         _ request: AgentRequest,
         _ endpoint: Endpoint,
-        _ passages: [Passage],
-        _ traits: ToolTraits
+        _ admission: Admission,
+        _ traits: ToolTraits,
+        until end: Duration
     ) async throws -> AppReply {
+        let passages = admission.passages
         var isSecond = false
         while true {
-            let known = try await meet(endpoint, by: passages)
+            let known = try await meet(endpoint, by: passages, until: end)
             if let reply = subscribe(request, known) { return reply }
             await attend(known, passages)
-            let answer = try await put(request, known, passages, traits)
-            if !isSecond, Self.isMisfit(answer, known) {
-                // Refused unheard: another server than the one that was met, or one that has forgotten the session.
+            let answer = try await put(request, known, admission, traits, until: end)
+            let misfit = Self.misfit(of: answer, known)
+            // Another server than the one that was met, or one that has forgotten the session.
+            if misfit != nil, introduction?.met == known { introduction = nil }
+            // A call is sent again only where the protocol says that it was not processed.
+            if !isSecond, misfit == .unprocessed || misfit == .perhaps && request.tool == nil {
                 isSecond = true
-                if introduction?.met == known { introduction = nil }
                 continue
             }
             let reply = try Self.reply(answer, passages)
@@ -149,14 +155,10 @@ actor AppLine {
     func meet(_ endpoint: Endpoint, by passages: [Passage]) async throws -> AppIntroduction {
         guard let first = passages.first else { throw Trouble.unreachable(Self.noRoute(to: endpoint)) }
         let launch = Launch(boot: endpoint.boot, port: first.route.port)
-        if let introduction, introduction.of == launch, await isStanding(introduction.met, passages) {
-            return introduction.met
-        }
+        if let known = await known(launch, passages) { return known }
         let permit = try await meeting.enter()
         defer { permit.giveBack() }
-        if let introduction, introduction.of == launch, await isStanding(introduction.met, passages) {
-            return introduction.met
-        }
+        if let known = await known(launch, passages) { return known }
         part()
         let known: AppIntroduction
         do { known = try await introduce(endpoint, by: passages) } catch Trouble.silent(let seconds) {
@@ -165,6 +167,31 @@ actor AppLine {
         introduction = (launch, known)
         await met(known)
         return known
+    }
+
+    /// The same, for no longer than the caller allows.
+    private func meet(
+        _ endpoint: Endpoint,
+        by passages: [Passage],
+        until end: Duration
+    ) async throws -> AppIntroduction {
+        if let first = passages.first,
+            let known = await known(Launch(boot: endpoint.boot, port: first.route.port), passages)
+        {
+            return known
+        }
+        let left = end - watch.elapsed
+        let known = try await withDeadline(left, clock: clock) { try await self.meet(endpoint, by: passages) }
+        guard let known else { throw Trouble.mute(seconds: Int(left.components.seconds)) }
+        return known
+    }
+
+    /// What was met, if it can still be spoken to as it was met.
+    private func known(_ launch: Launch, _ passages: [Passage]) async -> AppIntroduction? {
+        guard let introduction, introduction.of == launch, await isStanding(introduction.met, passages) else {
+            return nil
+        }
+        return introduction.met
     }
 
     /// The app has gone; the next to come is met anew.
@@ -177,9 +204,11 @@ actor AppLine {
     private func put(
         _ request: AgentRequest,
         _ known: AppIntroduction,
-        _ passages: [Passage],
-        _ traits: ToolTraits
+        _ admission: Admission,
+        _ traits: ToolTraits,
+        until end: Duration
     ) async throws -> UpstreamAnswer {
+        let passages = admission.passages
         lastID += 1
         let number = JSONNumber(lastID)
         var params = request.params
@@ -203,7 +232,8 @@ actor AppLine {
             }
         }
         var limits = limits
-        if let patience = request.patience { limits.silence = patience }
+        limits.silence = request.patience ?? limits.silence
+        limits.longest = min(limits.longest, end - watch.elapsed)
         do {
             return try await exchange(
                 RPCMessage.request(message).json,
@@ -212,6 +242,7 @@ actor AppLine {
                 passages,
                 awaiting: .number(number),
                 limits: limits,
+                admission: admission,
                 mayKeep: request.mayRepeat(traits),
                 inquirer: inquirer,
                 notify: request.notify

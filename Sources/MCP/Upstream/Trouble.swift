@@ -28,6 +28,8 @@ package enum Trouble: Error, Hashable, Sendable {
     /// There is no MCP at the other end.
     case noMCP
     case busy
+    /// Nothing was delivered, as a permission has changed since it was looked up.
+    case outdated
 }
 
 extension Trouble {

@@ -12,6 +12,8 @@ final class UpstreamConnection: Sendable {
     }
 
     private static let chunk = 64 * 1_024
+    /// How much of the end of a message is written in one step with the check of what it was admitted by.
+    private static let tail = 16 * 1_024
 
     let route: Route
     private let carrier: Carrier
@@ -24,29 +26,63 @@ final class UpstreamConnection: Sendable {
 
     /// Returns when the kernel has everything.
     ///
-    /// - Throws: `Failure.unwritten`, `CancellationError`.
-    func send(_ bytes: [UInt8]) async throws {
+    /// - Throws: `Failure.unwritten`, `Trouble`, `CancellationError`.
+    func send(
+        _ bytes: [UInt8],
+        by admission: Admission? = nil,
+        within limit: Duration,
+        clock: any Clock<Duration>
+    ) async throws {
+        let watch = Stopwatch(clock)
         var rest = bytes[...]
-        while !rest.isEmpty { rest = rest.dropFirst(try await sendSome(rest)) }
+        while !rest.isEmpty {
+            let left = limit - watch.elapsed
+            rest = rest.dropFirst(try await sendSome(rest, by: admission, within: left, clock: clock))
+        }
     }
 
-    /// Returns when the kernel has some of it: how many bytes.
+    /// Returns when the kernel has some of it: how many bytes. The bytes that complete a message are sent only while what
+    /// the message was admitted by counts.
     ///
-    /// - Throws: `Failure.unwritten`, `CancellationError`; then it has none.
-    func sendSome(_ bytes: ArraySlice<UInt8>) async throws -> Int {
+    /// - Throws: `Failure.unwritten`, `Trouble.outdated`, `Trouble.mute`, `CancellationError`; then it has none.
+    func sendSome(
+        _ bytes: ArraySlice<UInt8>,
+        by admission: Admission? = nil,
+        within limit: Duration,
+        clock: any Clock<Duration>
+    ) async throws -> Int {
         let number = carrier.descriptor.number
         while true {
-            let count = bytes.withUnsafeBytes { Glibc.send(number, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
+            let (count, code) = try write(bytes, by: admission)
             if count >= 0 { return count }
-            if errno == EAGAIN {
+            if code == EAGAIN {
                 // The poller takes one wait for each number, and somebody may be waiting to read.
                 let copy = Descriptor(owning: fcntl(number, F_DUPFD_CLOEXEC, 0))
                 guard copy.number >= 0 else { throw Failure.unwritten }
-                try await Poller.shared.wait(for: .writable, of: copy.number)
-            } else if errno != EINTR {
+                guard
+                    limit > .zero,
+                    try await Poller.shared.wait(for: .writable, of: copy.number, atMost: limit, by: clock)
+                else { throw Trouble.mute(seconds: Int(limit.components.seconds)) }
+            } else if code != EINTR {
                 throw Failure.unwritten
             }
         }
+    }
+
+    private func write(
+        _ bytes: ArraySlice<UInt8>,
+        by admission: Admission?
+    ) throws(Trouble) -> (count: Int, code: CInt) {
+        let number = carrier.descriptor.number
+        func send(_ bytes: ArraySlice<UInt8>) -> (count: Int, code: CInt) {
+            let count = bytes.withUnsafeBytes { Glibc.send(number, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
+            return (count, count < 0 ? errno : 0)
+        }
+        guard let admission else { return send(bytes) }
+        // No server acts on a request without its end. So a large one is written without holding up others, all but that.
+        guard bytes.count <= Self.tail else { return send(bytes.dropLast(Self.tail)) }
+        guard let sent = admission.deliver({ send(bytes) }) else { throw .outdated }
+        return sent
     }
 
     /// What comes next, whenever it does; empty at the end of the stream.

@@ -14,6 +14,7 @@ struct UpstreamExchange {
     private let limits: UpstreamLimits
     private let clock: any Clock<Duration>
     private let watch: Stopwatch
+    private let redactor: TokenRedactor
     /// Gets what comes before the answer: notifications and the app's own requests.
     private let heed: @Sendable (RPCMessage) -> Void
     /// Told when the head of the answer is there.
@@ -40,6 +41,7 @@ struct UpstreamExchange {
         limits: UpstreamLimits,
         clock: any Clock<Duration>,
         watch: Stopwatch? = nil,
+        redactor: TokenRedactor = TokenRedactor([]),
         pause: @escaping @Sendable () -> Inquirer.Pause = { Inquirer.Pause() },
         opened: (@Sendable () -> Void)? = nil,
         heed: @escaping @Sendable (RPCMessage) -> Void
@@ -50,16 +52,21 @@ struct UpstreamExchange {
         self.heed = heed
         self.pause = pause
         self.opened = opened
+        self.redactor = redactor
         self.watch = watch ?? Stopwatch(clock)
     }
 
     /// Sends the bytes of a request and reads until it is answered.
     ///
     /// - Throws: `Trouble`, `CancellationError`.
-    mutating func run(_ bytes: [UInt8], over connection: UpstreamConnection) async throws -> UpstreamAnswer {
+    mutating func run(
+        _ bytes: [UInt8],
+        over connection: UpstreamConnection,
+        by admission: Admission? = nil
+    ) async throws -> UpstreamAnswer {
         (start, lastSign) = (watch.elapsed, watch.elapsed)
         do {
-            try await send(bytes, connection)
+            try await send(bytes, connection, admission)
             while !isOver { try await readOn(connection) }
             return try await answer()
         } catch is UpstreamConnection.Failure {
@@ -75,9 +82,13 @@ struct UpstreamExchange {
         }
     }
 
-    private mutating func send(_ bytes: [UInt8], _ connection: UpstreamConnection) async throws {
+    private mutating func send(
+        _ bytes: [UInt8],
+        _ connection: UpstreamConnection,
+        _ admission: Admission?
+    ) async throws {
         do {
-            try await connection.send(bytes)
+            try await connection.send(bytes, by: admission, within: limits.longest, clock: clock)
         } catch UpstreamConnection.Failure.unwritten {
             // A server may refuse a request by its head, answer, and close before the body has gone.
             guard let early = try? connection.receiveNow(), !early.isEmpty else { throw Trouble.unwritten }
@@ -126,7 +137,7 @@ struct UpstreamExchange {
         // A comment keeps the stream alive and says nothing about the work; a message does.
         for data in events.append(part) where !data.isEmpty {
             lastSign = watch.elapsed
-            try take(message: await JSON.parse(data))
+            try take(message: await parse(data))
         }
         if outcome != nil { isOver = true }
     }
@@ -145,12 +156,16 @@ struct UpstreamExchange {
         }
     }
 
+    private func parse(_ bytes: [UInt8]) async throws(JSONError) -> JSON {
+        try await JSON.parse(bytes[...]) { [redactor] in redactor.redact($0) }
+    }
+
     private mutating func answer() async throws -> UpstreamAnswer {
         guard let head else { throw Trouble.lost }
         let isRight = (200..<300).contains(head.status)
         if head.mediaType != Self.eventStream, !body.isEmpty {
             do {
-                try take(message: await JSON.parse(body))
+                try take(message: await parse(body))
             } catch {
                 // What stands behind an error's status may be for people; an answer must be understood.
                 if isRight, id != nil { throw error }
@@ -162,7 +177,7 @@ struct UpstreamExchange {
         }
         // What the server says of its own failure is all that can be told of it.
         if id != nil, outcome == nil, (500..<600).contains(head.status) {
-            let text = Untrusted(String(decoding: body.prefix(800), as: UTF8.self), limit: 200)
+            let text = Untrusted(redactor.redact(String(decoding: body.prefix(8_192), as: UTF8.self)), limit: 200)
             throw Trouble.unclear("status \(head.status)\(text.isEmpty ? "" : ", \"\(text)\"")")
         }
         return UpstreamAnswer(

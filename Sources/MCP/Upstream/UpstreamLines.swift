@@ -38,15 +38,17 @@ actor UpstreamLines {
     private var followers = 0
     /// Why it is over.
     private var end: Trouble?
+    private var redactor: TokenRedactor
     private let writing = Gate(places: 1)
-    /// What is still to be written of a line that has been begun.
-    private var unwritten: ArraySlice<UInt8> = []
+    /// What is still to be written of a line that has been begun, and what that line was admitted by.
+    private var unwritten: (bytes: ArraySlice<UInt8>, admission: Admission?) = ([], nil)
     private var lastUse: Duration
 
     init(_ connection: UpstreamConnection, clock: any Clock<Duration>, heed others: UpstreamListener) {
         self.connection = connection
         self.clock = clock
         self.others = others
+        redactor = others.redactor
         route = connection.route
         watch = Stopwatch(clock)
         lastUse = watch.elapsed
@@ -59,11 +61,13 @@ actor UpstreamLines {
         _ message: JSON,
         awaiting id: RPCID?,
         limits: UpstreamLimits,
+        _ admission: Admission? = nil,
         _ listener: UpstreamListener
     ) async throws -> UpstreamAnswer {
         lastUse = watch.elapsed
+        redactor = listener.redactor
         guard let id else {
-            try await write(message)
+            try await write(message, nil, within: limits.longest)
             return UpstreamAnswer(status: 202, sessionID: nil, outcome: nil, size: 0)
         }
         let start = watch.elapsed
@@ -74,7 +78,11 @@ actor UpstreamLines {
             // Who leaves may have been the one who read.
             wakeOne()
         }
-        let isWritten = try await withDeadline(limits.longest, clock: clock) { try await self.write(message) } != nil
+        let longest = limits.longest
+        let isWritten =
+            try await withDeadline(longest, clock: clock) {
+                try await self.write(message, admission, within: longest)
+            } != nil
         while isWritten, let request = pending[id] {
             if let answer = request.answer { return answer }
             if let end { throw end }
@@ -98,25 +106,30 @@ actor UpstreamLines {
     }
 
     /// Whether it can be used, as far as what has come meanwhile shows.
-    func isStanding(by passages: [Passage]) -> Bool {
+    func isStanding(by passages: [Passage]) async -> Bool {
         guard passages.contains(where: { $0.route == route }) else { return false }
-        readOn()
+        await readOn()
         return end == nil
     }
 
     /// Whether somebody uses it, or may do so soon.
-    var isWorthKeeping: Bool {
-        readOn()
+    func isWorthKeeping() async -> Bool {
+        await readOn()
         return end == nil && (!pending.isEmpty || followers > 0 || watch.elapsed - lastUse < Self.lifetime)
     }
 
     // MARK: Reading
 
     /// What is there already, if nobody reads.
-    private func readOn() {
+    private func readOn() async {
         guard !isBeingRead else { return }
+        isBeingRead = true
+        defer {
+            isBeingRead = false
+            wakeOne()
+        }
         do throws(UpstreamConnection.Failure) {
-            while end == nil, let bytes = try connection.receiveNow() { take(bytes) }
+            while end == nil, let bytes = try connection.receiveNow() { await take(bytes) }
         } catch { finish(.lost) }
     }
 
@@ -133,19 +146,20 @@ actor UpstreamLines {
         }
         isBeingRead = true
         defer { isBeingRead = false }
-        do { take(try await connection.receive()) } catch is UpstreamConnection.Failure { finish(.lost) }
+        do { await take(try await connection.receive()) } catch is UpstreamConnection.Failure { finish(.lost) }
     }
 
-    private func take(_ bytes: [UInt8]) {
+    /// Only the one that reads is here at a time: what it waits for is a large line that is read elsewhere.
+    private func take(_ bytes: [UInt8]) async {
         if bytes.isEmpty {
             let rest = parser.finish()
-            if !rest.isEmpty { heed(rest) }
+            if !rest.isEmpty { await heed(rest) }
             return finish(.lost)
         }
         parser.append(bytes)
         while end == nil, let event = parser.next() {
             switch event {
-            case .line(let line): heed(line)
+            case .line(let line): await heed(line)
             case .tooLong: finish(.unclear("\(HTTPAnswerError.tooLarge(limit: Self.limit))"))
             }
         }
@@ -153,9 +167,9 @@ actor UpstreamLines {
         if parser.isInside { for id in pending.keys { pending[id]?.lastSign = watch.elapsed } }
     }
 
-    private func heed(_ line: ArraySlice<UInt8>) {
+    private func heed(_ line: ArraySlice<UInt8>) async {
         do {
-            let json = try JSON(parsing: line)
+            let json = try await JSON.parse(line) { [redactor] in redactor.redact($0) }
             // JSON-RPC batches, as 2025-03-26 allows a server to answer.
             for json in json.array ?? [json] { heed(try RPCMessage(json), size: line.count) }
         } catch let error as JSONError {
@@ -206,16 +220,21 @@ actor UpstreamLines {
 
     /// Returns when the kernel has all of it. A line that has been begun is written to its end, by whoever comes next where
     /// its own writer was called off: half a line would take the next one with it.
-    private func write(_ message: JSON) async throws {
+    private func write(_ message: JSON, _ admission: Admission?, within limit: Duration) async throws {
         let permit = try await writing.enter()
         defer { permit.giveBack() }
         if let end { throw end == .lost ? .unwritten : end }
         do {
-            try await flush()
+            do { try await flush(within: limit) } catch Trouble.outdated {
+                // Half a line stands there that must not be completed.
+                throw UpstreamConnection.Failure.unwritten
+            }
             let line = message.bytes + [0x0A]
-            unwritten = line[...]
-            do { try await flush() } catch let error as CancellationError {
-                if unwritten.count == line.count { unwritten = [] }
+            unwritten = (line[...], admission)
+            do { try await flush(within: limit) } catch {
+                let isBegun = unwritten.bytes.count < line.count
+                if !isBegun { unwritten = ([], nil) }
+                if isBegun, case Trouble.outdated = error { finish(.lost) }
                 throw error
             }
         } catch is UpstreamConnection.Failure {
@@ -224,7 +243,15 @@ actor UpstreamLines {
         }
     }
 
-    private func flush() async throws {
-        while !unwritten.isEmpty { unwritten = unwritten.dropFirst(try await connection.sendSome(unwritten)) }
+    private func flush(within limit: Duration) async throws {
+        while !unwritten.bytes.isEmpty {
+            let count = try await connection.sendSome(
+                unwritten.bytes,
+                by: unwritten.admission,
+                within: limit,
+                clock: clock
+            )
+            unwritten.bytes = unwritten.bytes.dropFirst(count)
+        }
     }
 }

@@ -10,6 +10,8 @@ struct UpstreamListener: Sendable {
     /// Who is asked what the app wants to know; nil where it can ask nobody.
     private let inquirer: @Sendable () -> Inquirer?
     private let notify: (@Sendable (RPCNotification) -> Void)?
+    /// For what the app says.
+    let redactor: TokenRedactor
     private let send: @Sendable (Errand) -> Void
     private let tell: @Sendable (ServerChange) -> Void
 
@@ -25,6 +27,7 @@ struct UpstreamListener: Sendable {
         self.id = id
         self.line = line
         self.passages = passages
+        redactor = TokenRedactor(passages)
         self.inquirer = inquirer
         self.notify = notify
         self.send = send

@@ -104,6 +104,16 @@ final class FakeAppTrust: AppTrust {
         }
     }
 
+    let generation: UInt64 = 0
+    func isLive(_ caller: AgentCaller) -> Bool { true }
+    func deliver<Value: Sendable, Failure: Error>(
+        for caller: AgentCaller,
+        since generation: UInt64,
+        _ write: () throws(Failure) -> Value
+    ) throws(Failure) -> Value? { try write() }
+    func open(for caller: AgentCaller, cut: @escaping @Sendable () -> Void) throws -> GrantUse? { nil }
+    func close(_ use: GrantUse) {}
+
     /// What apps said of the secrets that they were shown, in turn.
     var taken: [Bool] { state.withLock { $0.taken } }
     func noteSecret(of endpoint: EndpointID, isTaken: Bool) async { state.withLock { $0.taken.append(isTaken) } }
