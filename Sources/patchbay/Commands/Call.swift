@@ -30,7 +30,9 @@ struct Call: AsyncParsableCommand {
         help: ArgumentHelp("How long to wait for an app that is away, 0 to 60. Default: 10.", valueName: "seconds")
     )
     var wait: Int?
-    @Option(help: ArgumentHelp("How long the call may take in all, 1 to 120. Default: 15 of silence.", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp("How long the call may take in all, 1 to 120. Default: 15 of silence.", valueName: "seconds")
+    )
     var timeout: Int?
     @Option(
         name: [.customLong("max-px"), .customLong("max-pixels")],

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Rig
 import Testing
 
@@ -102,6 +103,54 @@ import Testing
             )
 
             #expect(lines == ["broken 0"])
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)), arguments: ["revoked", "gone"])
+    func `calls in the queue do not reach the app after their grant or their client has gone`(end: String) async throws
+    {
+        try await withScratchFolder { scratch in
+            let port = try FreePorts.take()[0]
+            let app = try await SampleApp(in: scratch)
+            let broker = try await RunningBroker(in: scratch, configuration: Self.configuration(port: port, app))
+            let client = try await Program(
+                "python3",
+                [Self.script, "queue", broker.socket, "\(port)", "shop", end],
+                in: scratch,
+                input: .pipe
+            )
+            try await eventually("the app has as many as it takes") {
+                app.program.output.count { $0 == "call: wait" } == 4
+            }
+
+            try client.write("end\n")
+            try await client.waitForLine("over")
+
+            // Whatever still came would come when the four that it has are over.
+            try await eventually("they are over") {
+                app.program.output.count { $0.contains("POST") && $0.contains(" 200 ") } >= 6
+            }
+            #expect(try await broker.ask("call", "shop", "get_screen").joined().contains("get_screen"))
+            #expect(app.program.output.count { $0 == "call: wait" } == 4)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `no tunnel is left that was being opened when its grant ended`() async throws {
+        try await withScratchFolder { scratch in
+            let port = try FreePorts.take()[0]
+            let app = try await SampleApp(in: scratch)
+            let broker = try await RunningBroker(in: scratch, configuration: Self.configuration(port: port, app))
+            let isSoak = ProcessInfo.processInfo.environment["PATCHBAY_SOAK"] == "1"
+
+            let lines = try await Program.run(
+                "python3",
+                [Self.script, "opening", broker.socket, "\(port)", "shop", isSoak ? "1000" : "40"],
+                in: scratch,
+                within: .seconds(500)
+            )
+
+            #expect(lines == ["left 0 some opened True"])
         }
     }
 

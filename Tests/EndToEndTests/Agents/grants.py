@@ -4,6 +4,8 @@
   grants.py SOCKET PORT ID       an owner, grants and strangers at /mcp and /e/ID/mcp; prints what came, in lines
   grants.py limits SOCKET PORT ID  grants that want more than their part; prints what came, in lines
   grants.py session SOCKET       begins a session and prints its id; then goes on with it after each line of input
+  grants.py queue SOCKET PORT ID revoked|gone  24 calls, and the end of their grant or of their connections; prints when it has come
+  grants.py opening SOCKET PORT ID ROUNDS  grants that end while they open tunnels; prints how many tunnels were there afterwards
   grants.py ends SOCKET PORT     grants that end as soon as their call is answered, all on one connection; prints how often it broke
 """
 import http.client
@@ -179,7 +181,55 @@ def ends(path, port):
     print("broken", len(broken))
 
 
-if sys.argv[1] == "session":
+def queue(path, port, id, end):
+    """All 24 want the same app; it has four of one grant's at a time, and each takes 0.7 s."""
+    mine = Unix(path)
+    token, grant_id = grant(mine, ["endpoint.call"])
+    body = json.dumps({"tool": "wait", "arguments": {"seconds": 0.7}}).encode()
+    head = (f"POST /v1/endpoints/{id}/call HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n")
+    callers = []
+    for _ in range(24):
+        callers.append(socket.create_connection(("127.0.0.1", int(port)), timeout=5))
+        callers[-1].sendall(head.encode() + body)
+    sys.stdin.readline()
+    if end == "revoked":
+        owner(mine, "DELETE", f"/v1/grants/{grant_id}", None)
+    else:
+        for caller in callers:
+            caller.close()
+    print("over", flush=True)
+
+
+def opening(path, port, id, rounds):
+    mine, others = Unix(path), [http.client.HTTPConnection("127.0.0.1", int(port), timeout=20) for _ in range(4)]
+    spec = {"local": "tcp:0", "target": {"kind": "endpoint", "endpoint": id}, "noRebind": True, "isKept": False}
+    opened, left, random = [], 0, __import__("random").Random(7)
+
+    def run(connection, token):
+        try:
+            opened.append(ask(connection, "POST", "/v1/tunnels", spec, token)[0])
+        except (ConnectionError, http.client.HTTPException):
+            connection.close()
+
+    for _ in range(int(rounds)):
+        token, grant_id = grant(mine, ["tunnel.open"])
+        threads = [threading.Thread(target=run, args=(connection, token)) for connection in others]
+        for thread in threads:
+            thread.start()
+        time.sleep(random.random() * 0.02)
+        owner(mine, "DELETE", f"/v1/grants/{grant_id}", None)
+        left += len(ask(mine, "GET", "/v1/tunnels")[1]["tunnels"])
+        for thread in threads:
+            thread.join()
+    print("left", left, "some opened", 0 < opened.count(201) < 4 * int(rounds))
+
+
+if sys.argv[1] == "queue":
+    queue(*sys.argv[2:])
+elif sys.argv[1] == "opening":
+    opening(*sys.argv[2:])
+elif sys.argv[1] == "session":
     session(sys.argv[2])
 elif sys.argv[1] == "ends":
     ends(*sys.argv[2:])
