@@ -2,14 +2,15 @@ package import Sockets
 
 /// Decides from the first bytes of a connection whether a web page may have sent them.
 ///
-/// It keeps nothing: it is asked with everything that came so far, and once it has decided, more bytes change nothing. Only
-/// HTTP/1 is looked at, and of it the first request; what can be read in two ways is refused.
+/// It keeps positions and no bytes: each call gets everything that arrived, and examines only the bytes that are new. Once
+/// it has decided, more bytes change nothing. Only HTTP/1 is looked at, and of it the first request; a request that can be
+/// read in two ways is refused. Bytes that are not HTTP always pass.
 package struct BrowserGuard: Hashable, Sendable {
     package enum Verdict: Hashable, Sendable {
         case passes
         case refused(Refusal)
         /// More bytes are needed.
-        case undecided(RequestLine.Stage)
+        case undecided(RequestStage)
     }
 
     package enum Refusal: Hashable, Sendable {
@@ -32,70 +33,91 @@ package struct BrowserGuard: Hashable, Sendable {
 
     /// What the client connected to: a number that is its own name, and that no name server can give to another.
     private let address: SocketAddress?
+    private var line = RequestLine()
+    /// The reading of the header lines; nil while the request line is not whole.
+    private var fields: Fields?
+
+    /// How far the header lines were read. All positions count from the connection's first byte.
+    private struct Fields: Hashable, Sendable {
+        let target: Range<Int>
+        let minor: UInt8
+        /// Where the line begins that is not whole yet.
+        var lineStart: Int
+        /// How many bytes were searched for its end.
+        var examined: Int
+        var host: Range<Int>?
+    }
 
     package init(address: SocketAddress?) {
         self.address = address?.unmapped.with(port: 0)
     }
 
     /// - Parameters:
-    ///   - bytes: Everything that came; what is beyond the limit is not looked at.
+    ///   - bytes: Everything that came, the bytes of earlier calls included; bytes beyond the limit are not looked at.
     ///   - isAll: No more will come.
     /// - Returns: `undecided` never when nothing more will come.
-    package func verdict(on bytes: UnsafeRawBufferPointer, isAll: Bool = false) -> Verdict {
+    package mutating func verdict(on bytes: UnsafeRawBufferPointer, isAll: Bool = false) -> Verdict {
         let bytes = UnsafeRawBufferPointer(rebasing: bytes.prefix(Self.limit))
         let verdict = judge(bytes)
         guard case .undecided(let stage) = verdict else { return verdict }
-        if bytes.count == Self.limit { return .refused(.tooLong) }
+        // A word of any length may be another protocol's. A method and a path are a request's.
+        if bytes.count == Self.limit { return stage == .begun || line.hasPath ? .refused(.tooLong) : .passes }
         if isAll { return stage == .begun ? .refused(.unfinished) : .passes }
         return verdict
     }
 
-    private func judge(_ bytes: UnsafeRawBufferPointer) -> Verdict {
-        switch RequestLine(bytes) {
-        case .other: return .passes
-        case .malformed: return .refused(.ambiguous)
-        case .unfinished(let stage): return .undecided(stage)
-        case .read(let target, let minor, let end): return judge(bytes[end...], target, minor)
+    private mutating func judge(_ bytes: UnsafeRawBufferPointer) -> Verdict {
+        if fields == nil {
+            switch line.read(bytes) {
+            case .other: return .passes
+            case .malformed: return .refused(.ambiguous)
+            case .unfinished(let stage): return .undecided(stage)
+            case .read(let target, let minor, let end):
+                fields = Fields(target: target, minor: minor, lineStart: end, examined: end)
+            }
         }
+        return judgeFields(of: bytes)
     }
 
-    /// Reads the header lines (RFC 9112, section 5).
-    private func judge(
-        _ lines: Slice<UnsafeRawBufferPointer>,
-        _ target: UnsafeRawBufferPointer,
-        _ minor: UInt8
-    ) -> Verdict {
-        var rest = lines
-        var host: String?
-        while let end = rest.firstIndex(of: .lineFeed) {
-            let line = rest[rest.startIndex..<end]
-            rest = rest[(end + 1)...]
+    /// Reads the header lines (RFC 9112, section 5), from where the last call stopped.
+    private mutating func judgeFields(of bytes: UnsafeRawBufferPointer) -> Verdict {
+        guard var fields else { return .undecided(.begun) }
+        defer { self.fields = fields }
+        while let end = bytes[fields.examined...].firstIndex(of: .lineFeed) {
+            let line = bytes[fields.lineStart..<end]
+            // A verdict ends the reading, and is the same when the line is read again.
             guard line.last == .carriageReturn else { return .refused(.ambiguous) }
             let content = line.dropLast()
-            if content.isEmpty { return judge(host: host, target, minor) }
+            if content.isEmpty {
+                let host = fields.host.map { Self.text(bytes[$0]) }
+                return judge(host: host, Self.text(bytes[fields.target]), fields.minor)
+            }
             guard content.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == .tab }),
                 let colon = content.firstIndex(of: UInt8(ascii: ":")), colon > content.startIndex,
                 content[..<colon].allSatisfy(\.isTokenByte)
             else { return .refused(.ambiguous) }
-            let value = Self.text(content[(colon + 1)...])
+            let value = content[(colon + 1)...]
             switch Self.text(content[..<colon]) {
             case "origin": return .refused(.origin)
-            case "sec-fetch-site" where value != "none" && value != "same-origin": return .refused(.crossSite)
-            case "host" where host != nil: return .refused(.ambiguous)
-            case "host": host = value
+            case "sec-fetch-site" where !["none", "same-origin"].contains(Self.text(value)):
+                return .refused(.crossSite)
+            case "host" where fields.host != nil: return .refused(.ambiguous)
+            case "host": fields.host = value.startIndex..<value.endIndex
             default: break
             }
+            fields.lineStart = end + 1
+            fields.examined = end + 1
         }
+        fields.examined = bytes.count
         return .undecided(.begun)
     }
 
-    private func judge(host: String?, _ target: UnsafeRawBufferPointer, _ minor: UInt8) -> Verdict {
+    private func judge(host: String?, _ target: String, _ minor: UInt8) -> Verdict {
         if let host {
             guard isOwn(host) else { return .refused(.foreignHost) }
         } else if minor > 0 {
             return .refused(.foreignHost)
         }
-        let target = Self.text(target[...])
         if target.hasPrefix("/") || target == "*" { return .passes }
         // The absolute form and CONNECT's name the host a second time, and count more (RFC 9112, section 3.2.2).
         let parts = target.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)

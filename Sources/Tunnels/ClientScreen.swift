@@ -16,10 +16,11 @@ struct ClientScreen: Sendable {
     /// - Throws: `CancellationError`; `SocketError` when the kernel watches no more descriptors.
     func look(at client: CInt, with guarding: BrowserGuard) async throws -> Ending {
         // Most clients have sent by now, or do so at once, and are not held up.
-        var glance = Self.glance(at: client, with: guarding)
+        var reading = guarding
+        var glance = Self.glance(at: client, with: &reading)
         if case .undecided(.silent, 0) = glance {
             guard try await isReadable(client, within: limits.silence) else { return .silent }
-            glance = Self.glance(at: client, with: guarding)
+            glance = Self.glance(at: client, with: &reading)
         }
         if case .undecided(.possible, _) = glance { return .passes }
         if case .decided(let ending) = glance { return ending }
@@ -30,10 +31,10 @@ struct ClientScreen: Sendable {
 
     private enum Glance {
         case decided(Ending)
-        case undecided(RequestLine.Stage, count: Int)
+        case undecided(RequestStage, count: Int)
     }
 
-    private static func glance(at client: CInt, with guarding: BrowserGuard, isAll: Bool = false) -> Glance {
+    private static func glance(at client: CInt, with guarding: inout BrowserGuard, isAll: Bool = false) -> Glance {
         withUnsafeTemporaryAllocation(byteCount: BrowserGuard.limit, alignment: 16) { space in
             let count = recv(client, space.baseAddress, space.count, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT))
             if count < 0, errno == EAGAIN || errno == EINTR { return .undecided(.silent, count: 0) }
@@ -48,11 +49,12 @@ struct ClientScreen: Sendable {
     }
 
     private func follow(_ client: CInt, _ guarding: BrowserGuard) async throws -> Ending {
+        var guarding = guarding
         var seen = 0
         var isAll = false
         defer { if seen > 0 { SocketOption.setLowWater(1, client) } }
         while true {
-            switch Self.glance(at: client, with: guarding, isAll: isAll) {
+            switch Self.glance(at: client, with: &guarding, isAll: isAll) {
             case .decided(let ending): return ending
             case .undecided(let stage, let count):
                 if count != seen {

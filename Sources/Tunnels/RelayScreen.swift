@@ -10,10 +10,10 @@ package struct RelayScreen: Sendable {
         case undecided
     }
 
-    private let guarding: BrowserGuard
+    private var guarding: BrowserGuard
     private let limits: ScreenLimits
     private var seen = 0
-    private var stage = RequestLine.Stage.silent
+    private var stage = RequestStage.silent
     private var began: ContinuousClock.Instant?
     private var lastCame: ContinuousClock.Instant?
 

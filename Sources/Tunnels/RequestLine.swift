@@ -1,81 +1,123 @@
-/// The first line of a connection, if it is the one of an HTTP/1 request (RFC 9112, section 3).
-package enum RequestLine {
-    /// How far one has come that is not whole yet.
-    package enum Stage: Comparable, Sendable {
-        /// Nothing came, or nothing but blanks.
-        case silent
-        /// It may become a request line, as most words may.
-        case possible
-        /// It begins as the name of a usual method does.
-        case likely
-        /// It is a request line whose end is missing.
-        case begun
+/// How much of an HTTP/1 request line has arrived.
+package enum RequestStage: Comparable, Sendable {
+    /// Nothing came, or nothing but blanks.
+    case silent
+    /// It may become a request line, as most words may.
+    case possible
+    /// It begins with the name of a usual method, or with a part of one.
+    case likely
+    /// It is a request line whose end is missing.
+    case begun
+}
+
+/// Reads the first line of a connection as its bytes arrive, and decides whether it is an HTTP/1 request line
+/// (RFC 9112, section 3).
+///
+/// It keeps positions and no bytes, and examines each byte once.
+struct RequestLine: Hashable, Sendable {
+    enum Outcome {
+        /// Whatever follows, it is something else: TLS, an SSH banner, a binary protocol.
+        case other
+        case unfinished(RequestStage)
+        /// Meant as a request line, and not written as RFC 9112 wants it: two servers could read two things.
+        case malformed
+        /// Where the target is, which HTTP/1 it is, and where the next line begins.
+        case read(target: Range<Int>, minor: UInt8, end: Int)
     }
 
-    /// Whatever follows, it is something else: TLS, an SSH banner, a binary protocol.
-    case other
-    case unfinished(Stage)
-    /// Meant as a request line, and not written as RFC 9112 wants it: two servers could read two things.
-    case malformed
-    /// The target, which HTTP/1 it is, and where the next line begins.
-    case read(target: UnsafeRawBufferPointer, minor: UInt8, end: Int)
+    private enum Part { case leading, method, rest }
 
     /// Those that browsers send without asking first, and those that everybody knows.
     private static let methods = [
         "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT",
     ].map { Array($0.utf8) }
 
-    init(_ bytes: UnsafeRawBufferPointer) {
-        // A server may skip empty lines before a request (RFC 9112, section 2.2).
-        guard let start = bytes.firstIndex(where: { !$0.isBlank && $0 != .lineFeed }) else {
-            self = .unfinished(bytes.isEmpty ? .silent : .possible)
-            return
+    private var part = Part.leading
+    /// How many bytes were examined.
+    private var examined = 0
+    private var start = 0
+    private var wordStart = 0
+    private var targetStart: Int?
+    private var isUsualMethod = false
+    private var hasVersion = false
+    /// The target begins with a slash, as the target of every request to an origin server does.
+    private(set) var hasPath = false
+
+    /// - Parameter bytes: Everything that arrived on the connection, the bytes of earlier calls included.
+    /// - Returns: What the line is, as far as the bytes tell.
+    mutating func read(_ bytes: UnsafeRawBufferPointer) -> Outcome {
+        while examined < bytes.count {
+            let byte = bytes[examined]
+            switch part {
+            case .leading:
+                // A server may skip empty lines before a request (RFC 9112, section 2.2).
+                if !byte.isBlank, byte != .lineFeed {
+                    start = examined
+                    part = .method
+                    continue
+                }
+            case .method:
+                guard !byte.isTokenByte else { break }
+                guard examined > start, byte.isBlank else { return .other }
+                isUsualMethod = Self.methods.contains { $0.elementsEqual(bytes[start..<examined]) }
+                part = .rest
+                wordStart = examined + 1
+            case .rest:
+                if byte == .lineFeed { return judge(bytes, end: examined) }
+                guard take(byte, bytes) else { return .other }
+            }
+            examined += 1
         }
-        let text = UnsafeRawBufferPointer(rebasing: bytes[start...])
-        let methodEnd = text.firstIndex { !$0.isTokenByte } ?? text.count
-        let method = text[..<methodEnd]
-        if methodEnd == text.count {
-            let isLikely = Self.methods.contains { $0.starts(with: method) }
-            self = .unfinished(isLikely ? .likely : .possible)
-            return
+        return .unfinished(stage(bytes))
+    }
+
+    /// Takes in one byte after the method.
+    ///
+    /// - Returns: Whether the line can still be a request line. A control character before the version rules it out.
+    private mutating func take(_ byte: UInt8, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        if byte.isBlank {
+            wordStart = examined + 1
+            return true
         }
-        guard methodEnd > 0, text[methodEnd].isBlank else {
-            self = .other
-            return
+        if targetStart == nil {
+            targetStart = examined
+            hasPath = byte == UInt8(ascii: "/")
         }
-        let end = text.firstIndex(of: .lineFeed)
-        let line = text[..<(end ?? text.count)]
-        let version = line.split(whereSeparator: \.isBlank).dropFirst().first { $0.isVersion }?.startIndex
-        let isUsual = Self.methods.contains { $0.elementsEqual(method) }
-        // No browser puts such bytes into a target; after a word that nobody knows they are another protocol's.
-        if !isUsual, let foreign = line.firstIndex(where: { !$0.isBlank && !$0.isVisible }),
-            foreign < version ?? text.count
-        {
-            self = .other
-            return
+        guard !hasVersion else { return true }
+        guard byte.isVisible else { return false }
+        let word = bytes[wordStart...examined]
+        switch isUsualMethod {
+        case true where word.count == 5: hasVersion = word.begins(with: "HTTP/")
+        case false where word.count == 7 && wordStart != targetStart: hasVersion = word.begins(with: "HTTP/1.")
+        default: break
         }
-        guard let end else {
-            self = .unfinished(isUsual || version != nil ? .begun : .possible)
-            return
+        return true
+    }
+
+    private func stage(_ bytes: UnsafeRawBufferPointer) -> RequestStage {
+        switch part {
+        case .leading: return bytes.isEmpty ? .silent : .possible
+        case .method: return Self.methods.contains { $0.starts(with: bytes[start...]) } ? .likely : .possible
+        case .rest:
+            if hasVersion || isUsualMethod && hasPath { return .begun }
+            return isUsualMethod ? .likely : .possible
         }
-        // What an HTTP/2 client says first (RFC 9113, section 3.4); browsers speak it inside TLS only.
-        guard version != nil, !line.elementsEqual("PRI * HTTP/2.0\r".utf8) else {
-            self = .other
-            return
+    }
+
+    private func judge(_ bytes: UnsafeRawBufferPointer, end: Int) -> Outcome {
+        guard hasVersion else { return .other }
+        let line = bytes[start..<end]
+        if !isUsualMethod {
+            // A word that no server knows as a method is a request's only where the last word is a version of HTTP/1.
+            let last = line.split(whereSeparator: \.isBlank).last
+            guard let last, last.count == 8, last.begins(with: "HTTP/1.") else { return .other }
         }
         let parts = line.dropLast().split(separator: .space, maxSplits: 3, omittingEmptySubsequences: false)
         guard start == 0, line.last == .carriageReturn, parts.count == 3, !parts[1].isEmpty,
             parts[1].allSatisfy(\.isVisible), parts[2].count == 8, parts[2].starts(with: "HTTP/1.".utf8),
             let minor = parts[2].last, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(minor)
-        else {
-            self = .malformed
-            return
-        }
-        self = .read(
-            target: UnsafeRawBufferPointer(rebasing: parts[1]),
-            minor: minor - UInt8(ascii: "0"),
-            end: end + 1
-        )
+        else { return .malformed }
+        return .read(target: parts[1].startIndex..<parts[1].endIndex, minor: minor - UInt8(ascii: "0"), end: end + 1)
     }
 }
 
@@ -102,8 +144,12 @@ extension UInt8 {
     }
 }
 
-extension Sequence<UInt8> {
-    fileprivate var isVersion: Bool {
-        prefix(5).map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 }.elementsEqual("HTTP/".utf8)
+extension Collection<UInt8> {
+    /// Whether it begins with a word of ASCII, in upper or lower case.
+    fileprivate func begins(with word: StaticString) -> Bool {
+        guard count >= word.utf8CodeUnitCount else { return false }
+        return prefix(word.utf8CodeUnitCount).elementsEqual(
+            UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
+        ) { ((0x61...0x7A).contains($0) ? $0 - 0x20 : $0) == $1 }
     }
 }

@@ -23,7 +23,7 @@ package struct ScreenLimits: Hashable, Sendable {
 
     /// How long nothing more may come; browsers send a request line in one go. A word that may be anything is not waited
     /// for: protocols that begin with one would pay for it at every connection.
-    func patience(at stage: RequestLine.Stage) -> Duration {
+    func patience(at stage: RequestStage) -> Duration {
         switch stage {
         case .silent: silence
         case .possible: .zero

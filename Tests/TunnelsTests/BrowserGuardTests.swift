@@ -1,3 +1,4 @@
+import Glibc
 import Sockets
 import Testing
 
@@ -7,7 +8,8 @@ import Testing
     private let guarding = BrowserGuard(address: .ipv4(0x7F00_0001, port: 8_080))
 
     private func verdict(_ bytes: [UInt8], isAll: Bool = false) -> BrowserGuard.Verdict {
-        bytes.withUnsafeBytes { guarding.verdict(on: $0, isAll: isAll) }
+        var guarding = guarding
+        return bytes.withUnsafeBytes { guarding.verdict(on: $0, isAll: isAll) }
     }
 
     private func verdict(_ text: String) -> BrowserGuard.Verdict { verdict(Array(text.utf8)) }
@@ -60,7 +62,7 @@ import Testing
         "GET / HTTP/1.1\nHost: localhost\n\n", "GET / HTTP/1.1\r\nHost: localhost\n\r\n",
         "GET / HTTP/1.1\r\nHost: localhost\r\n\n", "GET / HTTP/1.1\r\nX: a\rOrigin: b\r\nHost: localhost\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: localhost\u{0}.evil.example\r\n\r\n", "GET / HTTP/1.1\r\nX\u{0}: a\r\n\r\n",
-        "GET /\u{0} HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET / HTTP/1.1\r\n: a\r\n\r\n",
+        "GET / HTTP/1.1\r\n: a\r\n\r\n", "FOO\t/\tHTTP/1.1\r\n\r\n", "FOO / HTTP/1.1\nHost: localhost\n\n",
         "GET / HTTP/1.1\r\nnonsense\r\n\r\n", "GET / HTTP/1.1\r\nX(): a\r\n\r\n", "GET  / HTTP/1.1\r\n\r\n",
         "GET / HTTP/1.1 \r\n\r\n", "GET\t/\tHTTP/1.1\r\n\r\n", "GET / /x HTTP/1.1\r\n\r\n", "GET / http/1.1\r\n\r\n",
         "GET / HTTP/1.10\r\n\r\n", "GET / HTTP/2.0\r\n\r\n", "GET / HTTP/1.x\r\n\r\n", "GET  HTTP/1.1\r\n\r\n",
@@ -111,7 +113,12 @@ import Testing
             Array("{\"jsonrpc\":\"2.0\"}".utf8), Array("PING\r\n".utf8), Array("*1\r\n$4\r\nPING\r\n".utf8),
             Array("GET key\r\n".utf8), Array("EHLO me\r\n".utf8), Array("GET /\r\n".utf8), Array("<xml".utf8),
             Array("OPTIONS rtsp://x RTSP/1.0\r\n".utf8), Array("foo \u{1}".utf8), Array("foo \u{1} HTTP/1.1\r\n".utf8),
-            Array("HTTP/1.1 200 OK\r\n".utf8),
+            Array("HTTP/1.1 200 OK\r\n".utf8), Array("GET /\u{0} HTTP/1.1\r\n".utf8), Array("GET \u{1}".utf8),
+            Array("foo HTTP/1.1\r\n".utf8), Array("foo a HTTP/1.1 b\r\n".utf8), Array("foo a HTTP/2.0\r\n".utf8),
+            Array("foo a http/ b\r\n".utf8), Array(repeating: UInt8(ascii: "a"), count: BrowserGuard.limit),
+            Array(repeating: UInt8(ascii: "\n"), count: BrowserGuard.limit),
+            Array("foo ".utf8) + Array(repeating: UInt8(ascii: "a"), count: BrowserGuard.limit),
+            Array("GET ".utf8) + Array(repeating: UInt8(ascii: "a"), count: BrowserGuard.limit),
         ] as [[UInt8]]
     )
     func `what is no HTTP request passes as soon as that shows`(bytes: [UInt8]) {
@@ -119,12 +126,12 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", RequestLine.Stage.silent), ("\r\n", .possible), ("JDWP-Handshake", .possible), ("hello", .possible),
-        ("FOO /x", .possible), ("G", .likely), ("DELET", .likely), ("GET", .likely), ("GET ", .begun),
-        ("FOO / HTTP/", .begun), ("GET / HTTP/1.1", .begun), ("GET / HTTP/1.1\r\nHost: localhost\r\n", .begun),
+        ("", RequestStage.silent), ("\r\n", .possible), ("JDWP-Handshake", .possible), ("hello", .possible),
+        ("FOO /x", .possible), ("G", .likely), ("DELET", .likely), ("GET", .likely), ("GET ", .likely),
+        ("GET key", .likely), ("GET /", .begun), ("FOO / HTTP/", .possible), ("FOO / HTTP/1.", .begun),
+        ("foo HTTP/1.", .possible), ("GET / HTTP/1.1", .begun), ("GET / HTTP/1.1\r\nHost: localhost\r\n", .begun),
     ])
-    func `the beginning of a request is waited for according to how far it came`(text: String, stage: RequestLine.Stage)
-    {
+    func `the beginning of a request is waited for according to how far it came`(text: String, stage: RequestStage) {
         #expect(verdict(text) == .undecided(stage))
         #expect(verdict(Array(text.utf8), isAll: true) == (stage == .begun ? .refused(.unfinished) : .passes))
     }
@@ -140,12 +147,40 @@ import Testing
         #expect(verdict("FOO /" + String(repeating: "x", count: 20_000)) == .refused(.tooLong))
     }
 
+    @Test func `a head that arrives byte by byte costs in proportion to its length`() {
+        func cost(_ count: Int) -> Int {
+            let head = Array(request("Host: localhost").utf8.dropLast(2)) + Array("X: ".utf8)
+            let bytes = head + Array(repeating: UInt8(ascii: "x"), count: count - head.count)
+            var reading = guarding
+            let before = processorTime()
+            for length in 1...bytes.count {
+                let now = bytes.withUnsafeBytes { reading.verdict(on: .init(rebasing: $0[..<length])) }
+                if case .undecided = now { continue }
+                Issue.record("\(now) after \(length) bytes")
+                break
+            }
+            return processorTime() - before
+        }
+        _ = cost(1_000)
+
+        // Sixteen times the bytes: 16 where each byte is examined once, 256 where each call begins anew.
+        #expect(cost(16_000) < 64 * max(cost(1_000), 20))
+    }
+
+    /// The time that this thread has had on a processor, in microseconds.
+    private func processorTime() -> Int {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return time.tv_sec * 1_000_000 + time.tv_nsec / 1_000
+    }
+
     @Test(arguments: [
         ("192.168.1.5:8080", true), ("192.168.1.6", false), ("evil.example", false), ("localhost", true),
     ])
     func `the address that was connected to is a name of its own`(host: String, passes: Bool) {
         let guarding = BrowserGuard(address: .ipv4(0xC0A8_0105, port: 8_080))
-        let verdict = Array(request("Host: \(host)").utf8).withUnsafeBytes { guarding.verdict(on: $0) }
+        var fresh = guarding
+        let verdict = Array(request("Host: \(host)").utf8).withUnsafeBytes { fresh.verdict(on: $0) }
 
         #expect(verdict == (passes ? .passes : .refused(.foreignHost)))
     }
@@ -153,7 +188,8 @@ import Testing
     @Test func `an IPv6 address is its own name however it is written`() {
         let guarding = BrowserGuard(address: .ipv6(0xFD00 << 112 | 1, port: 1, scope: 0))
         for (host, passes) in [("[FD00:0::1]:80", true), ("[fd00::2]", false), ("fd00::1", false)] {
-            let verdict = Array(request("Host: \(host)").utf8).withUnsafeBytes { guarding.verdict(on: $0) }
+            var fresh = guarding
+            let verdict = Array(request("Host: \(host)").utf8).withUnsafeBytes { fresh.verdict(on: $0) }
             #expect(verdict == (passes ? .passes : .refused(.foreignHost)), "\(host)")
         }
     }
@@ -178,8 +214,10 @@ import Testing
         for head in heads {
             let final = verdict(head)
             var decided: BrowserGuard.Verdict?
+            var reading = guarding
             for count in 0...head.count {
                 let now = verdict(Array(head.prefix(count)))
+                #expect(head.withUnsafeBytes { reading.verdict(on: .init(rebasing: $0[..<count])) } == now)
                 if let decided {
                     #expect(
                         now == decided,

@@ -118,6 +118,31 @@ struct RelayScreenTests {
         await relay.stop()
     }
 
+    @Test(arguments: ["", "foo ", "GET ", "\n"])
+    func `16 KiB that are not HTTP reach the target, and their client gets no answer from the broker`(start: String)
+        async throws
+    {
+        let (client, target) = try await connect()
+        let bytes = Array(start.utf8) + Array(repeating: UInt8(ascii: "Q"), count: 40_000)
+
+        try await client.send(bytes)
+        #expect(try await target.receive(bytes.count) == bytes)
+        try await target.send([7])
+        target.finish()
+
+        #expect(try await client.receiveToEnd() == [7])
+        await relay.stop()
+    }
+
+    @Test func `a method without a path that stays unfinished reaches the target`() async throws {
+        let (client, target) = try await connect()
+
+        try await client.send(Array("GET key".utf8))
+
+        #expect(try await target.receive(7) == Array("GET key".utf8))
+        await relay.stop()
+    }
+
     @Test func `a request whose head does not become whole is refused`() async throws {
         let (client, target) = try await connect()
 
