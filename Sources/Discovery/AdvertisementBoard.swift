@@ -42,13 +42,13 @@ final class AdvertisementBoard: Sendable {
         var waiters: [UInt64: Waiter] = [:]
         var nextWaiter: UInt64 = 0
         var abandoned: Set<UInt64> = []
-        var followers: [AsyncStream<Void>.Continuation] = []
     }
 
     /// With the two browsers of each type and the budget of resolvers this stays below the 1,024 objects of a client.
     static let limit = 32
 
     private let state = Mutex(State())
+    private let followers = Broadcast<Void>(slow: .keepsNewest(1))
 
     /// In the order in which they were asked for.
     var advertisements: [Advertisement] {
@@ -56,11 +56,7 @@ final class AdvertisementBoard: Sendable {
     }
 
     /// Tells each time that something may have changed; several times at once are told as one.
-    func changes() -> AsyncStream<Void> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        state.withLock { $0.followers.append(continuation) }
-        return stream
-    }
+    func changes() -> AsyncStream<Void> { followers.subscribe() }
 
     /// What the Avahi thread is to bring about; the wishes count as seen.
     func takeWishes() -> [(id: String, spec: AdvertisementSpec)] {
@@ -84,7 +80,7 @@ final class AdvertisementBoard: Sendable {
                     state.items[id]?.isNew = false
                 }
             }
-            Self.tellFollowers(&state)
+            followers.send(())
             return Self.takeSettled(&state)
         }
         for waiter in waiters { waiter.resume() }
@@ -127,7 +123,7 @@ final class AdvertisementBoard: Sendable {
         let isKnown = state.withLock { state in
             guard state.items.removeValue(forKey: id) != nil else { return false }
             state.order.removeAll { $0 == id }
-            Self.tellFollowers(&state)
+            followers.send(())
             if state.isServed { state.leaving.insert(id) }
             return true
         }
@@ -139,7 +135,7 @@ final class AdvertisementBoard: Sendable {
         let waiters = state.withLock { state in
             if let item = state.items[id], item.progress != progress {
                 state.items[id]?.progress = progress
-                Self.tellFollowers(&state)
+                followers.send(())
             }
             return Self.takeSettled(&state)
         }
@@ -190,13 +186,6 @@ final class AdvertisementBoard: Sendable {
             waiter?.continuation.resume()
         }
         state.withLock { _ = $0.abandoned.remove(number) }
-    }
-
-    private static func tellFollowers(_ state: inout State) {
-        state.followers.removeAll { follower in
-            if case .terminated = follower.yield() { return true }
-            return false
-        }
     }
 
     private static func isSettled(_ id: String, in state: State) -> Bool {

@@ -10,7 +10,7 @@ struct ChangeFeed: Sendable {
 
     private(set) var revision: UInt64
     private var ring: [EndpointChange] = []
-    private var followers: [AsyncStream<EndpointChange>.Continuation] = []
+    private let followers = Broadcast<EndpointChange>(slow: .ends(after: Self.capacity))
 
     /// - Parameter revision: Where numbering goes on, so that a client of an earlier run is never told "nothing new".
     init(startingAfter revision: UInt64) { self.revision = revision }
@@ -20,12 +20,7 @@ struct ChangeFeed: Sendable {
         let change = EndpointChange(revision: revision, kind: kind, endpoint: endpoint)
         if ring.count == Self.capacity { ring.removeFirst(Self.capacity / 10) }
         ring.append(change)
-        followers.removeAll { follower in
-            // Dropped is too slow, terminated is gone: neither is served any longer.
-            if case .enqueued = follower.yield(change) { return false }
-            follower.finish()
-            return true
-        }
+        followers.send(change)
     }
 
     /// The changes after `revision`; nil when they are no longer, or were never, kept here.
@@ -36,17 +31,9 @@ struct ChangeFeed: Sendable {
     }
 
     /// Every change from now on.
-    mutating func follow() -> AsyncStream<EndpointChange> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: EndpointChange.self,
-            bufferingPolicy: .bufferingOldest(Self.capacity)
-        )
-        followers.append(continuation)
-        return stream
-    }
+    func follow() -> AsyncStream<EndpointChange> { followers.subscribe() }
 
-    mutating func finish() {
-        for follower in followers { follower.finish() }
-        followers = []
-    }
+    var followerCount: Int { followers.subscriberCount }
+
+    func finish() { followers.finish() }
 }

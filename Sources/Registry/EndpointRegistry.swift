@@ -89,6 +89,9 @@ package actor EndpointRegistry {
         return (start, feed.follow())
     }
 
+    /// How many follow the changes.
+    var followerCount: Int { feed.followerCount }
+
     /// Ends every feed; the daemon is going.
     package func finish() { feed.finish() }
 

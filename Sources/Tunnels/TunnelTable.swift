@@ -23,7 +23,7 @@ package actor TunnelTable {
     var isReconsidering = false
     nonisolated let news = RouteNews()
     let dialer: TargetDialer
-    let feed = TunnelEventFeed()
+    let feed = Broadcast<TunnelEvent>(slow: .ends(after: 256))
     nonisolated let limits: TunnelLimits
     nonisolated let clock: any Clock<Duration>
     nonisolated let jobs = AsyncStream.makeStream(of: Job.self)
@@ -75,7 +75,7 @@ package actor TunnelTable {
     }
 
     /// What happens to tunnels from now on. A follower that lets 256 events wait is let go: its stream ends.
-    package func events() -> AsyncStream<TunnelEvent> { feed.follow() }
+    package func events() -> AsyncStream<TunnelEvent> { feed.subscribe() }
 
     /// Makes a tunnel, and keeps it if its spec says so.
     ///

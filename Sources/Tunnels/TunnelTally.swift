@@ -16,11 +16,11 @@ final class TunnelTally: RelayObserver {
 
     private let id: String
     private let quota: ConnectionQuota
-    private let feed: TunnelEventFeed
+    private let feed: Broadcast<TunnelEvent>
     private let carried = Mutex(Carried())
     private let rest = Mutex(TunnelStatistics())
 
-    init(id: String, quota: ConnectionQuota, feed: TunnelEventFeed) {
+    init(id: String, quota: ConnectionQuota, feed: Broadcast<TunnelEvent>) {
         self.id = id
         self.quota = quota
         self.feed = feed

@@ -5,28 +5,19 @@ import Model
 /// The phones that are attached, and a feed of the list for the doors.
 actor PhoneList: DeviceDesk {
     private var list: [Device] = []
-    private var followers: [AsyncStream<[Device]>.Continuation] = []
+    private let followers = Broadcast<[Device]>(slow: .keepsNewest(1))
 
     func devices() -> [Device] { list }
 
-    func deviceLists() -> AsyncStream<[Device]> {
-        let (stream, continuation) = AsyncStream.makeStream(of: [Device].self, bufferingPolicy: .bufferingNewest(1))
-        continuation.yield(list)
-        followers.append(continuation)
-        return stream
-    }
+    func deviceLists() -> AsyncStream<[Device]> { followers.subscribe(startingWith: list) }
 
     func set(_ devices: [Device]) {
         guard devices != list else { return }
         list = devices
-        followers.removeAll { follower in
-            if case .terminated = follower.yield(devices) { return true }
-            return false
-        }
+        followers.send(devices)
     }
 
     func finish() {
-        for follower in followers { follower.finish() }
-        followers = []
+        followers.finish()
     }
 }

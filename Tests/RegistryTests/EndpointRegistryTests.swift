@@ -52,6 +52,13 @@ import Testing
         #expect(endpoints.count == 1)
     }
 
+    @Test func `a follower that leaves is forgotten at once, also where no change comes`() async {
+        let registry = EndpointRegistry()
+        for _ in 0..<100 { _ = await registry.changes() }
+
+        #expect(await registry.followerCount == 0)
+    }
+
     @Test func `a follower that does not keep up is let go and the others are not`() async {
         let registry = EndpointRegistry()
         let (_, slow) = await registry.changes()
