@@ -15,6 +15,7 @@ extension PairingError {
         case .notFound: Problem(.notFound, description)
         case .askerGone: Problem(.conflict, description)
         case .notSaved: Problem(.unavailable, description, next: "make room on the disk, and try again")
+        case .notRead: Problem(.unavailable, description, next: "patchbay doctor")
         case .exposed, .inUse, .keyMissing, .keyChanged: Problem(.internalError, description, next: "patchbay doctor")
         }
     }

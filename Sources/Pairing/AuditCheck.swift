@@ -1,19 +1,36 @@
 import FoundationEssentials
 import Sockets
 
-/// Reads the audit log on the files' thread, as it may be long.
+/// Reads the audit log on a thread of its own: the log may be long, and no other work waits for it.
 actor AuditCheck {
-    nonisolated var unownedExecutor: UnownedSerialExecutor { SerialThread.files.asUnownedSerialExecutor() }
+    nonisolated var unownedExecutor: UnownedSerialExecutor { Self.thread.asUnownedSerialExecutor() }
+    private static let thread = SerialThread(named: "patchbay-audit")
+    /// How many lines are checked before a page has its turn.
+    private static let share = 200
 
-    func run(_ path: String, head: AuditLine.Head) throws -> AuditReport { try AuditFile.verify(path, head: head) }
+    private let folder: String
+
+    init(_ folder: String) {
+        self.folder = folder
+        // The thread takes its descriptor now, and not when there is none left.
+        _ = Self.thread
+    }
+
+    /// Checks the chain through all segments. `head` is where the database says that the log stands.
+    func run(head: AuditLine.Head) async throws -> AuditReport {
+        var chain = AuditChain(endingAt: head)
+        let segments = try AuditSegments(in: folder)
+        var lines = AuditLines(segments, from: segments.full.first)
+        while let line = try lines.next() {
+            chain.take(line)
+            if chain.lines.isMultiple(of: Self.share) { await Task.yield() }
+        }
+        return chain.report
+    }
 
     /// Whole lines only: the last one may be being written.
-    func lines(_ path: String, after number: Int?, limit: Int) throws -> [Data] {
-        let data = try Data(contentsOf: URL(filePath: path))
-        let whole = data.prefix((data.lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1)
-        let lines = whole.split(separator: UInt8(ascii: "\n"))
-        // Line n is number n: the log begins with 1 and leaves none out.
-        guard let number else { return lines.suffix(limit) }
-        return Array(lines.dropFirst(max(0, number)).prefix(limit))
+    func lines(after number: Int?, limit: Int) throws -> [Data] {
+        guard let number else { return try AuditSegments.tail(limit, in: folder) }
+        return try AuditSegments.lines(after: number, limit: limit, in: folder)
     }
 }

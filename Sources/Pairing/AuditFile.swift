@@ -1,43 +1,55 @@
 import CLinux
 import FoundationEssentials
 import Glibc
-import Model
 import Sockets
 
 /// `audit.jsonl`: lines are only ever added, each holds the hash of the one before.
 ///
-/// Blocks, as files do; belongs to the store's thread.
+/// A file that is full becomes a segment, `audit-1.jsonl` the first, and the chain goes on in a new file. No segment is ever
+/// deleted. Blocks, as files do; belongs to the store's thread.
 struct AuditFile: ~Copyable {
     /// Room that is asked for ahead of each operation, so that a full disk is noticed before anything is promised.
     private static let headroom = 16 * 1_024
+    /// With this many bytes a segment is full.
+    static let segment = 8 << 20
 
     let path: String
-    private let file: Descriptor
-    private var length: off_t
+    /// The last line of the log at the start.
+    let lastLine: Data?
     /// What was cut off at the end: a line that a crash left half written.
     let torn: Int
+    private let limit: Int
+    private var segments: AuditSegments
+    private var file: Descriptor
+    private var length: off_t
+    /// Lines of a failed append may stand behind `length`.
+    private var isDirty = false
+    /// The folder may not be on the disk as it is since a segment began.
+    private var isFolderDirty = false
 
     /// Opens the log, makes it when it is not there, and cuts off a line that was never finished.
-    init(in folder: String) throws(PairingError) {
-        let path = "\(folder)/audit.jsonl"
+    init(in folder: String, segment limit: Int = segment) throws(PairingError) {
+        let segments = try AuditSegments(in: folder)
+        let path = segments.current
+        unlink(Self.fresh(path))
+        for number in segments.full { try PrivateFile.check(file: segments.path(of: number)) }
         if try !PrivateFile.check(file: path) {
             try PrivateFile.make(path)
             try PrivateFile.sync(folderOf: path)
         }
-        let number = open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
-        guard number >= 0 else { throw .notSaved(path: path, reason: SocketError.words(for: errno)) }
-        let file = Descriptor(owning: number)
-        let data = try Self.read(path)
-        let whole = (data.lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
-        if whole < data.count { try Self.cut(file.number, to: whole, path) }
+        let file = try Self.open(path)
+        let tail = try FileTail(path)
+        let whole = try tail.wholeLength()
+        if whole < tail.length { try Self.cut(file.number, to: off_t(whole), path) }
+        let last = try AuditSegments.tail(1, in: folder).last
         self.path = path
         self.file = file
-        length = whole
-        torn = data.count - whole
+        self.segments = segments
+        self.limit = limit
+        length = off_t(whole)
+        torn = tail.length - whole
+        lastLine = last
     }
-
-    /// Every line as it stands, without its end.
-    func lines() throws(PairingError) -> [Data] { Self.lines(of: try Self.read(path)) }
 
     /// Asks the file system for room for the lines of one operation.
     ///
@@ -51,6 +63,16 @@ struct AuditFile: ~Copyable {
 
     /// Adds lines. When it returns, they are on the disk; when it throws, none of them is in the file.
     mutating func append(_ lines: [Data], crash: @Sendable (CrashPoint) -> Void) throws {
+        if isDirty {
+            try Self.cut(file.number, to: length, path)
+            isDirty = false
+        }
+        // One that is full serves as well: the next append tries again.
+        if length >= limit { try? beginSegment(crash) }
+        if isFolderDirty {
+            try PrivateFile.sync(folderOf: path)
+            isFolderDirty = false
+        }
         var bytes = Data()
         for line in lines {
             bytes.append(line)
@@ -66,50 +88,43 @@ struct AuditFile: ~Copyable {
                 throw PairingError.notSaved(path: path, reason: SocketError.words(for: errno))
             }
         } catch {
-            try? Self.cut(file.number, to: length, path)
+            isDirty = true
             throw error
         }
         length += off_t(bytes.count)
     }
 
-    /// Checks the whole chain.
+    /// Sets the full file aside as a segment, and goes on in a new one.
     ///
-    /// The head is where the database says that the log stands, if that is known.
-    static func verify(_ path: String, head: AuditLine.Head?) throws -> AuditReport {
-        let data = try Data(contentsOf: URL(filePath: path))
-        var last = AuditLine.Head.none
-        let lines = lines(of: data)
-        func broken(_ line: Int, _ what: String) -> AuditReport {
-            AuditReport(lines: lines.count, broken: AuditReport.Break(line: line, what: what))
+    /// A crash between the two renames leaves no `audit.jsonl`: the next start makes one.
+    private mutating func beginSegment(_ crash: @Sendable (CrashPoint) -> Void) throws(PairingError) {
+        let fresh = Self.fresh(path)
+        let number = (segments.full.last ?? 0) + 1
+        let full = segments.path(of: number)
+        unlink(fresh)
+        try PrivateFile.make(fresh)
+        let next = try Self.open(fresh)
+        guard access(full, F_OK) != 0, rename(path, full) == 0 else {
+            throw .notSaved(path: full, reason: SocketError.words(for: errno))
         }
-        for (index, text) in lines.enumerated() {
-            guard let line = try? Wire.decoder().decode(AuditLine.self, from: text) else {
-                return broken(index + 1, "it is not a line of the audit log")
-            }
-            guard line.number == last.number + 1 else {
-                return broken(index + 1, "it is number \(line.number), and \(last.number + 1) is missing")
-            }
-            guard line.before == last.hash else {
-                return broken(index + 1, "it does not follow from the line before: one of the two was changed")
-            }
-            guard (try? line.written().text) == text else { return broken(index + 1, "it was changed") }
-            last = AuditLine.Head(number: line.number, hash: AuditLine.hash(of: text))
-            if let head, head.number == last.number, head != last {
-                return broken(index + 1, "it is not the line that was written there")
-            }
+        crash(.auditSegmentFull)
+        guard rename(fresh, path) == 0 else {
+            let code = errno
+            rename(full, path)
+            throw .notSaved(path: path, reason: SocketError.words(for: code))
         }
-        if let head, last.number < head.number {
-            return broken(lines.count + 1, "the log ends before it, and \(head.number) lines were written")
-        }
-        return AuditReport(lines: lines.count, broken: nil)
+        segments.append(number)
+        file = next
+        length = 0
+        isFolderDirty = true
     }
 
-    private static func lines(of data: Data) -> [Data] { data.split(separator: UInt8(ascii: "\n")) }
+    private static func fresh(_ path: String) -> String { "\(path).new" }
 
-    private static func read(_ path: String) throws(PairingError) -> Data {
-        do { return try Data(contentsOf: URL(filePath: path)) } catch {
-            throw .notSaved(path: path, reason: "it cannot be read")
-        }
+    private static func open(_ path: String) throws(PairingError) -> Descriptor {
+        let number = Glibc.open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
+        guard number >= 0 else { throw .notSaved(path: path, reason: SocketError.words(for: errno)) }
+        return Descriptor(owning: number)
     }
 
     private func write(_ bytes: Data) throws(PairingError) {

@@ -3,7 +3,10 @@ import Model
 
 /// Compares the audit log with the database at start: which of the two knows more, and what follows from it.
 struct AuditRecovery: Sendable {
-    /// Lines that the database does not know: it is an old copy.
+    /// How many faults of single lines are named; the others are counted.
+    private static let namedFaults = 10
+
+    /// Lines that the database does not know, without calls of tools: it is an old copy.
     private(set) var unknown: [AuditLine] = []
     /// Lines that the file lacks: a crash came between the commit and the append.
     private(set) var missing: [Contents.PendingLine] = []
@@ -14,40 +17,79 @@ struct AuditRecovery: Sendable {
     private(set) var time: EffectiveTime?
     private(set) var findings: [String] = []
 
-    init(_ lines: [Data], torn: Int, after contents: Contents) {
+    /// - Throws: `PairingError.notRead`.
+    init(_ file: borrowing AuditFile, in folder: String, after contents: Contents) throws(PairingError) {
         head = contents.head
-        if torn > 0 {
-            findings.append("the last line of audit.jsonl was cut off in a crash and is gone (\(torn) bytes)")
+        if file.torn > 0 {
+            findings.append("the last line of audit.jsonl was cut off in a crash and is gone (\(file.torn) bytes)")
         }
         // Usually the end is enough.
-        if let last = lines.last.flatMap({ try? Self.read($0) }) {
+        guard let text = file.lastLine else {
+            if head != .none { compare(Whole(), contents) }
+            return
+        }
+        if let last = try? Self.read(text) {
             written = last.head
             time = last.line.effective
             if written == head { return }
-        } else if lines.isEmpty, head == .none {
-            return
+            missing = contents.pending.filter { $0.number > last.head.number }
+            if missing.first?.number == written.number + 1 { return }
+            missing = []
         }
-        let all = lines.enumerated().compactMap { index, text -> (line: AuditLine, head: AuditLine.Head)? in
-            if let read = try? Self.read(text) { return read }
-            findings.append("line \(index + 1) of audit.jsonl is damaged; patchbay audit --verify says more")
-            return nil
-        }
-        if let last = all.max(by: { $0.head.number < $1.head.number }) {
-            written = last.head
-            time = last.line.effective
-        }
-        compare(all, contents)
+        compare(try readAll(in: folder), contents)
     }
 
-    private mutating func compare(_ all: [(line: AuditLine, head: AuditLine.Head)], _ contents: Contents) {
-        let isSameStory = head == .none || all.contains { $0.head == head }
+    /// What the whole log says that matters here.
+    private struct Whole {
+        var lines: [AuditLine] = []
+        var count = 0
+        /// How many of them are behind the database's head.
+        var later = 0
+        var hasHead = false
+    }
+
+    private mutating func readAll(in folder: String) throws(PairingError) -> Whole {
+        let segments = try AuditSegments(in: folder)
+        var reader = AuditLines(segments, from: segments.full.first)
+        var whole = Whole()
+        var (index, faults) = (0, 0)
+        (written, time) = (.none, nil)
+        while let text = try reader.next() {
+            index += 1
+            guard let line = try? Wire.decoder().decode(AuditLine.self, from: text) else {
+                faults += 1
+                if faults <= Self.namedFaults {
+                    findings.append("line \(index) of audit.jsonl is damaged; patchbay audit --verify says more")
+                }
+                continue
+            }
+            whole.count += 1
+            if line.number > head.number { whole.later += 1 }
+            if line.number == head.number, AuditLine.hash(of: text) == head.hash { whole.hasHead = true }
+            if line.number > written.number {
+                written = AuditLine.Head(number: line.number, hash: AuditLine.hash(of: text))
+                time = line.effective
+            }
+            // A call ends and spends nothing; most lines are calls.
+            if line.event.action != .called { whole.lines.append(line) }
+        }
+        if faults > Self.namedFaults {
+            findings.append("\(faults - Self.namedFaults) more lines of audit.jsonl are damaged")
+        }
+        return whole
+    }
+
+    private mutating func compare(_ whole: Whole, _ contents: Contents) {
+        let isSameStory = head == .none || whole.hasHead
         if isSameStory || written.number > head.number {
             // The database is older than the log, or of another story altogether: then all of it counts.
-            unknown = all.map(\.line).filter { !isSameStory || $0.number > head.number }
+            let known = isSameStory ? head.number : 0
+            unknown = whole.lines.filter { $0.number > known }
+            let count = isSameStory ? whole.later : whole.count
             head = written
-            if !unknown.isEmpty {
+            if count > 0 {
                 findings.append(
-                    "pairing.sqlite is older than audit.jsonl; what its last \(unknown.count) lines say was spent or revoked stays so"
+                    "pairing.sqlite is older than audit.jsonl; what its last \(count) lines say was spent or revoked stays so"
                 )
             }
             return

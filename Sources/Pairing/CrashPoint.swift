@@ -14,6 +14,8 @@ package enum CrashPoint: String, Sendable, CaseIterable {
     case auditHalfWritten
     /// The audit file has the line, perhaps only in the page cache.
     case auditWritten
+    /// The full audit file is a segment, and there is no new one yet.
+    case auditSegmentFull
     /// Everything is on the disk, nobody was told.
     case beforeReply
 }

@@ -27,6 +27,7 @@ package enum PairingError: Error, Hashable, Sendable {
     case keyChanged(path: String)
     /// The operation did not happen, or will be said to have happened only when it is on the disk.
     case notSaved(path: String, reason: String)
+    case notRead(path: String, reason: String)
 }
 
 extension PairingError: CustomStringConvertible {
@@ -57,6 +58,8 @@ extension PairingError: CustomStringConvertible {
                 + " and pair everybody again"
         case .notSaved(let path, let reason):
             "\(path) could not be written: \(reason); make room or correct the folder's owner, and try again"
+        case .notRead(let path, let reason):
+            "\(path) could not be read: \(reason); nothing was changed; correct that and try again"
         }
     }
 }

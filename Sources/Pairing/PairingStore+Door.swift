@@ -57,6 +57,6 @@ extension PairingStore {
 
     /// Lines of the audit log, the oldest first: those after a number, or the last ones.
     package func auditLines(after number: Int?, limit: Int) async throws -> [Data] {
-        try await AuditCheck().lines(auditPath, after: number, limit: limit)
+        try await auditCheck.lines(after: number, limit: limit)
     }
 }

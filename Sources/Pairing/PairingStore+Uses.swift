@@ -37,22 +37,11 @@ extension PairingStore {
 
     /// The endpoints whose approval or secret changes from now on. A follower that is too slow misses some, and is told of a
     /// later one.
-    package func trustChanges() -> AsyncStream<EndpointID> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: EndpointID.self,
-            bufferingPolicy: .bufferingNewest(1_024)
-        )
-        trustFollowers.append(continuation)
-        return stream
-    }
+    package func trustChanges() -> AsyncStream<EndpointID> { trustFollowers.subscribe() }
 
     func tellTrust(_ change: Change) {
         let touched =
             change.approvals.map(\.endpoint) + change.secrets.map(\.endpoint) + change.unapproved + change.unsealed
-        guard !touched.isEmpty else { return }
-        trustFollowers.removeAll { follower in
-            for id in Set(touched) { if case .terminated = follower.yield(id) { return true } }
-            return false
-        }
+        for id in Set(touched) { trustFollowers.send(id) }
     }
 }

@@ -21,6 +21,7 @@ package actor PairingStore {
     let reading: @Sendable () -> ClockReading
     private let database: PairingDatabase
     private var audit: AuditFile
+    nonisolated let auditCheck: AuditCheck
     private let crash: @Sendable (CrashPoint) -> Void
 
     nonisolated let books: Mutex<Books>
@@ -31,12 +32,14 @@ package actor PairingStore {
     /// Lines that are committed and not in the file yet, and the last one that is.
     private var pending: [Contents.PendingLine] = []
     private var flushed: Int
+    /// How many changes are in the database since the start.
+    private var commits = 0
     /// What ended and could not be saved; it goes with the next operation.
     private var unsaved = Change()
     /// Calls of endpoints that are not in the log yet, and since when.
     nonisolated let notes = NoteBox()
     private var notesSince: EffectiveTime?
-    var trustFollowers: [AsyncStream<EndpointID>.Continuation] = []
+    let trustFollowers = Broadcast<EndpointID>(slow: .keepsNewest(1_024))
     private var saved: EffectiveTime
     /// What was found wrong with what is kept, as sentences for `doctor`.
     package private(set) var findings: [String]
@@ -49,6 +52,7 @@ package actor PairingStore {
     ///   - folder: Exists, is ours, and nobody else can write it.
     ///   - credentials: `$CREDENTIALS_DIRECTORY`, if any.
     ///   - logger: Where findings are told too.
+    ///   - auditSegment: With this many bytes a segment of the audit log is full.
     ///   - reading: The machine's clocks.
     ///   - crash: Called at each point at which a crash matters; only tests do anything there.
     /// - Throws: `PairingError` when it must not start: others can write there, the key is another one.
@@ -56,6 +60,7 @@ package actor PairingStore {
         in folder: String,
         credentials: String? = nil,
         logger: Logger,
+        auditSegment: Int = 8 << 20,
         reading: @escaping @Sendable () -> ClockReading = ClockReading.now,
         crash: @escaping @Sendable (CrashPoint) -> Void = { _ in }
     ) throws {
@@ -65,8 +70,8 @@ package actor PairingStore {
         var (database, contents, findings) = try Self.open(folder, keys)
         findings += contents.damaged
 
-        let audit = try AuditFile(in: folder)
-        let recovery = AuditRecovery(try audit.lines(), torn: audit.torn, after: contents)
+        let audit = try AuditFile(in: folder, segment: auditSegment)
+        let recovery = try AuditRecovery(audit, in: folder, after: contents)
         findings += recovery.findings
         let highWater = [contents.highWater, recovery.time].compactMap { $0 }.max()
         let clock = EffectiveClock(highWater: highWater, reading: reading())
@@ -84,6 +89,7 @@ package actor PairingStore {
 
         self.database = database
         self.audit = audit
+        auditCheck = AuditCheck(folder)
         self.keys = keys
         self.findings = findings
         self.logger = logger
@@ -120,10 +126,8 @@ package actor PairingStore {
     /// Everything that was ever done here, checked link by link.
     package func verifyAudit() async throws -> AuditReport {
         try flush()
-        return try await AuditCheck().run(audit.path, head: head)
+        return try await auditCheck.run(head: head)
     }
-
-    var auditPath: String { audit.path }
 
     nonisolated func now() -> EffectiveTime {
         let reading = reading()
@@ -160,16 +164,20 @@ package actor PairingStore {
             books.apply(whole)
             books.unsavedUses.subtract(restless)
         }
+        commits += 1
         head = next
         pending += lines
         unsaved = Change()
         self.notes.remove(first: notes.count)
         notesSince = nil
         saved = now
+        // From here on it is true, also where the log's file takes no line: the next operation writes the line first.
+        defer {
+            if !change.grants.isEmpty || !change.invites.isEmpty { wake() }
+            tellTrust(whole)
+        }
         try flush()
         crash(.beforeReply)
-        if !change.grants.isEmpty || !change.invites.isEmpty { wake() }
-        tellTrust(whole)
     }
 
     /// Ends something: true at once, whatever the disk says; then lasting, and cut meanwhile.
@@ -180,8 +188,10 @@ package actor PairingStore {
         }
         // Not behind the disk, which may be slow or full.
         async let isCut: Void = GrantUses.end(cuts)
+        let commits = commits
         let result = Result { try commit(change) }
-        if case .failure = result { unsaved = unsaved + change }
+        // A change that is committed waits for its line alone.
+        if case .failure = result, self.commits == commits { unsaved = unsaved + change }
         await isCut
         try result.get()
     }

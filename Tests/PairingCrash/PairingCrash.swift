@@ -28,7 +28,9 @@ enum PairingCrash {
             let now = moment.withLock { $0 }
             if wanted == "\(now.operation) \(point.rawValue) \(now.round)" { kill(getpid(), SIGKILL) }
         }
-        let store = try PairingStore(in: arguments[1], logger: quiet, crash: crash)
+        // Small segments, so that one begins in nearly every round; for a crash between two of them, at every line.
+        let segment = wanted.contains(CrashPoint.auditSegmentFull.rawValue) ? 1 : 1_500
+        let store = try PairingStore(in: arguments[1], logger: quiet, auditSegment: segment, crash: crash)
         for round in 1...10_000 { try await run(round, store) }
     }
 

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import Model
 import Rig
+import Synchronization
 import Testing
 
 @testable import Pairing
@@ -18,9 +19,17 @@ import Testing
     }
 
     private func verify(_ text: Data, _ head: AuditLine.Head, in scratch: ScratchFolder) throws -> AuditReport {
-        let path = scratch.file("copy.jsonl")
-        try text.write(to: URL(filePath: path))
-        return try AuditFile.verify(path, head: head)
+        try text.write(to: URL(filePath: "\(scratch.path)/audit.jsonl"))
+        return try report(scratch, head)
+    }
+
+    /// Of the log in a folder, all its segments together.
+    private func report(_ scratch: ScratchFolder, _ head: AuditLine.Head) throws -> AuditReport {
+        let segments = try AuditSegments(in: scratch.path)
+        var chain = AuditChain(endingAt: head)
+        var lines = AuditLines(segments, from: segments.full.first)
+        while let line = try lines.next() { chain.take(line) }
+        return chain.report
     }
 
     @Test func `whichever byte of the log flips, the line is named, or the one after it`() async throws {
@@ -85,4 +94,141 @@ import Testing
             #expect(try await store.verifyAudit().broken?.line == 4)
         }
     }
+
+    @Test func `a full file becomes a segment, the chain goes on in the next, and no line is deleted`() async throws {
+        try await withScratchFolder { scratch in
+            var store = try Bench.store(in: scratch, auditSegment: 1_500)
+            for number in 0..<40 {
+                _ = try await store.grant(to: "\(number)")
+                if number.isMultiple(of: 9) {
+                    try await store.close()
+                    store = try Bench.store(in: scratch, auditSegment: 1_500)
+                    #expect(await store.findings.isEmpty)
+                }
+            }
+            #expect(try await store.verifyAudit() == AuditReport(lines: 80, broken: nil))
+            let segments = try AuditSegments(in: scratch.path)
+            #expect(segments.full.count > 5 && segments.full == Array(1...segments.full.count))
+
+            func numbers(after number: Int?, _ limit: Int) async throws -> [Int] {
+                try await store.auditLines(after: number, limit: limit).map {
+                    try Wire.decoder().decode(AuditLine.self, from: $0).number
+                }
+            }
+            #expect(try await numbers(after: nil, 1) == [80])
+            #expect(try await numbers(after: nil, 33) == Array(48...80))
+            #expect(try await numbers(after: nil, 1_000) == Array(1...80))
+            for number in [0, 1, 7, 40, 78, 79] {
+                #expect(try await numbers(after: number, 5) == Array(number + 1...min(80, number + 5)))
+            }
+            #expect(try await numbers(after: 80, 5) == [])
+            #expect(try await numbers(after: 0, 1_000) == Array(1...80))
+
+            // A segment that is gone, and a changed byte in an old one.
+            let (first, aside) = (segments.path(of: 3), scratch.file("aside"))
+            let missing = try #require(
+                try AuditSegments.lines(after: 0, limit: 80, in: scratch.path).firstIndex {
+                    try Data(contentsOf: URL(filePath: first)).starts(with: $0)
+                }
+            )
+            #expect(rename(first, aside) == 0)
+            #expect(try await store.verifyAudit().broken?.line == missing + 1)
+            var text = try Data(contentsOf: URL(filePath: aside))
+            text[20] ^= 1
+            try text.write(to: URL(filePath: aside))
+            #expect(rename(aside, first) == 0)
+            #expect(try await [missing + 1, missing + 2].contains(store.verifyAudit().broken?.line))
+        }
+    }
+
+    @Test func `pages and the check are right while lines are added and segments begin`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Bench.store(in: scratch, auditSegment: 700)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { for number in 0..<60 { _ = try await store.grant(to: "\(number)") } }
+                group.addTask {
+                    for _ in 0..<60 {
+                        #expect(try await store.verifyAudit().broken == nil)
+                        let lines = try await store.auditLines(after: nil, limit: 7)
+                        let numbers = try lines.map { try Wire.decoder().decode(AuditLine.self, from: $0).number }
+                        #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 + 1 == $1 }, "\(numbers)")
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    @Test func `a log of other days is not read at start, and no more of it for a page than is shown`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Bench.store(in: scratch, auditSegment: 1_500)
+            for number in 0..<40 { _ = try await store.grant(to: "\(number)") }
+            try await store.close()
+            // Files that cannot be read: a start that opens them fails.
+            let segments = try AuditSegments(in: scratch.path)
+            for number in segments.full.dropLast() { try Self.shorten(segments.path(of: number)) }
+
+            let next = try Bench.store(in: scratch, auditSegment: 1_500)
+            #expect(await next.findings.isEmpty)
+            #expect(try await next.auditLines(after: nil, limit: 2).count == 2)
+            #expect(try await next.verifyAudit().broken?.line == 1)
+        }
+    }
+
+    /// Makes every write to the log's open file fail, as on a disk without room, and lets it go on again.
+    private final class BrokenFile: Sendable {
+        private let number: CInt
+        private let good: CInt
+
+        init(_ path: String) throws {
+            number = try #require(
+                (3..<1_024).map(CInt.init).first {
+                    (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == path
+                }
+            )
+            good = dup(number)
+        }
+
+        func fail() {
+            let full = open("/dev/full", O_RDWR | O_CLOEXEC)
+            dup2(full, number)
+            close(full)
+        }
+
+        func mend() { dup2(good, number) }
+
+        deinit { close(good) }
+    }
+
+    @Test func `a change that is committed and not in the log yet is told, and its line is written once`() async throws
+    {
+        try await withScratchFolder { scratch in
+            let broken = Mutex<BrokenFile?>(nil)
+            let store = try Bench.store(in: scratch) { point in
+                if point == .afterCommit { broken.withLock { $0?.fail() } }
+            }
+            let (grant, token) = try await store.grant()
+            broken.withLock { $0 = try? BrokenFile(scratch.file("audit.jsonl")) }
+            #expect(broken.withLock { $0 != nil })
+            let wakes = await store.makeWakes()
+
+            await #expect(throws: PairingError.self) {
+                try await store.revoke(.one(grant.id), by: Bench.owner, from: Bench.socket)
+            }
+
+            await #expect(throws: PairingError.self) { try await store.authenticate(token, from: Bench.loopback) }
+            for await _ in wakes { break }
+            broken.withLock { broken in
+                broken?.mend()
+                broken = nil
+            }
+            _ = try await store.grant(to: "another")
+            #expect(try await store.verifyAudit().broken == nil)
+            let actions = try Bench.audit(in: scratch).map(\.event.action)
+            #expect(actions == [.invited, .redeemed, .revoked, .invited, .redeemed])
+        }
+    }
+
+    /// Leaves a file of the same name with nothing in it.
+    private static func shorten(_ path: String) throws { try #require(truncate(path, 0) == 0) }
 }

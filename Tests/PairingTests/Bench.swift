@@ -42,9 +42,16 @@ enum Bench {
     static func store(
         in scratch: ScratchFolder,
         clock: TestClock = TestClock(),
+        auditSegment: Int = 8 << 20,
         crash: @escaping @Sendable (CrashPoint) -> Void = { _ in }
     ) throws -> PairingStore {
-        try PairingStore(in: scratch.path, logger: quiet, reading: clock.read, crash: crash)
+        try PairingStore(
+            in: scratch.path,
+            logger: quiet,
+            auditSegment: auditSegment,
+            reading: clock.read,
+            crash: crash
+        )
     }
 
     /// A redeemer with a key of its own, the same for the same name.

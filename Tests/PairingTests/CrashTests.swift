@@ -99,7 +99,7 @@ import Testing
     private func checkWholeness(_ store: PairingStore, _ folder: String, _ name: String) async throws {
         let report = try await store.verifyAudit()
         #expect(report.broken == nil, "\(name): \(String(describing: report.broken))")
-        let events = try Data(contentsOf: URL(filePath: "\(folder)/audit.jsonl")).split(separator: UInt8(ascii: "\n"))
+        let events = try AuditSegments.lines(after: 0, limit: .max, in: folder)
             .map { try Wire.decoder().decode(AuditLine.self, from: $0).event }
         let ledger = await store.ledger
         for invite in ledger.invites.values {
