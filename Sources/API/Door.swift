@@ -171,6 +171,28 @@ package final class Door: Service {
         }
     }
 
+    /// Counts the connection as its caller's. Where there are many connections, one without a grant is closed after its
+    /// answer, and one beyond a grant's share always.
+    ///
+    /// - Throws: `Problem`.
+    private func take(_ visitor: Visitor, on channel: any Channel, _ aftermath: Aftermath) throws {
+        guard let grant = visitor.grant else {
+            if kind != .unix, crowd.isCrowded { Self.close(channel, after: aftermath) }
+            return
+        }
+        guard !crowd.admit(channel, under: grant.id) else { return }
+        Self.close(channel, after: aftermath)
+        throw Problem(
+            .limit,
+            "grant \(grant.id) has \(Crowd.limitPerGrant) connections open already",
+            next: "close some, or keep one open for many requests"
+        )
+    }
+
+    private static func close(_ channel: any Channel, after aftermath: Aftermath) {
+        aftermath.add { try? await channel.close().get() }
+    }
+
     /// Tokens and lists are nobody's to keep, and JSON is never a page.
     static func protect(_ fields: inout HTTPFields) {
         fields[.cacheControl] = "no-store"
@@ -188,6 +210,7 @@ package final class Door: Service {
         let delivery = (deliveries[channel] ?? Deliveries()).begin()
         do {
             let visitor = try await reception.visitor(request.head, on: channel)
+            try take(visitor, on: channel, aftermath)
             if kind == .unix, !visitor.isOwner, crowd.isTight {
                 throw Problem(.unavailable, "there are too many connections, and the last ones are kept for owners")
             }
@@ -204,6 +227,7 @@ package final class Door: Service {
             )
             return try await responder.respond(to: request, context: context)
         } catch {
+            if kind != .unix, crowd.isCrowded { Self.close(channel, after: aftermath) }
             // Refused before a route saw it, or of a path that no route fits: that ends in the router itself, outside the
             // middleware.
             return try ProblemMiddleware<CallContext>.response(error, to: request, logger: logger)

@@ -93,6 +93,26 @@ import Testing
         }
     }
 
+    @Test func `the open streams of one grant are limited, and keep nobody else out`() async throws {
+        try await withDoors { broker, scratch, port in
+            let lines = try await run("streams", broker.socket, port, "260", in: scratch)
+
+            #expect(
+                lines == [
+                    "64 open, 429 grant G has 64 connections open already", "other 200 none 200", "one more 200",
+                ]
+            )
+        }
+    }
+
+    @Test func `callers without a grant that stay after their answer keep nobody else out`() async throws {
+        try await withDoors { _, scratch, port in
+            let lines = try await run("silent", port, "400", in: scratch)
+
+            #expect(lines == ["200 at once"])
+        }
+    }
+
     @Test func `a stream is cut within a second when its grant expires`() async throws {
         try await withDoors { broker, scratch, port in
             let lines = try await run("expiry", broker.socket, port, in: scratch)

@@ -6,6 +6,8 @@
   pages SOCKET PORT             asks as web pages would, with and without a token
   exposed SOCKET PORT           puts tokens where others read along
   slashes SOCKET PORT           would end what has no name, and looks what is left
+  streams SOCKET PORT COUNT     holds that many event streams under one grant, and asks under another and under none
+  silent PORT COUNT             asks without a token on that many connections, keeps them, and asks once more
   slow PORT                     says half a head on many connections, and how long each of them stood
   expiry SOCKET PORT            lets a grant expire under an event stream, and says how late that was cut
   show PORT                     shows each token that is written to it, and says what the answer is
@@ -265,6 +267,37 @@ def slow(port, count=200):
     assert rest(silent) == b"", "who says nothing gets no answer"
     assert words == {(b"408", "timeout")}, words
     print("408 and closed" if 4.5 < min(ends) and max(ends) < 7 and served < 2 else f"WRONG {min(ends)} {max(ends)} {served}")
+
+
+def streams(path, port, count):
+    (grant, token), (_, other) = pair(path, port), pair(path, port)
+    crowd = []
+    for number in range(int(count)):
+        caller = tcp(port) if number % 2 else unix(path)
+        caller.sendall(head("GET", "/v1/events", more=f"Authorization: Bearer {token}\r\n"))
+        crowd.append((caller, caller.recv(65536)))
+    open = [caller for caller, answer in crowd if answer.startswith(b"HTTP/1.1 200 ")]
+    refused = [(caller, answer) for caller, answer in crowd if not answer.startswith(b"HTTP/1.1 200 ")]
+    # The refused ones are closed without being asked to.
+    words = {(a.split()[1], json.loads((a + rest(c)).partition(b"\r\n\r\n")[2])["detail"].replace(grant, "G")) for c, a in refused}
+    print(len(open), "open,", *[f"{status.decode()} {detail}" for status, detail in words])
+    print("other", ask(tcp(port), "GET", "/v1/endpoints", token=other)[0], "none", ask(tcp(port), "GET", "/health")[0])
+    open[0].close()
+    end = time.monotonic() + 10
+    while ask(tcp(port), "GET", "/v1/endpoints", token=token)[0] != 200:
+        assert time.monotonic() < end, "the place stays taken"
+    print("one more 200")
+
+
+def silent(port, count):
+    """Callers that ask what everybody may ask, and stay."""
+    crowd = [tcp(port) for _ in range(int(count))]
+    for caller in crowd:
+        caller.sendall(head("GET", "/health"))
+        assert caller.recv(65536).startswith(b"HTTP/1.1 200 "), "refused"
+    start = time.monotonic()
+    status = ask(tcp(port), "GET", "/health")[0]
+    print(status, "at once" if time.monotonic() - start < 1 else f"WRONG {time.monotonic() - start}")
 
 
 def expiry(path, port):

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from doors import CLIENT, ask, head, invite, redeem, tcp, unix
+from doors import CLIENT, ask, head, invite, pair, redeem, tcp, unix
 
 
 class User:
@@ -84,12 +84,13 @@ def bound(path, port):
           use(lambda: unix(path)), as_user(lambda: use(lambda: tcp(port)), 65534))
 
 
-def places(count, door):
-    """So many connections that have been answered and stay."""
+def places(count, door, token=None):
+    """So many connections that have been answered and stay: with a token they are event streams."""
     kept = []
     for _ in range(count):
         caller = door()
-        caller.sendall(head("GET", "/health"))
+        more = f"Authorization: Bearer {token}\r\n" if token else ""
+        caller.sendall(head("GET", "/v1/events" if token else "/health", more=more))
         answer = caller.recv(65536)
         assert answer.startswith(b"HTTP/1.1 200"), answer
         kept.append(caller)
@@ -97,14 +98,15 @@ def places(count, door):
 
 
 def guests(path, port):
-    first = User(lambda: places(64, lambda: tcp(port)), 60001)
+    tokens = [pair(path, port)[1] for _ in range(5)]
+    first = User(lambda: places(64, lambda: tcp(port), tokens[0]), 60001)
     assert first.result() == 64
     more = lambda door: door().recv(65536).decode().split()[1]
     print("one more:", as_user(lambda: more(lambda: tcp(port)), 60001), as_user(lambda: more(lambda: unix(path)), 60001),
           "another:", as_user(lambda: ask(tcp(port), "GET", "/health")[0], 60002))
-    crowd = [User(lambda: places(60, lambda: tcp(port)), 60002 + number) for number in range(3)]
+    crowd = [User(lambda number=number: places(60, lambda: tcp(port), tokens[1 + number]), 60002 + number) for number in range(3)]
     assert [user.result() for user in crowd] == [60] * 3
-    last = User(lambda: places(4, lambda: tcp(port)), 60009)
+    last = User(lambda: places(4, lambda: tcp(port), tokens[4]), 60009)
     assert last.result() == 4
     late = tcp(port)
     late.sendall(head("GET", "/health"))
