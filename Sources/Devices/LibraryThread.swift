@@ -11,12 +11,23 @@ import Synchronization
 /// stream, a file. It also uses select(2), which aborts the process at descriptor 1024. In a table that holds nothing else,
 /// both are harmless. A descriptor goes in or out by SCM_RIGHTS (unix(7)).
 ///
-/// It lives as long as the process; make one as a `static let`.
+/// The thread wakes no task. Waking one writes to an eventfd of the process, or starts a thread; in this table that number
+/// is not open or is another file, and a thread that is started here has this table. A second thread, which has the
+/// process's table, settles the promises. The two threads talk over one channel.
+///
+/// Both threads live as long as the process; make one as a `static let`.
 final class LibraryThread: Sendable {
-    private typealias Call = @Sendable (_ lent: CInt, _ refusal: UsbmuxError?) -> Void
+    /// Settles the promise of a call that was made.
+    private typealias Outcome = @Sendable () -> Void
+    private typealias Call = @Sendable (_ lent: CInt, _ refusal: UsbmuxError?) -> Outcome
 
-    private let calls = Mutex<[Call]>([])
-    /// One packet for each call; the other end is the one descriptor that the thread keeps.
+    private struct Queues {
+        var calls: [Call] = []
+        var outcomes: [Outcome] = []
+    }
+
+    private let queues = Mutex(Queues())
+    /// One packet for each call, and one back for each outcome; the far end is the one descriptor that the thread keeps.
     private let channel: SocketPair
 
     init(named name: String) {
@@ -24,24 +35,25 @@ final class LibraryThread: Sendable {
         CLinux_set_nonblocking(channel.near.number)
         self.channel = channel
         startThread(named: name) { [self] in run() }
+        startThread(named: name + "-r") { [self] in settle() }
     }
 
     /// Runs a call there, with a copy of the descriptor lent, which is closed after it.
     ///
-    /// Cancelled before its turn it is never made; cancelled during it, its value is dropped.
+    /// Cancelled before its turn it is never made; cancelled during it, its value is dropped. What the body captures must
+    /// own no descriptor, because the thread may be the last to hold it.
     func call<Value: Sendable>(
         lending descriptor: CInt = -1,
         _ body: @escaping @Sendable (CInt) throws -> Value
     ) async throws -> Value {
         let promise = Promise<Value>()
-        let failure = calls.withLock { calls -> CInt in
+        let failure = queues.withLock { queues -> CInt in
             guard CUsbmuxd_pass(channel.near.number, descriptor) > 0 else { return errno }
-            calls.append { lent, refusal in
-                if let refusal {
-                    promise.settle(.failure(refusal))
-                } else if !promise.isSettled {
-                    promise.settle(Result { try body(lent) })
-                }
+            queues.calls.append { lent, refusal in
+                if let refusal { return { promise.settle(.failure(refusal)) } }
+                if promise.isSettled { return {} }
+                let result = Result { try body(lent) }
+                return { promise.settle(result) }
             }
             return 0
         }
@@ -59,10 +71,28 @@ final class LibraryThread: Sendable {
         while true {
             var lent: CInt = -1
             guard CUsbmuxd_take(far, &lent) > 0 else { continue }
-            let call = calls.withLock { $0.removeFirst() }
-            call(lent, refusal)
+            let call = queues.withLock { $0.calls.removeFirst() }
+            let outcome = call(lent, refusal)
             // Not apart, the number is the process's own, but the descriptor is this thread's all the same.
             if lent >= 0 { close(lent) }
+            queues.withLock { $0.outcomes.append(outcome) }
+            // The far end blocks: no packet is lost while the other thread has its hands full.
+            _ = CUsbmuxd_pass(far, -1)
+        }
+    }
+
+    /// Settles what the other thread has finished, in the process's own table.
+    private func settle() -> Never {
+        let near = channel.near.number
+        while true {
+            var state = pollfd(fd: near, events: Int16(POLLIN), revents: 0)
+            var nothing: CInt = -1
+            guard poll(&state, 1, -1) > 0, CUsbmuxd_take(near, &nothing) > 0 else { continue }
+            let outcomes = queues.withLock { queues in
+                defer { queues.outcomes = [] }
+                return queues.outcomes
+            }
+            for outcome in outcomes { outcome() }
         }
     }
 }

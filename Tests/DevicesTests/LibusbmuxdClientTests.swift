@@ -38,6 +38,38 @@ import Testing
         #expect(recv(number, &byte, 1, CInt(MSG_DONTWAIT)) == 1)
     }
 
+    @Test func `what goes on after a call is woken at once, and in the process's own table`() async throws {
+        let thread = LibraryThread(named: "test")
+        let ours = try #require(SocketPair())
+        var slowest = Duration.zero
+        for _ in 0..<200 {
+            let start = ContinuousClock.now
+            try await thread.call { _ in }
+            slowest = max(slowest, ContinuousClock.now - start)
+            #expect(fcntl(ours.near.number, F_GETFD) >= 0)
+        }
+
+        #expect(slowest < .milliseconds(500))
+    }
+
+    @Test func `no stream opens late`() async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], welcome: "hello") }
+            let client = LibusbmuxdClient(address: fake.address)
+            var times: [Duration] = []
+            for _ in 0..<200 {
+                let start = ContinuousClock.now
+                let carrier = try await client.connect(deviceID: 1, port: 1)
+                times.append(ContinuousClock.now - start)
+                _ = consume carrier
+            }
+            times.sort()
+
+            print("libusbmuxd: 200 streams opened, median \(times[100]), slowest \(times[199])")
+            #expect(times[199] < .milliseconds(500))
+        }
+    }
+
     @Test func `its streams do not block, and hold a place`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], welcome: "hello") }

@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(arguments: DeviceClientKind.allCases)
-    func `300 streams one after the other all work, and leave no place taken`(kind: DeviceClientKind) async throws {
+    func `300 streams one after the other all work, none of them late`(kind: DeviceClientKind) async throws {
         try await withScratchFolder { scratch in
             let rig = try await PhoneRig([Phones.one], in: scratch)
             let app = try EchoServer(in: scratch)
@@ -54,7 +54,13 @@ import Testing
                 try await source.lists([Phones.one])
                 let route = try Phones.route(Phones.one, app.port)
 
-                for _ in 0..<300 { #expect(try await source.dialer.echoes(route)) }
+                var slowest = Duration.zero
+                for _ in 0..<300 {
+                    let start = ContinuousClock.now
+                    #expect(try await source.dialer.echoes(route))
+                    slowest = max(slowest, ContinuousClock.now - start)
+                }
+                #expect(slowest < .seconds(1))
             }
         }
     }
