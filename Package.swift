@@ -139,7 +139,7 @@ let package = Package(
         tests("StateTests", ["Rig", "State", logging]),
         tests("DiscoveryTests", ["Discovery", "Model", "Rig", logging]),
         tests("DevicesTests", ["CLinux", "Devices", "Model", "Rig", "Sockets", logging, lifecycle]),
-        tests("ProbesTests", ["Model", "Probes", "Rig", "Sockets"]),
+        tests("ProbesTests", ["Model", "Probes", "Rig", "Sockets", logging]),
         tests("RegistryTests", ["Model", "Registry"]),
         tests("TunnelsTests", ["CLinux", "Model", "Sockets", "Tunnels", logging, lifecycle]),
         tests("FacadeTests", ["Devices", "Facade", "Model", "Rig", "Sockets", "Tunnels", logging]),

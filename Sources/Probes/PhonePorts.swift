@@ -71,9 +71,11 @@ package final class PhonePorts: Service {
     private let state = Mutex(State())
     private let out: AsyncStream<SightingEvent>.Continuation
 
+    /// `patience` is how long a port may take for each question, dialling included.
     package init(
         ports: [UInt16],
         dialer: any Dialer,
+        patience: Duration = .seconds(2),
         isInUse: @escaping @Sendable (USBRoute) -> Bool = { _ in false },
         logger: Logger
     ) {
@@ -81,7 +83,7 @@ package final class PhonePorts: Service {
         self.isInUse = isInUse
         self.dialer = dialer
         self.logger = logger
-        identifier = Identifier(dialer: dialer)
+        identifier = Identifier(dialer: dialer, patience: patience)
         (events, out) = AsyncStream.makeStream(of: SightingEvent.self)
     }
 
