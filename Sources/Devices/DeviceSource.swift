@@ -23,7 +23,9 @@ package actor DeviceSource: Service {
 
     private static let answerLimit = Duration.seconds(5)
     /// How often usbmuxd is asked for a sign of life, however quiet Listen is.
-    private static let checkInterval = Duration.seconds(10)
+    private static let checkInterval = Duration.seconds(2)
+    /// When a question without an answer is reported. The phones stay for `answerLimit`: a busy usbmuxd loses none.
+    private static let patience = Duration.seconds(1)
 
     /// Everything since `init`, for one consumer; ends with `run()`. Unbounded: an event is a hand at a cable, or a restart.
     package nonisolated let events: AsyncStream<DeviceEvent>
@@ -39,6 +41,8 @@ package actor DeviceSource: Service {
     private var rollCall: RollCall?
     private var table = DeviceTable()
     private var isReady = false
+    /// When usbmuxd was asked for what it has not answered yet.
+    private var asked: ContinuousClock.Instant?
     /// How many runs of usbmuxd were heard.
     private var served = 0
     /// Why there is no epoch; nil before the first try.
@@ -72,7 +76,10 @@ package actor DeviceSource: Service {
     }
 
     package func status() -> SourceStatus {
-        SourceStatus(of: address, fault: epoch == nil ? fault : nil, phones: isReady ? table.devices.count : nil)
+        if let asked, epoch != nil, asked.duration(to: .now) > Self.patience {
+            return SourceStatus(silentFor: asked.duration(to: .now), at: address)
+        }
+        return SourceStatus(of: address, fault: epoch == nil ? fault : nil, phones: isReady ? table.devices.count : nil)
     }
 
     /// Says why a phone cannot be reached now, if it cannot.
@@ -138,6 +145,7 @@ package actor DeviceSource: Service {
         self.rollCall = rollCall
         table = DeviceTable()
         isReady = false
+        asked = nil
         fault = nil
         served += 1
         logger.info("usbmuxd is there", metadata: ["address": "\(address)"])
@@ -193,7 +201,7 @@ package actor DeviceSource: Service {
     /// Adds the list to what was told, then asks again from time to time, to learn that usbmuxd hangs.
     private nonisolated func reconcile(_ epoch: ListenEpoch) async throws {
         while true {
-            await expectList(in: epoch)
+            await expectList(in: epoch, at: .now)
             var list: [UsbmuxDeviceRecord] = []
             do {
                 list = try await lister.listDevices()
@@ -209,12 +217,15 @@ package actor DeviceSource: Service {
         }
     }
 
-    private func expectList(in epoch: ListenEpoch) {
-        if epoch === self.epoch { table.expectList() }
+    private func expectList(in epoch: ListenEpoch, at now: ContinuousClock.Instant) {
+        guard epoch === self.epoch else { return }
+        asked = now
+        table.expectList()
     }
 
     private func apply(_ list: [UsbmuxDeviceRecord], in epoch: ListenEpoch) {
         guard epoch === self.epoch else { return }
+        asked = nil
         announce(table.reconcile(with: list, at: Date.now))
         if !isReady {
             isReady = true

@@ -1,6 +1,18 @@
 import Model
 
 extension SourceStatus {
+    private static let restart = "`sudo systemctl restart usbmuxd`; one that hangs needs `sudo pkill -KILL usbmuxd`"
+
+    /// For a usbmuxd that is there and owes an answer.
+    init(silentFor time: Duration, at address: UsbmuxAddress) {
+        self.init(
+            name: "usb",
+            state: .starting,
+            detail: "usbmuxd at \(address) has not answered for \(time.components.seconds) s",
+            remedy: Self.restart
+        )
+    }
+
     /// How the cable is, in words, and what a person can do about it.
     ///
     /// The fault is why usbmuxd is not heard, nil when it is or was not tried yet; the number of phones is nil as long as
@@ -32,7 +44,7 @@ extension SourceStatus {
             remedy = "`sudo chmod 0666 \(address)`, the mode that usbmuxd gives it"
         case .timedOut:
             detail = "usbmuxd at \(address) does not answer"
-            remedy = "`sudo systemctl restart usbmuxd`; one that hangs needs `sudo pkill -KILL usbmuxd`"
+            remedy = Self.restart
         case .closed:
             detail = "usbmuxd at \(address) hangs up; it is tried again"
         case .badAddress, .result, .garbled, .limit, .failed:

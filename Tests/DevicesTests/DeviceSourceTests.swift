@@ -29,6 +29,30 @@ import Testing
         }
     }
 
+    @Test func `usbmuxd that hangs is reported within 3 s, and its phones stay for a while`() async throws {
+        try await withScratchFolder { scratch in
+            let isHung = Mutex(false)
+            let fake = try FakeUsbmuxd(in: scratch) { client in
+                if isHung.withLock({ $0 }) { return client.waitForEnd() }
+                client.behave(phones: [(1, Samples.phone)])
+            }
+            try await withSource(at: fake.address) { source in
+                try await eventually("the status is good") { await source.status().state == .ok }
+                isHung.withLock { $0 = true }
+
+                try await eventually(within: .milliseconds(3_500), "the silence is reported") {
+                    await source.status().detail.contains("not answered for")
+                }
+                #expect(await source.status().state == .starting)
+                #expect(await source.devices().count == 1)
+                isHung.withLock { $0 = false }
+                try await eventually(within: .seconds(10), "the status is good") {
+                    await source.status().state == .ok
+                }
+            }
+        }
+    }
+
     @Test func `what happens is told in order`() async throws {
         try await withScratchFolder { scratch in
             let path = scratch.file("usbmuxd")
