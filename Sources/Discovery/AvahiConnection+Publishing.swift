@@ -58,9 +58,12 @@ extension AvahiConnection {
         if let group = pointer(of: .group(id)) { _ = reset(group) }
     }
 
-    /// Asks the daemon for something that sends no packet: a fault of the connection is all that can come of it.
+    /// Asks the daemon whether an empty group is empty, in one message and one answer: a fault of the connection is all
+    /// that can come of it. The group stays.
     func ping() {
-        if makeGroup(.heartbeat) == CInt(AVAHI_OK) { free(.heartbeat) }
+        if !has(.heartbeat), makeGroup(.heartbeat) != CInt(AVAHI_OK) { return }
+        guard let group = pointer(of: .heartbeat) else { return }
+        _ = call { _ in min(avahi_entry_group_is_empty(group), CInt(AVAHI_OK)) }
     }
 
     private func reset(_ group: OpaquePointer) -> CInt {

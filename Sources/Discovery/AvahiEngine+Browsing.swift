@@ -61,6 +61,11 @@ extension AvahiEngine {
                     "a service is refused",
                     metadata: ["name": "\(Untrusted(key.instance))", "type": "\(key.type)", "reason": "\(reason)"]
                 )
+            case .drop(let count, let limit):
+                logger.warning(
+                    "services are dropped because of a limit",
+                    metadata: ["limit": "\(limit)", "dropped": "\(count)", "next": "\(BonjourHealth.floodRemedy)"]
+                )
             }
         }
     }

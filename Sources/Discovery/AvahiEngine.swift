@@ -9,8 +9,9 @@ import Model
 actor AvahiEngine {
     /// The times that tests shorten.
     struct Timing: Sendable {
-        /// How often the daemon is asked whether it answers. A hung daemon tells nothing by itself, and asking one takes 25 s.
-        var heartbeat = Duration.seconds(20)
+        /// How often the daemon is asked whether it answers. A hung daemon tells nothing by itself, and the question that
+        /// it does not answer is reported after `BonjourHealth.patience`.
+        var heartbeat = Duration.seconds(2)
     }
 
     nonisolated let loop: AvahiLoop
@@ -19,6 +20,7 @@ actor AvahiEngine {
     let options: DiscoveryOptions
     let board: AdvertisementBoard
     let logger: Logger
+    private let silent: SilentRoutes
     private let timing: Timing
     private let feed: SightingFeed
     private let health: BonjourHealth
@@ -46,6 +48,7 @@ actor AvahiEngine {
         feed: SightingFeed,
         board: AdvertisementBoard,
         health: BonjourHealth,
+        silent: SilentRoutes,
         logger: Logger
     ) {
         self.loop = loop
@@ -54,6 +57,7 @@ actor AvahiEngine {
         self.feed = feed
         self.board = board
         self.health = health
+        self.silent = silent
         self.logger = logger
         recovery = Recovery(now: .now)
     }
@@ -149,6 +153,8 @@ actor AvahiEngine {
             isBrowsing = true
             reconciliation = Reconciliation(of: startBrowsers(on: connection), now: .now)
         }
+        let routes = silent.take()
+        if !routes.isEmpty { table.lookAgain(at: routes, now: .now) }
         table.advance(now: .now)
         perform(table.takeActions(), on: connection)
         if let moment = nextHeartbeat, moment <= .now {

@@ -15,6 +15,6 @@ enum AvahiPurpose: Hashable, Sendable {
     case addresses(HostKey, isIPv4: Bool)
     /// The entry group of an advertisement, by its id.
     case group(String)
-    /// An entry group that lives for one question: does the daemon answer?
+    /// An empty entry group, for the question whether the daemon answers.
     case heartbeat
 }

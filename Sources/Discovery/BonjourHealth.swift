@@ -34,6 +34,8 @@ final class BonjourHealth: Sendable {
 
     /// A call that takes longer than this is worth telling; a usual one takes 0.3 to 0.8 ms.
     static let patience = Duration.seconds(1)
+    /// What helps when more services are there than a limit allows.
+    static let floodRemedy = "find who advertises so many with `avahi-browse -a`, or narrow discovery.interfaces"
     static let daemonPath = "/usr/sbin/avahi-daemon"
 
     private let state = Mutex(State())
@@ -93,7 +95,9 @@ final class BonjourHealth: Sendable {
                 state: .starting,
                 detail: "avahi-daemon settles its host name; " + sentence(state)
             )
-        case .running: return SourceStatus(name: "bonjour", state: .ok, detail: sentence(state))
+        case .running:
+            let remedy = state.counts.dropped > 0 ? Self.floodRemedy : nil
+            return SourceStatus(name: "bonjour", state: .ok, detail: sentence(state), remedy: remedy)
         }
     }
 
@@ -108,6 +112,7 @@ final class BonjourHealth: Sendable {
         var text = "\(counts.found) service\(counts.found == 1 ? "" : "s") found, \(counts.resolved) resolved"
         if counts.failed > 0 { text += ", \(counts.failed) failed" }
         if counts.refused > 0 { text += ", \(counts.refused) refused" }
+        if counts.dropped > 0 { text += ", \(counts.dropped) dropped because there are too many" }
         if state.advertised > 0 { text += "; \(state.advertised) advertised" }
         // avahi-daemon's default cache holds the records of some 800 services and drops what goes beyond without a word.
         if counts.found > 700 { text += "; raise cache-entries-max in avahi-daemon.conf, more may be there unseen" }

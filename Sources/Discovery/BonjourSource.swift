@@ -24,6 +24,7 @@ package final class BonjourSource: Service {
     private let feed = SightingFeed()
     private let board = AdvertisementBoard()
     private let health = BonjourHealth()
+    private let silent = SilentRoutes()
     private let loop = AvahiLoop()
     private let hasRun = Atomic(false)
 
@@ -55,6 +56,7 @@ package final class BonjourSource: Service {
             feed: feed,
             board: board,
             health: health,
+            silent: silent,
             logger: logger
         )
         board.serve(true)
@@ -70,6 +72,14 @@ package final class BonjourSource: Service {
 
     /// How it is; answers at once even while libavahi blocks.
     package func status() async -> SourceStatus { health.status }
+
+    /// Asks Avahi again for the services at these routes, because nothing answers there: their port may have changed.
+    ///
+    /// Avahi tells of a change that came less than a second after the advert to those who ask again, and to no other.
+    package func lookAgain(at routes: [Route]) {
+        silent.add(routes)
+        loop.nudge()
+    }
 
     /// Publishes a service for as long as the source runs or until `withdraw`.
     ///

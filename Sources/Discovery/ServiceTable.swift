@@ -8,17 +8,22 @@ struct ServiceTable: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     struct Limits: Sendable {
-        /// Resolvers that have not answered yet.
+        /// Resolvers that may still answer soon.
         var window = 48
+        /// The same while more than `patientCrowd` services fail: each lookup without an answer costs avahi-daemon queries
+        /// and timers, and at 100 a second it answers nobody.
+        var crowdedWindow = 16
+        /// Resolvers beside the window that have not answered within `patience`. The oldest is given up for the next one.
+        var slow = 64
         /// Resolvers that are kept, so that a change of port or TXT and a silent death are heard. Beyond it a service is
         /// asked for again every `restingTime`.
-        var kept = 360
+        var kept = 288
         /// Hosts whose every address is followed; each costs two browsers. Beyond it one address is enough.
         var hosts = 224
-        /// Split adverts; each costs two browsers.
+        /// Split adverts; each costs two browsers, and two for its host.
         var splits = 32
         /// Services in all, so that a flood of names costs bounded memory.
-        var services = 2_048
+        var services = 8_192
     }
 
     enum Action: Hashable, Sendable {
@@ -30,13 +35,8 @@ struct ServiceTable: Sendable {
         case unfollowRecords(ServiceKey)
         /// Nothing to do but to tell whoever reads the log.
         case refuse(ServiceKey, reason: String)
-    }
-
-    struct Counts: Hashable, Sendable {
-        var found = 0
-        var resolved = 0
-        var failed = 0
-        var refused = 0
+        /// The same for services that a limit keeps out, so many since the connection began.
+        case drop(Int, limit: String)
     }
 
     enum Resolution: Hashable, Sendable {
@@ -51,6 +51,8 @@ struct ServiceTable: Sendable {
 
     struct Instance: Sendable {
         var resolution: Resolution
+        /// Its host is not followed, so that the resolver has to bring an address.
+        var needsAddress = false
         /// Failures in a row.
         var attempts = 0
         var details: ServiceDetails?
@@ -63,6 +65,8 @@ struct ServiceTable: Sendable {
     }
 
     struct Host: Sendable {
+        /// Whether its address browsers are there.
+        let isFollowed: Bool
         /// With the transport that told it, because each transport tells and withdraws by itself.
         var addresses: Set<Told> = []
         var users: Set<ServiceKey> = []
@@ -76,42 +80,47 @@ struct ServiceTable: Sendable {
     static let restingTime = Duration.seconds(60)
     /// How long after the first, second… failure in a row a service is asked for again; the last one goes on for ever.
     static let retryTimes: [Duration] = [.seconds(1), .seconds(5), .seconds(15), .seconds(60)]
+    /// So many failing services at most have these times; more of them share the lookups, each later.
+    static let patientCrowd = 64
+    /// How long after news a service is asked for once more. Avahi keeps a record that is less than a second old beside the
+    /// one that replaces it (RFC 6762, section 10.2), and its resolvers then tell nothing of the new one.
+    static let secondLook = Duration.milliseconds(1_500)
+    /// How long a lookup may hold its place in the window: 20 to 120 ms is usual, 5 s is Avahi's own limit.
+    static let patience = Duration.milliseconds(500)
+    static let crowdedPatience = Duration.seconds(1)
 
     let limits: Limits
     var instances: [ServiceKey: Instance] = [:]
     var hosts: [HostKey: Host] = [:]
+    var tally = Tally()
     private var own = OwnServices()
-    private var queue: [ServiceKey] = []
-    private var resting: [ServiceKey: Instant] = [:]
-    private var trying = 0
-    private var kept = 0
+    var queue = LookupQueue()
+    var resting = Timetable()
+    /// Those that are kept and asked for once more.
+    var looks = Timetable()
+    /// Lookups in the window, and when they leave it.
+    var fast = Timetable()
+    /// Lookups that left the window without an answer, and when.
+    var slow = Timetable()
+    var kept = 0
+    var followed = 0
     private var splits = 0
-    /// Beyond a limit, since the start.
-    private var turnedAway = 0
     private var dirty: Set<ServiceKey> = []
-    private var actions: [Action] = []
+    var actions: [Action] = []
     private var events: [SightingEvent] = []
 
     init(limits: Limits = Limits()) { self.limits = limits }
 
     /// When `advance` has something to do.
-    var deadline: Instant? { resting.values.min() }
+    var deadline: Instant? {
+        let next = tally.waiting > 0 ? fast.earliest : nil
+        return [resting.earliest, looks.earliest, next].compactMap(\.self).min()
+    }
 
     /// Found, and neither listed, refused nor tried in vain yet.
-    var unresolved: Int {
-        instances.values.count { $0.listed == nil && $0.refusal == nil && $0.attempts == 0 && !$0.isOurOwn }
-    }
+    var unresolved: Int { tally.unresolved }
 
-    var counts: Counts {
-        var counts = Counts(refused: turnedAway)
-        for instance in instances.values {
-            counts.found += 1
-            if instance.listed != nil { counts.resolved += 1 }
-            if instance.refusal != nil { counts.refused += 1 }
-            if instance.listed == nil, instance.refusal == nil, instance.attempts > 0 { counts.failed += 1 }
-        }
-        return counts
-    }
+    var counts: Counts { tally.counts }
 
     /// Whether somebody else has a service of that name.
     func isTaken(_ name: String, _ type: ServiceType) -> Bool {
@@ -129,29 +138,28 @@ struct ServiceTable: Sendable {
 
     /// A service browser saw an instance.
     mutating func found(_ key: ServiceKey) {
-        guard admits(key) else { return }
-        instances[key] = Instance(resolution: .queued)
-        queue.append(key)
+        guard instances[key] == nil else { return }
+        makeRoom()
+        put(Instance(resolution: .queued), at: key)
+        queue.append(key, isFirst: true)
     }
 
     /// A record browser saw an instance whose name is cut at its dots.
     mutating func foundSplit(_ key: ServiceKey) {
-        guard admits(key) else { return }
-        guard splits < limits.splits else {
-            turnedAway += 1
-            actions.append(.refuse(key, reason: "more than \(limits.splits) malformed adverts at once"))
-            return
-        }
+        guard instances[key] == nil else { return }
+        guard splits < limits.splits else { return drop(limit: "\(limits.splits) malformed adverts") }
+        makeRoom()
         splits += 1
-        instances[key] = Instance(resolution: .records)
+        put(Instance(resolution: .records), at: key)
         actions.append(.followRecords(key))
     }
 
     /// A goodbye, or the end of a record's life.
     mutating func disappeared(_ key: ServiceKey) {
-        guard let instance = instances.removeValue(forKey: key) else { return }
+        guard let instance = instances[key] else { return }
+        put(nil, at: key)
         switch instance.resolution {
-        case .queued: queue.removeAll { $0 == key }
+        case .queued: break
         case .trying, .kept: stopResolving(key, instance.resolution)
         case .resting: resting[key] = nil
         case .records:
@@ -166,20 +174,24 @@ struct ServiceTable: Sendable {
     /// A resolver answered, for the first time or because something changed.
     mutating func resolved(_ key: ServiceKey, _ details: ServiceDetails, now: Instant) {
         guard var instance = instances[key] else { return }
+        let isNews = instance.details != details
         switch instance.resolution {
         case .trying(isKept: true):
-            trying -= 1
+            (fast[key], slow[key]) = (nil, nil)
             instance.resolution = .kept
+            if isNews { looks[key] = now + Self.secondLook }
         case .trying(isKept: false):
             stopResolving(key, instance.resolution)
             instance.resolution = .resting
-            resting[key] = now + Self.restingTime
-        case .kept, .records: break
+            resting[key] = now + (isNews ? Self.secondLook : Self.restingTime)
+        case .kept: if isNews { looks[key] = now + Self.secondLook }
+        case .records: break
         case .queued, .resting: return
         }
         instance.attempts = 0
-        instances[key] = instance
+        put(instance, at: key)
         settle(key, details)
+        askForAddress(key)
     }
 
     /// A resolver could not be made, got no answer within 5 s, or lost what it had.
@@ -192,10 +204,13 @@ struct ServiceTable: Sendable {
         case .trying, .kept: stopResolving(key, instance.resolution)
         case .queued, .resting, .records: return
         }
-        resting[key] = now + Self.retryTimes[min(instance.attempts, Self.retryTimes.count - 1)]
+        var pause = Self.retryTimes[min(instance.attempts, Self.retryTimes.count - 1)]
+        // The first two come soon in any case: a packet may have been lost.
+        if instance.attempts > 1 { pause *= max(1, tally.counts.failed / Self.patientCrowd) }
+        resting[key] = now + pause
         instance.attempts += 1
         instance.resolution = .resting
-        instances[key] = instance
+        put(instance, at: key)
         if instance.attempts > 1 { settle(key, nil) }
     }
 
@@ -205,7 +220,7 @@ struct ServiceTable: Sendable {
         // Of two records, the old one leaves after the new one came.
         if !isThere, instance.location != record { return }
         instance.location = isThere ? record : nil
-        instances[key] = instance
+        put(instance, at: key)
         settle(key, instance.recordDetails)
     }
 
@@ -214,7 +229,7 @@ struct ServiceTable: Sendable {
         guard var instance = instances[key], instance.resolution == .records else { return }
         if !isThere, instance.txt != txt { return }
         instance.txt = isThere ? txt : nil
-        instances[key] = instance
+        put(instance, at: key)
         settle(key, instance.recordDetails)
     }
 
@@ -225,25 +240,6 @@ struct ServiceTable: Sendable {
         if isThere { host.addresses.insert(told) } else { host.addresses.remove(told) }
         hosts[key] = host
         dirty.formUnion(host.users)
-    }
-
-    /// Asks again for what rested long enough, and for as many of the queue as the window lets through.
-    mutating func advance(now: Instant) {
-        for (key, moment) in resting where moment <= now {
-            resting[key] = nil
-            instances[key]?.resolution = .queued
-            queue.append(key)
-        }
-        let room = min(limits.window - trying, queue.count)
-        guard room > 0 else { return }
-        for key in queue.prefix(room) {
-            let isKept = kept < limits.kept
-            trying += 1
-            if isKept { kept += 1 }
-            instances[key]?.resolution = .trying(isKept: isKept)
-            actions.append(.resolve(key, wantsAddress: hosts.count >= limits.hosts))
-        }
-        queue.removeFirst(room)
     }
 
     mutating func takeActions() -> [Action] {
@@ -263,20 +259,10 @@ struct ServiceTable: Sendable {
 
     // What nobody else calls.
 
-    private mutating func admits(_ key: ServiceKey) -> Bool {
-        guard instances[key] == nil else { return false }
-        guard instances.count < limits.services else {
-            turnedAway += 1
-            actions.append(.refuse(key, reason: "more than \(limits.services) services at once"))
-            return false
-        }
-        return true
-    }
-
-    private mutating func stopResolving(_ key: ServiceKey, _ resolution: Resolution) {
-        if case .trying = resolution { trying -= 1 }
-        if resolution == .kept || resolution == .trying(isKept: true) { kept -= 1 }
-        actions.append(.stopResolving(key))
+    mutating func put(_ instance: Instance?, at key: ServiceKey) {
+        if let old = instances[key] { tally.remove(old) }
+        if let instance { tally.add(instance) }
+        instances[key] = instance
     }
 
     private mutating func settle(_ key: ServiceKey, _ details: ServiceDetails?) {
@@ -285,27 +271,33 @@ struct ServiceTable: Sendable {
         let host = details.map { HostKey(interface: key.interface, name: $0.host) }
         if host != instance.host {
             leaveHost(instance.host, key)
-            instance.host = host.flatMap { joinHost($0, key) ? $0 : nil }
+            instance.host = host
+            if let host { joinHost(host, key, isSplit: instance.resolution == .records) }
         }
-        instances[key] = instance
+        put(instance, at: key)
         dirty.insert(key)
     }
 
-    private mutating func joinHost(_ key: HostKey, _ user: ServiceKey) -> Bool {
+    private mutating func joinHost(_ key: HostKey, _ user: ServiceKey, isSplit: Bool) {
         if hosts[key] == nil {
-            guard hosts.count < limits.hosts else { return false }
-            hosts[key] = Host()
-            actions.append(.follow(key))
+            // A split advert has no resolver that could bring an address.
+            let isFollowed = followed < limits.hosts || isSplit
+            hosts[key] = Host(isFollowed: isFollowed)
+            if isFollowed {
+                followed += 1
+                actions.append(.follow(key))
+            }
         }
         hosts[key]?.users.insert(user)
-        return true
     }
 
     private mutating func leaveHost(_ key: HostKey?, _ user: ServiceKey) {
         guard let key, var host = hosts[key] else { return }
         host.users.remove(user)
         hosts[key] = host.users.isEmpty ? nil : host
-        if host.users.isEmpty { actions.append(.unfollow(key)) }
+        guard host.users.isEmpty, host.isFollowed else { return }
+        followed -= 1
+        actions.append(.unfollow(key))
     }
 
     private mutating func judge(_ key: ServiceKey, seenFrom local: LocalInterfaces) {
@@ -322,7 +314,7 @@ struct ServiceTable: Sendable {
             events.append(.lost(listed.id))
         }
         instance.listed = sighting
-        instances[key] = instance
+        put(instance, at: key)
     }
 
     private func verdict(

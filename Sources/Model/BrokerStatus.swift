@@ -59,7 +59,7 @@ package struct SourceStatus: Hashable, Sendable, Codable {
     package var state: State
     /// A sentence: what it sees, or what is wrong.
     package var detail: String
-    /// What to type or do, when something is wrong.
+    /// What to type or do, when something is wrong. A source that is `ok` has one when it works in part.
     package var remedy: String?
 
     package init(name: String, state: State, detail: String, remedy: String? = nil) {

@@ -92,7 +92,10 @@ struct Daemon: Sendable {
             limits: TunnelLimits(connections: descriptors.connections),
             logger: logger
         )
-        let prober = LivenessProber(board: registry, dialer: dialer)
+        let prober = LivenessProber(
+            board: ProbedRegistry(registry: registry, bonjour: sources.bonjour),
+            dialer: dialer
+        )
         let ports = sources.devices.map { _ in
             PhonePorts(
                 ports: configuration.devices.probePorts,

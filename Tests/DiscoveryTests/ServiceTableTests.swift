@@ -193,10 +193,10 @@ import Testing
             asked += batch
         }
 
-        #expect(asked == keys)
+        #expect(Set(asked) == Set(keys))
         #expect(table.instances.values.count { $0.resolution == .kept } == 3)
         #expect(table.instances.values.count { $0.resolution == .resting } == 3)
-        #expect(table.deadline == now + ServiceTable.restingTime)
+        #expect(table.deadline == now + ServiceTable.secondLook)
     }
 
     @Test func `beyond the budget of hosts a resolver brings the address itself`() throws {
@@ -216,14 +216,128 @@ import Testing
         #expect(table.takeEvents(seenFrom: local).count == 1)
     }
 
-    @Test func `a flood of names is turned away and counted`() {
+    @Test func `of a flood of names those beyond the limit are dropped, counted and told, and the newest stay`() {
         var limits = ServiceTable.Limits()
         limits.services = 3
         var table = ServiceTable(limits: limits)
         for number in 0..<10 { table.found(key("s\(number)")) }
 
         #expect(table.instances.count == 3)
-        #expect(table.counts.refused == 7)
+        #expect(table.instances[key("s9")] != nil)
+        #expect(table.counts.dropped == 7)
+        let told = table.takeActions().map { action in if case .drop(let count, _) = action { count } else { 0 } }
+        #expect(told == [1, 2, 4])
+    }
+
+    @Test func `at the limit what fails makes room, and what is listed stays`() throws {
+        var limits = ServiceTable.Limits()
+        limits.services = 2
+        var table = ServiceTable(limits: limits)
+        for name in ["good", "bad"] { table.found(key(name)) }
+        table.advance(now: now)
+        table.resolved(
+            key("good"),
+            ServiceDetails(host: "h.local", port: 1, txt: TXTRecord(), address: address(10, 0, 0, 9)),
+            now: now
+        )
+        table.unresolved(key("bad"), now: now)
+
+        table.found(key("new"))
+
+        #expect(Set(table.instances.keys) == [key("good"), key("new")])
+    }
+
+    @Test func `a service of another type is asked for at once beside a thousand names that answer nothing`() {
+        var table = ServiceTable()
+        for number in 0..<1_000 { table.found(key("flood\(number)")) }
+        table.advance(now: now)
+        _ = table.takeActions()
+
+        table.found(key("quiet", type: "_debug._tcp"))
+        for number in 1_000..<2_000 { table.found(key("flood\(number)")) }
+        table.advance(now: now + ServiceTable.patience)
+
+        #expect(table.takeActions().contains(.resolve(key("quiet", type: "_debug._tcp"), wantsAddress: false)))
+    }
+
+    @Test func `what is found while names that answer nothing wait has its lookup within a second`() {
+        var table = ServiceTable()
+        var moment = now
+        for number in 0..<2_000 { table.found(key("flood\(number)")) }
+        for step in 0..<50 {
+            table.advance(now: moment)
+            moment += .milliseconds(100)
+            if step == 20 { table.found(key("quiet")) }
+            let isAsked = table.takeActions().contains(.resolve(key("quiet"), wantsAddress: false))
+            if isAsked {
+                #expect(step <= 30)
+                return
+            }
+        }
+        Issue.record("it was not asked for")
+    }
+
+    @Test func `lookups without an answer hold no more places than the limits give`() {
+        var table = ServiceTable()
+        var moment = now
+        for number in 0..<2_000 { table.found(key("flood\(number)")) }
+        for _ in 0..<100 {
+            table.advance(now: moment)
+            moment += .milliseconds(100)
+            let inFlight = table.instances.values.count { instance in
+                if case .trying = instance.resolution { true } else { false }
+            }
+            #expect(inFlight <= table.limits.window + table.limits.slow)
+        }
+    }
+
+    @Test func `lookups that began before the last host was followed are repeated with an address`() throws {
+        var limits = ServiceTable.Limits()
+        limits.hosts = 1
+        var table = ServiceTable(limits: limits)
+        for name in ["a", "b"] { table.found(key(name)) }
+        table.advance(now: now)
+        table.resolved(key("a"), details("a.local"), now: now)
+        table.resolved(key("b"), details("b.local"), now: now)
+        table.advance(now: now)
+        #expect(table.takeActions().contains(.resolve(key("b"), wantsAddress: true)))
+
+        table.resolved(
+            key("b"),
+            ServiceDetails(host: "b.local", port: 1, txt: TXTRecord(), address: address(10, 0, 0, 9)),
+            now: now
+        )
+
+        #expect(table.takeEvents(seenFrom: local).count == 1)
+    }
+
+    @Test func `a service is asked for once more a moment after news, and is listed meanwhile`() throws {
+        var table = try listing(key("a"))
+        #expect(table.deadline == now + ServiceTable.secondLook)
+
+        table.advance(now: now + ServiceTable.secondLook)
+        #expect(table.takeActions() == [.stopResolving(key("a")), .resolve(key("a"), wantsAddress: false)])
+        table.resolved(key("a"), details("phone.local", port: 9_999), now: now)
+
+        guard case .seen(let sighting)? = table.takeEvents(seenFrom: local).first else {
+            Issue.record("nothing seen")
+            return
+        }
+        #expect(sighting.routes.map(\.port) == [9_999])
+        // The same again is no news, and needs no further look.
+        table.advance(now: now + ServiceTable.secondLook * 2)
+        table.resolved(key("a"), details("phone.local", port: 9_999), now: now)
+        #expect(table.deadline == nil)
+    }
+
+    @Test func `a service whose address is silent is asked for again at once`() throws {
+        var table = try listing(key("a"))
+        let routes = try #require(table.instances[key("a")]?.listed?.routes)
+
+        table.lookAgain(at: Set(routes), now: now)
+        table.advance(now: now)
+
+        #expect(table.takeActions() == [.stopResolving(key("a")), .resolve(key("a"), wantsAddress: false)])
     }
 
     @Test func `the same name on another interface or protocol is another sighting`() {
@@ -308,9 +422,11 @@ import Testing
             let inFlight = table.instances.values.count { instance in
                 if case .trying = instance.resolution { true } else { false }
             }
-            #expect(inFlight <= 3)
+            #expect(inFlight <= 3 + limits.slow)
             #expect(table.instances.values.count { $0.resolution == .kept } <= 4)
-            #expect(table.hosts.count <= 2)
+            #expect(table.hosts.values.count(where: \.isFollowed) <= 2)
+            #expect(table.counts.found == table.instances.count)
+            #expect(table.counts.resolved == table.instances.values.count { $0.listed != nil })
             for host in table.hosts.values { #expect(!host.users.isEmpty) }
             for event in table.takeEvents(seenFrom: local) {
                 if case .seen(let sighting) = event { #expect(sighting.routes.allSatisfy { $0.port != 0 }) }

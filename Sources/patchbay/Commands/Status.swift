@@ -25,7 +25,10 @@ struct Status: AsyncParsableCommand {
     }
 
     static func text(_ status: BrokerStatus, socket: String, now: Date = Date(), isColoured: Bool) -> String {
-        let problems = status.sources.filter { $0.state == .missing || $0.state == .starting }
+        let problems = status.sources.filter { source in
+            // A source that works and has a remedy works in part.
+            source.state == .missing || source.state == .starting || source.state == .ok && source.remedy != nil
+        }
         var lines = problems.flatMap { source in
             ["\(Style.yellow.paint("problem:", isOn: isColoured)) \(source.name): \(source.detail)"]
                 + (source.remedy.map { ["try: \($0)"] } ?? [])

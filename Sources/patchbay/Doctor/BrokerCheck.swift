@@ -73,9 +73,10 @@ struct BrokerCheck {
 
     static func source(_ source: SourceStatus) -> Check {
         switch source.state {
-        case .ok: Check(name: source.name, verdict: .ok, detail: source.detail)
+        // A source that works and has a remedy works in part.
+        case .ok where source.remedy == nil: Check(name: source.name, verdict: .ok, detail: source.detail)
         case .off: Check(name: source.name, verdict: .ok, detail: source.detail)
-        case .starting, .missing:
+        case .ok, .starting, .missing:
             Check(name: source.name, verdict: .warn, detail: source.detail, remedy: source.remedy)
         }
     }

@@ -27,11 +27,7 @@ extension Discover {
                     #expect(sighting.kind == .appreveal)
                     #expect(sighting.host?.text == "rig.local")
                     #expect(sighting.txt.entries.map(\.key) == ["zeta", "alpha", "bundleId"])
-                    #expect(
-                        sighting.routes.contains(
-                            .lan(LANRoute(address: "127.0.0.1", port: 8123, interface: "lo", interfaceIndex: 1))
-                        )
-                    )
+                    #expect(sighting.routes.map(\.description).contains("127.0.0.1:8123"))
                     #expect(await running.source.status().state == .ok)
 
                     app.terminate()
@@ -190,6 +186,45 @@ extension Discover {
                     )
 
                     try await eventually("500 are listed") { running.listed.count == 500 }
+                }
+            }
+        }
+
+        @Test func `500 services on 500 hosts are all listed, more hosts than are followed`() async throws {
+            try await withScratchFolder { scratch in
+                let host = try await AvahiHost(in: scratch)
+                BusSwitch.point(to: host)
+                try await RunningSource.with { running in
+                    try await running.awaits(.sourceReconciled(.bonjour))
+                    let start = ContinuousClock.now
+                    try await RawAnnouncement.crowd(500, on: host)
+
+                    try await eventually(within: .seconds(20), "500 are listed") {
+                        running.listed.count == 500
+                    }
+                    print("500 hosts are listed after \(ContinuousClock.now - start)")
+                }
+            }
+        }
+
+        @Test func `a change that comes half a second after the advert is listed within 4 s`() async throws {
+            try await withScratchFolder { scratch in
+                let host = try await AvahiHost(in: scratch)
+                BusSwitch.point(to: host)
+                try await RunningSource.with { running in
+                    try await running.awaits(.sourceReconciled(.bonjour))
+                    for round in 0..<3 {
+                        let name = "hasty-\(round)"
+                        try await RawAnnouncement.send(RawAnnouncement.service("'\(name)'", port: 5), on: host)
+                        try await running.awaits(name)
+                        try await Task.sleep(for: .milliseconds(300))
+                        let changed = RawAnnouncement.service("'\(name)'", port: 6, txt: "txt('v=2')")
+                        try await RawAnnouncement.send(changed, on: host)
+
+                        try await running.awaits(name, within: .seconds(4)) {
+                            $0.routes.map(\.port) == [6] && $0.txt["v"] == "2"
+                        }
+                    }
                 }
             }
         }

@@ -114,6 +114,24 @@ extension Discover {
             }
         }
 
+        @Test func `a hung avahi-daemon is reported within 3 s`() async throws {
+            try await withScratchFolder { scratch in
+                let host = try await AvahiHost(in: scratch)
+                BusSwitch.point(to: host)
+                try await RunningSource.with { running in
+                    try await running.awaits(.sourceReconciled(.bonjour))
+                    await host.freezeAvahi()
+                    let start = ContinuousClock.now
+
+                    try await running.awaitsState(.starting, within: .milliseconds(3_500))
+
+                    print("a hung avahi-daemon is reported after \(ContinuousClock.now - start)")
+                    #expect(await running.source.status().detail.contains("not answered"))
+                    await host.thawAvahi()
+                }
+            }
+        }
+
         @Test func `a source stopped while Avahi hangs stops all the same`() async throws {
             try await withScratchFolder { scratch in
                 let host = try await AvahiHost(in: scratch)

@@ -4,29 +4,44 @@ import Rig
 enum RawAnnouncement {
     /// Sends a Python list of `(labels, type, ttl, data)`; `name(…)`, `srv(…)` and `txt(…)` make data.
     static func send(_ records: String, on host: AvahiHost) async throws {
+        try await host.run("python3", ["-c", prelude + "\nsend(\(records))"])
+    }
+
+    /// Announces one service on each of so many hosts, `crowd-0`, `crowd-1`, …
+    static func crowd(_ count: Int, on host: AvahiHost) async throws {
         let script = """
-            import socket, struct
-            PTR, TXT, SRV, A = 12, 16, 33, 1
-            def label(text):
-                data = text if isinstance(text, bytes) else text.encode()
-                return bytes([len(data)]) + data
-            def name(*labels): return b''.join(map(label, labels)) + b'\\0'
-            def srv(port, *host): return struct.pack('>HHH', 0, 0, port) + name(*host)
-            def txt(*items): return b''.join(map(label, items))
-            records = \(records)
+            for number in range(\(count)):
+                instance, computer = ('crowd-%d' % number, '_debug', '_tcp', 'local'), ('crowdhost-%d' % number, 'local')
+                send([(('_debug', '_tcp', 'local'), PTR, 120, name(*instance)), (instance, SRV, 120, srv(7, *computer)),
+                      (instance, TXT, 120, txt('v=1')), (computer, A, 120, bytes([127, 0, 0, 1]))])
+                # A burst would overflow the socket buffers of avahi-daemon.
+                time.sleep(0.002)
+            """
+        try await host.run("python3", ["-c", prelude + "\n" + script])
+    }
+
+    private static let prelude = """
+        import socket, struct, time
+        PTR, TXT, SRV, A = 12, 16, 33, 1
+        def label(text):
+            data = text if isinstance(text, bytes) else text.encode()
+            return bytes([len(data)]) + data
+        def name(*labels): return b''.join(map(label, labels)) + b'\\0'
+        def srv(port, *host): return struct.pack('>HHH', 0, 0, port) + name(*host)
+        def txt(*items): return b''.join(map(label, items))
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        s.bind(('', 5353))
+        s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('127.0.0.1'))
+        s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 255)
+        def send(records):
             packet = struct.pack('>HHHHHH', 0, 0x8400, 0, len(records), 0, 0)
             for labels, kind, ttl, data in records:
-                packet += name(*labels) + struct.pack('>HHIH', kind, 1 if kind == PTR else 0x8001, ttl, len(data)) + data
-            s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            s.bind(('', 5353))
-            s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('127.0.0.1'))
-            s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 255)
+                packet += name(*labels)
+                packet += struct.pack('>HHIH', kind, 1 if kind == PTR else 0x8001, ttl, len(data)) + data
             s.sendto(packet, ('224.0.0.251', 5353))
-            """
-        try await host.run("python3", ["-c", script])
-    }
+        """
 
     /// Sends responses that lie about their counts, lengths and compressed names, and noise that is the same in every run.
     ///

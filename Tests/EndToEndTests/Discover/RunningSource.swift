@@ -14,11 +14,11 @@ final class RunningSource: Sendable {
     /// Runs a source on the bus that `BusSwitch` points to, for as long as the body takes.
     static func with<Value: Sendable>(
         options: DiscoveryOptions = DiscoveryOptions(denied: []),
-        heartbeat: Duration = .seconds(20),
+        heartbeat: Duration? = nil,
         _ body: @escaping @Sendable (RunningSource) async throws -> Value
     ) async throws -> Value {
         var timing = AvahiEngine.Timing()
-        timing.heartbeat = heartbeat
+        if let heartbeat { timing.heartbeat = heartbeat }
         var logger = Logger(label: "discover", factory: { _ in SwiftLogNoOpLogHandler() })
         logger.logLevel = .critical
         let running = RunningSource(
