@@ -13,8 +13,15 @@ extension JSON {
         _ change: @escaping @Sendable (JSON) -> JSON
     ) async throws(JSONError) -> JSON {
         guard bytes.count > light else { return change(try JSON(parsing: bytes)) }
-        return try await withTaskExecutorPreference(globalConcurrentExecutor) {
-            Result { () throws(JSONError) in change(try JSON(parsing: bytes)) }
+        // A task of its own: `withTaskExecutorPreference` goes on where it is when an actor's turn came by way of the task
+        // executor (Swift 6.3), which is an event loop's thread.
+        return try await withTaskGroup(of: Result<JSON, JSONError>.self) { group in
+            group.addTask(executorPreference: globalConcurrentExecutor) {
+                Result { () throws(JSONError) in change(try JSON(parsing: bytes)) }
+            }
+            var parsed = Result<JSON, JSONError>.success(.null)
+            for await result in group { parsed = result }
+            return parsed
         }.get()
     }
 }

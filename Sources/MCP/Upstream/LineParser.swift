@@ -1,3 +1,5 @@
+import Glibc
+
 /// Takes a stream apart into its lines, however its bytes are cut.
 ///
 /// Between two lines there may be heartbeats as MCP's Swift SDK sends them, twelve bytes without an end of line; empty lines
@@ -44,7 +46,7 @@ struct LineParser: Sendable {
                 begin(at: start + Self.heartbeatLength)
                 continue
             }
-            guard let end = bytes[scanned...].firstIndex(of: 0x0A) else {
+            guard let end = endOfLine() else {
                 scanned = bytes.count
                 return bytes.count - start > limit ? .tooLong : nil
             }
@@ -60,6 +62,16 @@ struct LineParser: Sendable {
     mutating func finish() -> ArraySlice<UInt8> {
         defer { begin(at: bytes.count) }
         return Self.trimmed(bytes[start...])
+    }
+
+    /// The next end of a line among the bytes that have not been looked at.
+    private func endOfLine() -> Int? {
+        bytes.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress, let end = memchr(base + scanned, 0x0A, bytes.count - scanned) else {
+                return nil
+            }
+            return UnsafeRawPointer(end) - base
+        }
     }
 
     private mutating func begin(at place: Int) {
