@@ -6,6 +6,7 @@ struct Footprint {
     let descriptors: Int
     /// Those among them that are ends of pipes.
     let pipes: Int
+    var others: Int { descriptors - pipes }
     let threads: Int
     let kilobytes: Int
 
