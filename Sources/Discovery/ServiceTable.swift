@@ -87,7 +87,7 @@ struct ServiceTable: Sendable {
     static let secondLook = Duration.milliseconds(1_500)
     /// How long a lookup may hold its place in the window: 20 to 120 ms is usual, 5 s is Avahi's own limit.
     static let patience = Duration.milliseconds(500)
-    static let crowdedPatience = Duration.seconds(1)
+    static let crowdedPatience = Duration.milliseconds(250)
 
     let limits: Limits
     var instances: [ServiceKey: Instance] = [:]
