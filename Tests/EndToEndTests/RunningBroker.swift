@@ -68,9 +68,9 @@ final class RunningBroker {
         return daemon
     }
 
-    /// Stopped politely and started again, with what it kept.
-    func restart() async throws {
-        daemon.terminate()
+    /// Stopped politely, or killed, and started again, with what it kept.
+    func restart(isKilled: Bool = false) async throws {
+        if isKilled { daemon.kill() } else { daemon.terminate() }
         _ = try await daemon.exitStatus()
         daemon = try await Self.start(hardship, options, state, environment, scratch, namespace)
     }

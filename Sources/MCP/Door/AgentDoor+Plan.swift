@@ -191,6 +191,9 @@ extension AgentDoor {
         // There are no streams by GET in 2026-07-28; a client that tries is told so by the method.
         guard !(try checkRevision(call, known?.agreed)).isStateless else { throw Refusal(405, headers: [Self.allow]) }
         guard let known else { return .follow(nil, isResumed: false) }
+        if let answer = call.headers.lastEvent.first.flatMap(CallResumption.answer) {
+            return .reply(AgentReply(events: ServerEvent.message(answer)))
+        }
         return .follow(known.session, isResumed: await sessions.catchUp(known.session))
     }
 

@@ -28,7 +28,7 @@ extension AgentDoor {
             }
             let end: Result<Void, any Error>
             do {
-                try await running.run(for: call, to: &writer) {
+                try await running.run(for: call, to: &writer, opening: Self.opening(of: inquiry, call)) {
                     await answer(inquiry, of: caller, level, wayBack, notify)
                 }
                 end = .success(())
@@ -37,6 +37,15 @@ extension AgentDoor {
             return try end.get()
         }
         try await running.run(for: call, to: &writer) { await answer(inquiries, of: caller) }
+    }
+
+    /// What the stream of an answer begins with, for a client that comes back when the stream breaks.
+    private static func opening(of inquiry: Inquiry, _ call: AgentCall) -> [UInt8]? {
+        // A client of an earlier revision takes an event without data for a broken message.
+        guard case .handshake(.november2025) = inquiry.era, inquiry.session != nil, inquiry.method == "tools/call",
+            !call.headers.isFromLines
+        else { return nil }
+        return CallResumption.event(for: inquiry.id)
     }
 
     /// All at once; the answers come in the order of the requests.

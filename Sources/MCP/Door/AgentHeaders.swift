@@ -5,6 +5,8 @@ package struct AgentHeaders: Hashable, Sendable {
     package let session: [String]
     package let method: [String]
     package let name: [String]
+    /// Which event a client had last on a stream that broke.
+    let lastEvent: [String]
     /// It was a line of standard input before `patchbay mcp` made a request of it: its client knows of no headers.
     let isFromLines: Bool
     /// What a tool wants to have beside its arguments, by the field's name in lower case.
@@ -19,6 +21,7 @@ package struct AgentHeaders: Hashable, Sendable {
         session = values("Mcp-Session-Id")
         method = values("Mcp-Method")
         name = values("Mcp-Name")
+        lastEvent = values("Last-Event-ID")
         isFromLines = values("Patchbay-Transport") == ["stdio"]
         var parameters: [String: [String]] = [:]
         for field in fields {

@@ -24,6 +24,13 @@ package struct AgentReply: Hashable, Sendable {
         body = json.bytes
     }
 
+    /// A stream of events that is over at once.
+    init(events: [UInt8]) {
+        status = 200
+        headers = Self.events
+        body = events
+    }
+
     init(_ status: Int, _ error: RPCError, to id: RPCID? = nil) {
         self.init(status, json: error.answer(to: id))
     }

@@ -30,11 +30,13 @@ package final class Heartbeat: Service {
         }
     }
 
+    /// The first beat comes with the first look where it is to be soon.
+    ///
     /// - Returns: What to leave with.
-    func join(_ beat: @escaping @Sendable () -> Void) -> Int {
+    func join(isSoon: Bool = false, _ beat: @escaping @Sendable () -> Void) -> Int {
         state.withLock { state in
             state.count += 1
-            state.listeners[state.count] = Listener(beat: beat)
+            state.listeners[state.count] = Listener(looks: isSoon ? Self.patience - 1 : 0, beat: beat)
             return state.count
         }
     }

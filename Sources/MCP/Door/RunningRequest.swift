@@ -82,18 +82,19 @@ struct RunningRequest: Sendable {
         if case .enqueued = told.yield(.message(message)) { true } else { false }
     }
 
-    /// Runs the request and writes what comes of it. `work` is cancelled when nobody wants its answer any more; throws when
+    /// Runs the request and writes what comes of it; a stream begins with `opening`, and soon where there is one. `work` is cancelled when nobody wants its answer any more; throws when
     /// the caller has gone.
     func run<Writer: AgentWriter & ~Copyable>(
         for call: AgentCall,
         to writer: inout Writer,
+        opening: [UInt8]? = nil,
         _ work: @escaping @Sendable () async -> (JSON, status: Int)
     ) async throws {
         let headers = call.headers
         var isStream = false
         call.onDeparture? { [ending] in ending.end(with: .left) }
         // Clients give up on an answer without a head after 30 s and more.
-        let beats = headers.takesEvents ? heartbeat.join { [told] in told.yield(.quiet) } : nil
+        let beats = headers.takesEvents ? heartbeat.join(isSoon: opening != nil) { [told] in told.yield(.quiet) } : nil
         defer { if let beats { heartbeat.leave(beats) } }
         try await withThrowingDiscardingTaskGroup { [ending] group in
             group.addTask {
@@ -101,7 +102,10 @@ struct RunningRequest: Sendable {
                 ending.end(with: .answered(json, status: status))
             }
             for await event in events where headers.takesEvents {
-                if !isStream { try await writer.begin(AgentReply.events) }
+                if !isStream {
+                    try await writer.begin(AgentReply.events)
+                    if let opening { try await writer.send(opening) }
+                }
                 isStream = true
                 switch event {
                 case .message(let message): try await writer.send(ServerEvent.message(message.json))

@@ -6,6 +6,42 @@ import Testing
 @Suite(.needs(.python), .timeLimit(.minutes(3))) struct RestartTests {
     private static let phone = "00008030-001A2B3C4D5E6F70"
 
+    @Test func `a client of a broker that was killed hears that its call may have been carried out, and goes on`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let port = try FreePorts.take()[0]
+            let app = try await SampleApp(in: scratch)
+            let broker = try await RunningBroker(
+                in: scratch,
+                configuration: AgentBroker.configuration(port: port)
+                    + "[[endpoint]]\nname = \"shop\"\nkind = \"appreveal\"\naddress = \"127.0.0.1\"\nport = \(app.port)\n"
+            )
+            let agent = try await AgentBroker(socket: broker.socket, port: port, in: scratch)
+            var clients: [AgentClient] = []
+            // The revision of the others has no way to come back to a call.
+            for peer in [AgentPeer.mcp1, .mcp2Legacy, .fastmcp2] {
+                clients.append(try await AgentClient(peer, to: agent.url(of: "shop"), grant: agent.grant, in: scratch))
+            }
+            let calls = try clients.map { ($0, try $0.begin("wait", #"{"seconds": 20}"#)) }
+            try await eventually("the app has them") { app.program.output.count { $0 == "call: wait" } == 3 }
+            // The broker looks every 5 s which calls take long.
+            try await Task.sleep(for: .seconds(6))
+
+            try await broker.restart(isKilled: true)
+
+            for (client, start) in calls {
+                let (text, story) = try await client.outcome(from: start)
+                #expect(text == nil && story.contains("result unknown"), "\(story)")
+            }
+            for client in clients {
+                let (text, story) = try await client.call("get_screen")
+                #expect(text?.contains("get_screen") == true, "\(story)")
+            }
+            #expect(app.program.output.count { $0 == "call: wait" } == 3)
+        }
+    }
+
     @Test(.needs(.root, .namespaces, .avahi))
     func `an app that comes back on another port with another token is called at the same address`() async throws {
         try await withScratchFolder { scratch in
