@@ -75,7 +75,7 @@ enum BrokerTool: String, CaseIterable, Sendable {
             [
                 "endpoint": endpoint, "name": text("tool"), "arguments": ["type": "object"],
                 "wait_s": number(60, "for an app that is away; default 10"),
-                "timeout_s": number(120, "in all; default 15 for its answer"),
+                "timeout_s": number(120, "in all; default 15"),
                 "max_px": number(4_096, "edge of images, default 1568; 0: original"),
             ]
         case .pair: ["endpoint": endpoint, "code": text("token or Session URL")]

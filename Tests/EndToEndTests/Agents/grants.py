@@ -182,21 +182,28 @@ def ends(path, port):
 
 
 def queue(path, port, id, end):
-    """All 24 want the same app; it has four of one grant's at a time, and each takes 0.7 s."""
+    """All 24 want the same app; it has four of one grant's at a time, and each takes 1.5 s."""
     mine = Unix(path)
     token, grant_id = grant(mine, ["endpoint.call"])
-    body = json.dumps({"tool": "wait", "arguments": {"seconds": 0.7}}).encode()
+    body = json.dumps({"tool": "wait", "arguments": {"seconds": 1.5}}).encode()
     head = (f"POST /v1/endpoints/{id}/call HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n")
     callers = []
-    for _ in range(24):
+    for number in range(24):
+        if number == 4:
+            # These are the ones that the app gets.
+            time.sleep(0.3)
         callers.append(socket.create_connection(("127.0.0.1", int(port)), timeout=5))
         callers[-1].sendall(head.encode() + body)
     sys.stdin.readline()
     if end == "revoked":
         owner(mine, "DELETE", f"/v1/grants/{grant_id}", None)
     else:
-        for caller in callers:
+        # The ones that wait go first: each place that becomes free is given to one whose end the broker has not read yet.
+        for caller in callers[4:]:
+            caller.close()
+        time.sleep(0.2)
+        for caller in callers[:4]:
             caller.close()
     print("over", flush=True)
 
