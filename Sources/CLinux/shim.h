@@ -94,6 +94,13 @@ static inline void CLinux_limit_heaps(int count)
 	(void)mallopt(M_ARENA_MAX, count);
 }
 
+/* M_MMAP_THRESHOLD of mallopt(3): blocks of so many bytes are mapped one by one, and unmapped when they are freed. Set once, it no
+ * longer grows with the blocks that are freed. */
+static inline void CLinux_map_blocks(int size)
+{
+	(void)mallopt(M_MMAP_THRESHOLD, size);
+}
+
 static inline void CLinux_set_thread_name(const char *name)
 {
 	(void)pthread_setname_np(pthread_self(), name);

@@ -76,6 +76,8 @@ struct Patchbayd: AsyncParsableCommand {
         CoreFile.forbid()
         // What a thread frees in a heap of its own is of no use to the others; they are a dozen, and two of them are busy.
         CLinux_limit_heaps(2)
+        // A block of a screenshot goes back to the system when it is freed.
+        CLinux_map_blocks(1 << 20)
         let environment = ProcessInfo.processInfo.environment
         do {
             let configuration = try Configuration.load(explicit: config, environment: environment)

@@ -1,5 +1,6 @@
 package import JSON
 import Model
+import Sockets
 
 /// Calling apps' tools.
 extension AppDesk {
@@ -35,6 +36,7 @@ extension AppDesk {
             // It has answered something, so it has got the call.
             throw AppFailure.unclear(id, "\(what) (delivered, result unknown)")
         }
+        defer { reply.permit?.giveBack() }
         return await trim(try reply.outcome.get(), maxPixels, caller)
     }
 

@@ -28,6 +28,7 @@ extension AppDesk {
                 try await clock.sleep(for: .milliseconds(250))
                 continue
             }
+            reply.permit?.giveBack()
             switch await answers(to: requests, wayBack) {
             case .success(let answers): params["inputResponses"] = .object(answers)
             case .failure(let error): return AppReply(outcome: .failure(error), size: reply.size)

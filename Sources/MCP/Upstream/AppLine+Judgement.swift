@@ -32,7 +32,7 @@ extension AppLine {
         switch answer.outcome {
         case .success(let result)?:
             guard let object = result.object else { throw .unclear("a result that is no object") }
-            return AppReply(outcome: .success(object), size: answer.size)
+            return AppReply(outcome: .success(object), size: answer.size, permit: answer.permit)
         case .failure(let error)?: return AppReply(outcome: .failure(error), size: answer.size)
         case nil: throw .unclear("status \(answer.status)")
         }

@@ -8,6 +8,9 @@ struct ServerSentEvents: Sendable {
     private var hasData = false
     private var endedWithReturn = false
 
+    /// How many bytes came of the event that is not complete.
+    var count: Int { line.count + data.count }
+
     /// - Returns: The data of the events that these bytes complete.
     mutating func append(_ bytes: some Sequence<UInt8>) -> [[UInt8]] {
         var events: [[UInt8]] = []

@@ -1,4 +1,5 @@
 import JSON
+import Sockets
 
 /// What an app answered to one message.
 struct UpstreamAnswer: Sendable {
@@ -9,4 +10,6 @@ struct UpstreamAnswer: Sendable {
     let outcome: Result<JSON, RPCError>?
     /// Of the body.
     let size: Int
+    /// Held while the answer is in memory as the app gave it; nil for one that is not heavy.
+    var permit: Permit?
 }

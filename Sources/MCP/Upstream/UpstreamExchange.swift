@@ -8,6 +8,10 @@ import Sockets
 /// nobody said yes to.
 struct UpstreamExchange {
     private static let eventStream = "text/event-stream"
+    /// An answer with more bytes is heavy: it is read only while few others are in memory.
+    private static let heavy = 1 << 20
+    /// All apps together may have so many heavy answers in memory. The rest of the others waits in the apps' streams.
+    static let heavyAnswers = Gate(places: 3)
 
     /// The message's id; nil when it is none that is answered.
     private let id: RPCID?
@@ -27,6 +31,7 @@ struct UpstreamExchange {
     private var body: [UInt8] = []
     private var events = ServerSentEvents()
     private var size = 0
+    private var permit: Permit?
     private var outcome: Result<JSON, RPCError>?
     private var isOver = false
     /// When something last came that shows the app at work.
@@ -126,7 +131,12 @@ struct UpstreamExchange {
             case .body(let part):
                 size += part.count
                 guard size <= limits.bytes else { throw HTTPAnswerError.tooLarge(limit: limits.bytes) }
-                if head?.mediaType == Self.eventStream { try await take(events: part) } else { body += part }
+                if head?.mediaType == Self.eventStream {
+                    try await take(events: part)
+                } else {
+                    body += part
+                    try await wait(with: body.count)
+                }
             case .end: isOver = true
             }
         }
@@ -139,7 +149,19 @@ struct UpstreamExchange {
             lastSign = watch.elapsed
             try take(message: await parse(data))
         }
-        if outcome != nil { isOver = true }
+        if outcome != nil { isOver = true } else { try await wait(with: events.count) }
+    }
+
+    /// Waits for a place where there are so many bytes of an answer that it is heavy, and gives the place back where there are
+    /// few again.
+    private mutating func wait(with count: Int) async throws {
+        if count <= Self.heavy {
+            permit = nil
+        } else if permit == nil {
+            permit = try await Self.heavyAnswers.enter()
+            // It is not the app that was waited for.
+            lastSign = watch.elapsed
+        }
     }
 
     private mutating func take(message json: JSON) throws {
@@ -184,7 +206,8 @@ struct UpstreamExchange {
             status: head.status,
             sessionID: head["mcp-session-id"].flatMap { HeaderValue.isVisible($0) ? $0 : nil },
             outcome: outcome,
-            size: size
+            size: size,
+            permit: permit
         )
     }
 }

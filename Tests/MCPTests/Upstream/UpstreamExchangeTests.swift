@@ -76,6 +76,24 @@ import Testing
         }
     }
 
+    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+    func `three heavy answers are in memory at a time, and a fourth is read when one of them is let go`(isStream: Bool)
+        async throws
+    {
+        let large = JSON.string(String(repeating: "x", count: 3_000_000))
+        let heavy = isStream ? ScriptedApp.Reply.stream([], then: ["x": large]) : .result(["x": large])
+        var held: [UpstreamAnswer] = []
+        for _ in 0..<3 { held.append(try await Self.answer(heavy)) }
+        #expect(held.allSatisfy { $0.permit != nil })
+        #expect(try await Self.answer(.result(["x": 1])).permit == nil)
+
+        async let fourth = Self.answer(heavy)
+        while UpstreamExchange.heavyAnswers.waiting == 0 { await Task.yield() }
+        held.removeLast()
+
+        #expect(try await fourth.outcome == .success(["x": large]))
+    }
+
     @Test func `a stream that ends before the answer has lost it`() async throws {
         await #expect(throws: Trouble.lost) { _ = try await Self.answer(.drop) }
         await #expect(throws: Trouble.lost) {
