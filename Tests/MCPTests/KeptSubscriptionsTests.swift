@@ -54,6 +54,17 @@ import Testing
         }
     }
 
+    @Test func `an address of more than 1,024 bytes cannot be subscribed to`() async throws {
+        let desk = SessionDesk(key: SessionKey(), now: { Self.now })
+        let session = SessionDesk.Session(id: "s", holder: "h")
+        let longest = String(repeating: "ü", count: KeptSubscriptions.lengthLimit / 2)
+
+        try await desk.subscribe(longest, of: session)
+        let error = await #expect(throws: RPCError.self) { try await desk.subscribe(longest + "x", of: session) }
+
+        #expect(error?.message.contains("at most 1024 bytes") == true)
+    }
+
     @Test func `what is subscribed to is kept when it changes, and when the broker ends`() async throws {
         let kept = Mutex<[KeptSubscriptions]>([])
         let desk = SessionDesk(key: SessionKey(), now: { Self.now }) { all in kept.withLock { $0 = all } }

@@ -164,6 +164,7 @@ package actor SessionDesk: Service {
         guard (records[session]?.subscriptions.count ?? 0) < Self.subscriptionLimit else {
             throw .invalidParams("\(Self.subscriptionLimit) subscriptions are the most that a session may have")
         }
+        guard uri.utf8.count <= KeptSubscriptions.lengthLimit else { throw .longAddress }
         records[session]?.subscriptions.insert(uri)
         wake.yield()
     }

@@ -17,6 +17,7 @@ struct Subscription: Hashable, Sendable {
         guard uris.count <= SessionDesk.subscriptionLimit else {
             throw .invalidParams("\(SessionDesk.subscriptionLimit) resources are the most that one may listen to")
         }
+        guard uris.allSatisfy({ $0.utf8.count <= KeptSubscriptions.lengthLimit }) else { throw .longAddress }
         self.id = id
         tools = filter["toolsListChanged"] == true && server.has("tools", "listChanged")
         prompts = filter["promptsListChanged"] == true && server.has("prompts", "listChanged")
@@ -54,6 +55,13 @@ struct Subscription: Hashable, Sendable {
         params["_meta"] = .object([RequestMeta.subscriptionName: id.json])
         return RPCMessage.notification(RPCNotification(method: method, params: params)).json
     }
+}
+
+extension RPCError {
+    /// A subscription to a resource whose address is longer than any that is kept.
+    static let longAddress = invalidParams(
+        "the uri of a resource to subscribe to has at most \(KeptSubscriptions.lengthLimit) bytes"
+    )
 }
 
 extension ServerChange {
