@@ -15,7 +15,7 @@ struct AccessDesk: Sendable {
         let uid: UInt32
         let terms: AccessTerms
         let handle: Token
-        let expires: EffectiveTime
+        var expires: EffectiveTime
         let isRunning: @Sendable () -> Bool
         var isDenied = false
         var interval = AccessDesk.interval
@@ -104,6 +104,16 @@ struct AccessDesk: Sendable {
             return .tooSoon(interval: interval)
         }
         return .waiting
+    }
+
+    /// The clock was set back to this time: a request that waits has its whole lifetime from now, and may be asked about.
+    mutating func clockWasSet(to now: EffectiveTime) {
+        entries = entries.mapValues { entry in
+            var entry = entry
+            entry.expires = min(entry.expires, now + Self.lifetime)
+            entry.asked = min(entry.asked, now)
+            return entry
+        }
     }
 
     private mutating func expire(at now: EffectiveTime) { entries = entries.filter { now < $0.value.expires } }

@@ -34,6 +34,11 @@ struct AttemptLimiter: Sendable {
         return max(1, Int((place.since + Self.window - now).components.seconds))
     }
 
+    /// The clock was set back to this time: what began later begins now.
+    mutating func clockWasSet(to now: EffectiveTime) {
+        wrong = wrong.mapValues { Place(since: min($0.since, now), wrong: $0.wrong) }
+    }
+
     /// A caller on the loopback chooses among the 16 million addresses of 127.0.0.0/8; all of them are one place.
     private static func place(of origin: Origin) -> String {
         if case .tcp = origin { "tcp" } else { origin.description }

@@ -14,5 +14,8 @@ struct CodeGate: Hashable, Sendable, Codable {
         isClosed = isClosed || failures.count >= Self.limit
     }
 
+    /// The clock was set back to this time: a failure in the future counts as one of now.
+    mutating func clockWasSet(to now: EffectiveTime) { failures = failures.map { min($0, now) } }
+
     mutating func reopen() { self = CodeGate() }
 }

@@ -40,11 +40,16 @@ extension PairingStore {
             books.clock.restart(at: reading)
             return books.ledger.endFuture(at: books.clock.now)
         }
+        let now = now()
+        limiter.clockWasSet(to: now)
+        desk.clockWasSet(to: now)
+        gate.clockWasSet(to: now)
         var event = AuditEvent(.clockRecovered, by: caller, from: origin)
         let ended = (change.invites.map(\.id) + change.endedGrants).sorted()
         event.ended = ended
         change.events = [event]
         try await close(by: change)
+        try keepGate()
         return ended
     }
 }

@@ -216,6 +216,36 @@ import Testing
         }
     }
 
+    @Test func `after a clock that was ten years ahead, limits end in their time and requests too`() async throws {
+        try await withScratchFolder { scratch in
+            let clock = TestClock()
+            let store = try Bench.store(in: scratch, clock: clock)
+            let (_, token) = try await store.grant()
+            func guess() async -> PairingError? {
+                do { _ = try await store.authenticate(Bench.forged(token), from: Bench.loopback) } catch {
+                    return error as? PairingError
+                }
+                return nil
+            }
+            clock.setWall(by: 10 * 365 * 86_400)
+            for _ in 0...AttemptLimiter.limit { _ = await guess() }
+            if case .tooManyAttempts? = await guess() {} else { Issue.record("guesses are not limited") }
+            let terms = AccessTerms(Bench.reader, name: Untrusted("agent"))
+            _ = try await store.request(terms, by: Bench.owner)
+            for _ in 1..<CodeGate.limit { _ = try? await store.deny("WRONG", by: Bench.owner, from: Bench.socket) }
+
+            clock.setWall(by: -10 * 365 * 86_400)
+            try await store.recoverClock(by: Bench.owner, from: Bench.socket)
+            #expect(await store.requests.count == 1)
+
+            clock.pass(3_601)
+            #expect(await guess() == .refused)
+            #expect(await store.requests.isEmpty)
+            _ = try? await store.deny("WRONG", by: Bench.owner, from: Bench.socket)
+            _ = try await store.request(terms, by: Bench.owner)
+        }
+    }
+
     @Test func `a clock set ten years forward and back ends things, and an owner puts it right`() async throws {
         try await withScratchFolder { scratch in
             let clock = TestClock()
