@@ -51,7 +51,8 @@ package final class Poller: Sendable {
     ///
     /// One task at a time may wait for one descriptor, and its owner must outlive the wait. The kernel has forgotten the
     /// descriptor when this returns or throws, so that its number may be closed and used again at once.
-    /// - Throws: `CancellationError`; `SocketError` when the kernel watches no more descriptors (ENOSPC, ENOMEM).
+    /// - Throws: `CancellationError`; `SocketError` when the kernel watches no more descriptors (ENOSPC, ENOMEM), when another
+    ///   task waits for this descriptor (EEXIST), or when its number is not open (EBADF).
     package func wait(for readiness: Readiness, of descriptor: CInt) async throws {
         try await wait { token, continuation in arm(token, descriptor, continuation, readiness, until: nil) }
     }
@@ -126,10 +127,7 @@ package final class Poller: Sendable {
             event.data.u64 = token
             // Armed under the lock, so that a cancellation cannot come between the two and leave the kernel's entry behind.
             guard epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 else {
-                let code = errno
-                // Two waits for one descriptor, or a number that is not open: a fault of the caller that would hang it.
-                precondition(code != EEXIST && code != EBADF, "epoll_ctl failed: errno \(code)")
-                return SocketError.failed(call: "epoll_ctl", on: "descriptor \(descriptor)", code: code)
+                return SocketError.failed(call: "epoll_ctl", on: "descriptor \(descriptor)", code: errno)
             }
             waits.arm(token, on: descriptor, continuation)
             if let deadline { isFirst = waits.end(token, at: deadline) }

@@ -13,10 +13,10 @@ package enum SocketError: Error, Hashable, Sendable {
     /// A system call failed; `on` is the thing it was about.
     case failed(call: String, on: String, code: CInt)
 
-    /// The process or the machine is out of descriptors or memory: the same call may work a moment later.
+    /// The process or the machine is out of descriptors, of memory or of descriptors that epoll watches: the same call may work a moment later.
     package var isExhaustion: Bool {
-        guard case .failed(_, _, let code) = self else { return false }
-        return [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code)
+        guard case .failed(let call, _, let code) = self else { return false }
+        return [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) || call == "epoll_ctl" && code == ENOSPC
     }
 
     /// The kernel's words for an error number (strerror(3); thread-safe in glibc since 2.32).
@@ -35,6 +35,10 @@ extension SocketError: CustomStringConvertible {
             "\(address) did not answer in time; check that it is switched on and in the same network"
         case .malformed(let text):
             "\(text) cannot be used as an address"
+        case .failed("epoll_ctl", let thing, ENOSPC):
+            "\(thing): epoll watches no more descriptors for this user; raise fs.epoll.max_user_watches"
+        case .failed("epoll_ctl", let thing, EEXIST):
+            "\(thing): another task waits for it; wait for a descriptor in one task at a time"
         case .failed(_, let thing, let code) where isExhaustion:
             "\(thing): \(Self.words(for: code)); raise the limit of open files (LimitNOFILE=, ulimit -n)"
         case .failed(let call, let thing, let code):

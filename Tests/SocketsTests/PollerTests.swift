@@ -77,6 +77,29 @@ struct PollerTests {
         }
     }
 
+    @Test func `the second wait for a descriptor is refused, and the first goes on`() async throws {
+        let pair = Pair()
+        try await withThrowingTaskGroup(of: Result<Void, any Error>.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    do { return .success(try await Poller.shared.wait(for: .readable, of: pair.one)) } catch {
+                        return .failure(error)
+                    }
+                }
+            }
+            let refused = try await group.next()
+            #expect(throws: SocketError.self) { try refused?.get() }
+            #expect(write(pair.other, "x", 1) == 1)
+            let first = try await group.next()
+            #expect(throws: Never.self) { try first?.get() }
+        }
+        withExtendedLifetime(pair) {}
+    }
+
+    @Test func `a number that is not open is refused`() async throws {
+        await #expect(throws: SocketError.self) { try await Poller.shared.wait(for: .readable, of: 1_000_000) }
+    }
+
     @Test func `a task that is cancelled already does not wait`() async throws {
         let pair = Pair()
 
