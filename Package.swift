@@ -157,7 +157,7 @@ let package = Package(
             ["Images", "JSON", "MCP", "Model", "Pairing", "Registry", "Rig", "Sockets", "Tunnels", logging, lifecycle]
         ),
         tests("ClientTests", ["Client", "JSON", "Model", nioCore, nioPosix]),
-        tests("PatchbaydTests", ["Model", "Rig", "patchbayd", logging]),
+        tests("PatchbaydTests", ["Model", "Registry", "Rig", "patchbayd", logging, lifecycle]),
         tests("PatchbayTests", ["Client", "JSON", "Model", "Rig", "patchbay", argumentParser, nioCore, nioPosix]),
         tests("HouseTests", []),
         tests("RigTests", ["CLinux", "Rig"]),

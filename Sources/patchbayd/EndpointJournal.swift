@@ -4,37 +4,68 @@ import Registry
 import ServiceLifecycle
 
 /// Tells the operator what becomes of endpoints: a line for each that is new, in another state, elsewhere, or forgotten.
+///
+/// An endpoint that changes all the time gets a few lines a minute, and then one line with the number of the others.
 struct EndpointJournal: Service {
     let registry: EndpointRegistry
     let logger: Logger
+    /// The time in which lines are counted.
+    var window: Duration = .seconds(60)
 
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
-            // What an earlier run left is no news.
-            var known = Dictionary(await registry.endpoints.map { ($0.id, $0) }) { one, _ in one }
-            while !Task.isCancelled {
-                let (start, changes) = await registry.changes()
-                if case .snapshot(let endpoints, _) = start {
-                    for endpoint in endpoints {
-                        tell(of: endpoint, before: known.updateValue(endpoint, forKey: endpoint.id))
+            let lines = LineLimiter<EndpointID>(window: window)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await follow(lines) }
+                group.addTask {
+                    // Nothing else tells that a time is over in which lines were left out.
+                    for await _ in lines.begun {
+                        repeat { try await Task.sleep(for: window) } while tell(lines.takeExpired(at: .now))
                     }
                 }
-                for await change in changes {
-                    let endpoint = change.endpoint
-                    if change.kind == .removed {
-                        known[endpoint.id] = nil
-                        logger.info("endpoint removed", metadata: ["id": "\(endpoint.id)"])
-                    } else {
-                        tell(of: endpoint, before: known.updateValue(endpoint, forKey: endpoint.id))
-                    }
-                }
-                try Task.checkCancellation()
+                try await group.next()
+                group.cancelAll()
             }
         }
     }
 
-    private func tell(of endpoint: Endpoint, before: Endpoint?) {
-        guard let news = Self.news(of: endpoint, before: before) else { return }
+    /// - Returns: Whether there are times that are not over.
+    private func tell(_ expired: LineLimiter<EndpointID>.Expired) -> Bool {
+        for (id, count) in expired.omitted {
+            logger.info("endpoint changed often", metadata: ["id": "\(id)", "changes not shown": "\(count)"])
+        }
+        if expired.beyondTotal > 0 {
+            logger.info("many endpoints changed", metadata: ["changes not shown": "\(expired.beyondTotal)"])
+        }
+        return !expired.isLast
+    }
+
+    private func follow(_ lines: LineLimiter<EndpointID>) async throws {
+        // What an earlier run left is no news.
+        var known = Dictionary(await registry.endpoints.map { ($0.id, $0) }) { one, _ in one }
+        while !Task.isCancelled {
+            let (start, changes) = await registry.changes()
+            if case .snapshot(let endpoints, _) = start {
+                for endpoint in endpoints {
+                    tell(of: endpoint, before: known.updateValue(endpoint, forKey: endpoint.id), lines)
+                }
+            }
+            for await change in changes {
+                let endpoint = change.endpoint
+                if change.kind == .removed {
+                    known[endpoint.id] = nil
+                    guard lines.admit(endpoint.id, at: .now) else { continue }
+                    logger.info("endpoint removed", metadata: ["id": "\(endpoint.id)"])
+                } else {
+                    tell(of: endpoint, before: known.updateValue(endpoint, forKey: endpoint.id), lines)
+                }
+            }
+            try Task.checkCancellation()
+        }
+    }
+
+    private func tell(of endpoint: Endpoint, before: Endpoint?, _ lines: LineLimiter<EndpointID>) {
+        guard let news = Self.news(of: endpoint, before: before), lines.admit(endpoint.id, at: .now) else { return }
         var metadata: Logger.Metadata = ["id": "\(endpoint.id)"]
         if before == nil {
             metadata["kind"] = "\(endpoint.kind)"

@@ -1,0 +1,93 @@
+import FoundationEssentials
+import Logging
+import Model
+import ServiceLifecycle
+import Synchronization
+import Testing
+
+@testable import Registry
+@testable import patchbayd
+
+@Suite(.timeLimit(.minutes(1))) struct LineLimiterTests {
+    private let window = Duration.seconds(60)
+
+    @Test func `a thing has six lines within the window, others have theirs, and the rest is counted`() {
+        let limiter = LineLimiter<Int>(window: window)
+        let start = ContinuousClock.now
+
+        #expect((0..<100).count { _ in limiter.admit(1, at: start) } == 6)
+        #expect(limiter.admit(2, at: start + .seconds(59)))
+
+        let early = limiter.takeExpired(at: start + .seconds(59))
+        #expect(early.omitted.isEmpty && !early.isLast)
+        let due = limiter.takeExpired(at: start + window)
+        #expect(due.omitted.map(\.key) == [1] && due.omitted.map(\.count) == [94] && !due.isLast)
+        #expect(limiter.admit(1, at: start + window))
+        #expect(limiter.takeExpired(at: start + window * 3).isLast)
+    }
+
+    @Test func `all things together have 300 lines within the window`() {
+        let limiter = LineLimiter<Int>(window: window)
+        let start = ContinuousClock.now
+
+        #expect((0..<1_000).count { limiter.admit($0, at: start) } == 300)
+
+        let due = limiter.takeExpired(at: start + window)
+        #expect(due.omitted.isEmpty && due.beyondTotal == 700 && due.isLast)
+    }
+
+    /// Keeps the lines of a log.
+    private final class Lines: Sendable {
+        let texts = Mutex<[String]>([])
+
+        var logger: Logger { Logger(label: "test") { _ in Handler(lines: self) } }
+
+        private struct Handler: LogHandler {
+            let lines: Lines
+            var metadata: Logger.Metadata = [:]
+            var logLevel = Logger.Level.info
+
+            subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+                get { metadata[key] }
+                set { metadata[key] = newValue }
+            }
+
+            func log(event: LogEvent) {
+                lines.texts.withLock { $0.append("\(event.message) \(event.metadata ?? [:])") }
+            }
+        }
+    }
+
+    @Test func `an advert that comes and goes 200 times makes a few lines, and one with the number of the others`()
+        async throws
+    {
+        let registry = EndpointRegistry()
+        let lines = Lines()
+        let journal = EndpointJournal(registry: registry, logger: lines.logger, window: .milliseconds(300))
+        let sighting = Sighting(
+            id: Sighting.ID(source: .config, key: "lab"),
+            kind: .debug,
+            app: Untrusted("lab"),
+            appIsBundleID: false,
+            name: Untrusted("lab"),
+            routes: [.lan(LANRoute(address: "192.0.2.1", port: 4_000))]
+        )
+        await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await journal.run() }
+            while await registry.followerCount == 0 { await Task.yield() }
+            for _ in 0..<200 {
+                await registry.apply(.seen(sighting))
+                await registry.apply(.lost(sighting.id))
+            }
+            while !lines.texts.withLock({ $0.contains { $0.hasPrefix("endpoint changed often") } }) {
+                await Task.yield()
+            }
+            await registry.finish()
+            group.cancelAll()
+        }
+        let texts = lines.texts.withLock { $0 }
+        #expect(texts.count < 20, "\(texts)")
+        let omitted = texts.filter { $0.hasPrefix("endpoint changed often") }
+        #expect(omitted.contains { $0.contains("lab") && $0.contains("changes not shown") })
+    }
+}
