@@ -18,6 +18,8 @@ package struct Broker: Sendable {
     package let statics: any StaticEndpointDesk
     /// Asks an endpoint now whether it is there, and tells the registry.
     package let probe: @Sendable (Endpoint) async -> Void
+    /// Which files of the state folder cannot be written, as sentences.
+    package let storageProblems: @Sendable () async -> [String]
     package let status: @Sendable () async -> BrokerStatus
 
     package init(
@@ -31,6 +33,7 @@ package struct Broker: Sendable {
         advertisements: any AdvertisementDesk,
         statics: any StaticEndpointDesk,
         probe: @escaping @Sendable (Endpoint) async -> Void,
+        storageProblems: @escaping @Sendable () async -> [String],
         status: @escaping @Sendable () async -> BrokerStatus
     ) {
         self.registry = registry
@@ -44,6 +47,7 @@ package struct Broker: Sendable {
         self.advertisements = advertisements
         self.statics = statics
         self.probe = probe
+        self.storageProblems = storageProblems
         self.status = status
     }
 }

@@ -103,15 +103,12 @@ package final class Facade: Service {
                         await client.serve(Descriptor(owning: raw))
                         tally.leave()
                     }
-                } catch let error as SocketError where error.isExhaustion {
-                    note("clients of the facade wait", "\(error)", &isTroubled)
-                    // The connection stays in the queue; cancelled here, the next accept throws.
-                    try? await clock.sleep(for: Self.pause)
                 } catch is CancellationError {
                     return
                 } catch {
-                    logger.error("the facade stopped listening", metadata: ["reason": "\(error)"])
-                    return
+                    note("clients of the facade wait", "\(error)", &isTroubled)
+                    // The connection stays in the queue; cancelled here, the next accept throws.
+                    try? await clock.sleep(for: Self.pause)
                 }
             }
         }

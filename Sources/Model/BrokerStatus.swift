@@ -14,6 +14,8 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
     package var sources: [SourceStatus]
     /// What was found wrong with what pairing keeps, as sentences; nil when nothing was.
     package var findings: [String]?
+    /// Which files of the state folder cannot be written, as sentences; nil when all can.
+    package var storage: [String]?
     /// Whether the unix socket is meant for every user, who then need a grant; nil where it is not.
     package var anyUser: Bool?
 
@@ -27,6 +29,7 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
         tunnels: Int,
         sources: [SourceStatus],
         findings: [String]? = nil,
+        storage: [String]? = nil,
         anyUser: Bool? = nil
     ) {
         self.version = version
@@ -38,6 +41,7 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
         self.tunnels = tunnels
         self.sources = sources
         self.findings = findings
+        self.storage = storage
         self.anyUser = anyUser
     }
 }

@@ -43,6 +43,8 @@ package actor PairingStore {
     private var saved: EffectiveTime
     /// What was found wrong with what is kept, as sentences for `doctor`.
     package private(set) var findings: [String]
+    /// Why the last change could not be saved; nil when it was.
+    package private(set) var storageProblem: String?
 
     /// Opens what is kept in a folder, puts in order what a crash left, and takes away what the audit log says is over.
     /// Blocks; for the start only.
@@ -140,6 +142,16 @@ package actor PairingStore {
     /// transaction; the line goes to the file and fdatasync(2) returns; the caller is told. Before the commit nothing has
     /// happened. After it everything has, and the next start writes the line that is missing in the file.
     func commit(_ change: Change) throws {
+        do {
+            try write(change)
+            storageProblem = nil
+        } catch let error as PairingError {
+            if case .notSaved = error { storageProblem = error.description }
+            throw error
+        }
+    }
+
+    private func write(_ change: Change) throws {
         let now = now()
         try flush()
         var whole = unsaved + change

@@ -17,6 +17,7 @@ package actor StateFile<Value: Codable & Sendable> {
 
     private let directory: String
     private let path: String
+    private let health: StateHealth?
     private let logger: Logger
     /// Why the file must not be written: there is one that can neither be read nor set aside.
     private var obstacle: String?
@@ -24,23 +25,25 @@ package actor StateFile<Value: Codable & Sendable> {
     /// - Parameters:
     ///   - name: The file's name without `.json`.
     ///   - directory: Exists and is ours alone.
+    ///   - health: Where failures to write are reported.
     ///   - logger: Where a file that cannot be read is reported.
-    package init(_ name: String, in directory: String, logger: Logger) {
+    package init(_ name: String, in directory: String, health: StateHealth? = nil, logger: Logger) {
         self.directory = directory
+        self.health = health
         path = "\(directory)/\(name).json"
         self.logger = logger
     }
 
     /// What was written last; nil when nothing was.
     ///
-    /// A file that cannot be read never stops the broker and is never overwritten: it is set aside.
+    /// A file whose content is damaged never stops the broker and is never overwritten: it is set aside.
     /// - Parameter salvage: What can be made of the bytes of such a file.
     /// - Returns: What was written or salvaged.
-    package func read(salvage: (Data) -> Value? = { _ in nil }) -> Value? {
-        var data = Data()
+    /// - Throws: `StateError.notRead` when the file is there and its bytes cannot be had; then it stays where it is, and
+    ///   `write(_:)` does not replace it.
+    package func read(salvage: (Data) -> Value? = { _ in nil }) throws(StateError) -> Value? {
+        guard let data = try bytes() else { return nil }
         do {
-            guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
-            data = try Data(contentsOf: URL(filePath: path))
             let document = try Wire.decoder().decode(Document.self, from: data)
             guard document.schema == 1 else { throw StateError.laterSchema(document.schema) }
             return document.content
@@ -50,10 +53,43 @@ package actor StateFile<Value: Codable & Sendable> {
         }
     }
 
+    /// - Returns: Nil when there is no file.
+    private func bytes() throws(StateError) -> Data? {
+        let number = open(path, O_RDONLY | O_CLOEXEC)
+        if number < 0, errno == ENOENT { return nil }
+        do {
+            try check(number, "open")
+            let file = Descriptor(owning: number)
+            var data = Data()
+            let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1_024, alignment: 16)
+            defer { piece.deallocate() }
+            while true {
+                let count = Glibc.read(file.number, piece.baseAddress, piece.count)
+                if count < 0, errno == EINTR { continue }
+                try check(CInt(clamping: count), "read")
+                if count == 0 { return data }
+                data.append(contentsOf: piece[..<count])
+            }
+        } catch {
+            obstacle = "the one that is there cannot be read: \(error)"
+            throw .notRead(path: path, "\(error)")
+        }
+    }
+
     /// Replaces what is kept. When it returns, it is on the disk.
     ///
     /// - Throws: `StateError.notSaved`; then the file is as it was.
     package func write(_ value: Value) throws(StateError) {
+        do {
+            try replace(with: value)
+            health?.report(nil, of: path)
+        } catch {
+            health?.report(error, of: path)
+            throw error
+        }
+    }
+
+    private func replace(with value: Value) throws(StateError) {
         if let obstacle { throw .notSaved(path: path, obstacle) }
         let fresh = "\(path).new"
         do {

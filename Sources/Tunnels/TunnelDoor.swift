@@ -12,6 +12,8 @@ final class TunnelDoor: Sendable {
         case connected
         /// With the count of `RouteNews` when it began.
         case failed(DialFailure, UInt64)
+        /// No client can come in: why in words, or nil when one can again.
+        case listening(fault: String?)
     }
 
     private enum Phase {
@@ -120,11 +122,14 @@ final class TunnelDoor: Sendable {
         // A group that keeps nothing of those who are done: a finished task that nobody asks for takes 5 kB.
         await withDiscardingTaskGroup { group in
             var isStarved = false
+            var faults = 0
             while true {
                 await places.take()
                 do {
                     let client = try await listener.accept().release()
                     isStarved = false
+                    if faults > 0 { await report(.listening(fault: nil)) }
+                    faults = 0
                     group.addTask {
                         await self.connect(Descriptor(owning: client), listener.address, report)
                         places.giveBack()
@@ -140,8 +145,11 @@ final class TunnelDoor: Sendable {
                 } catch is CancellationError {
                     return
                 } catch {
-                    logger.error("a tunnel stopped listening", metadata: ["tunnel": "\(id)", "reason": "\(error)"])
-                    return
+                    places.giveBack()
+                    if faults == 0 { await report(.listening(fault: "\(error)")) }
+                    // It may be of a moment, as after a change of the network: each pause is twice as long, up to a limit.
+                    try? await clock.sleep(for: min(limits.pause * (1 << min(faults, 10)), limits.longestPause))
+                    faults += 1
                 }
             }
         }

@@ -16,6 +16,8 @@ package enum TunnelError: Error, Hashable, Sendable {
     case tooMany(limit: Int)
     /// The state file could not be written; nothing was changed.
     case notSaved(String)
+    /// The state file is there and could not be read.
+    case notRead(String)
     /// The broker is being stopped.
     case stopping
 }
@@ -36,6 +38,7 @@ extension TunnelError: CustomStringConvertible {
         case .badTarget(let reason): reason
         case .tooMany(let limit): "\(limit) tunnels stand already"
         case .notSaved(let reason): "nothing was changed: \(reason)"
+        case .notRead(let reason): reason
         case .stopping: "the broker is being stopped"
         }
     }
@@ -54,6 +57,7 @@ extension TunnelError: CustomStringConvertible {
         case .badTarget: "see `patchbay list` for what there is"
         case .tooMany: "remove some with `patchbay tunnels rm ID`"
         case .notSaved: "then try again"
+        case .notRead: nil
         case .stopping: "try again when it is back"
         }
     }
@@ -67,7 +71,7 @@ extension TunnelError: CustomStringConvertible {
             case .taken, .inUse, .cannotListen: .conflict
             case .badLocal, .badTarget: .badRequest
             case .tooMany: .limit
-            case .notSaved, .stopping: .unavailable
+            case .notSaved, .notRead, .stopping: .unavailable
             }
         return Problem(code, what, next: next)
     }

@@ -11,6 +11,8 @@ package struct TunnelLimits: Hashable, Sendable {
     package let retry: Duration
     /// How long to wait before accepting again when the process is out of descriptors.
     package let pause: Duration
+    /// The longest pause before a listening socket that takes no clients is tried again.
+    package let longestPause: Duration
     package let screen: ScreenLimits
 
     package init(
@@ -19,6 +21,7 @@ package struct TunnelLimits: Hashable, Sendable {
         tunnels: Int = 1_024,
         retry: Duration = .seconds(2),
         pause: Duration = .milliseconds(100),
+        longestPause: Duration = .seconds(10),
         screen: ScreenLimits = ScreenLimits()
     ) {
         self.connections = connections
@@ -26,6 +29,7 @@ package struct TunnelLimits: Hashable, Sendable {
         self.tunnels = tunnels
         self.retry = retry
         self.pause = pause
+        self.longestPause = longestPause
         self.screen = screen
     }
 }

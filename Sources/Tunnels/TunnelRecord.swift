@@ -13,6 +13,8 @@ struct TunnelRecord: Sendable {
     /// Nil while the local address is not to be had.
     var door: TunnelDoor?
     var state: Tunnel.State
+    /// Why its listening socket takes no clients; nil where it does.
+    var fault: String?
     /// The port that `tcp:0` had in an earlier run.
     var port: UInt16?
 

@@ -46,7 +46,7 @@ extension TunnelTable: Service {
             isForbidden = error.reason == .forbidden
         }
         // An older answer must not overwrite a newer one; whoever began the new round asks again.
-        guard asked == news.count else { return }
+        guard asked == news.count, records[id]?.fault == nil else { return }
         set(id, state)
         // Whoever was reached may be another one now.
         if isForbidden { await record.door?.sever() }
@@ -61,7 +61,7 @@ extension TunnelTable: Service {
     private nonisolated func perform(_ job: Job) async {
         switch job {
         case .serve(let door):
-            await door.serve { await self.note($0, of: door.id) }
+            await door.serve { await self.note($0, of: door) }
         case .retry(let id):
             repeat {
                 guard (try? await clock.sleep(for: limits.retry)) != nil else { return }
@@ -70,15 +70,21 @@ extension TunnelTable: Service {
     }
 
     /// A dial knows better than the resolver whether a target is there, unless there was news while it was under way.
-    private func note(_ report: TunnelDoor.Report, of id: String) {
-        guard records[id]?.door != nil else { return }
+    private func note(_ report: TunnelDoor.Report, of door: TunnelDoor) async {
+        let id = door.id
+        guard records[id]?.door === door else { return }
         switch report {
+        case .listening(let fault?):
+            records[id]?.fault = fault
+            set(id, .failed(reason: "it takes no clients: \(fault)"))
+        case .listening(nil):
+            records[id]?.fault = nil
+            await consider(id)
         case .connected:
-            set(id, .active)
+            if records[id]?.fault == nil { set(id, .active) }
         case .failed(let failure, let count):
-            guard count == news.count, [.deviceAbsent, .usbmuxdAbsent, .noRoute].contains(failure.reason) else {
-                return
-            }
+            let isAbsent = [.deviceAbsent, .usbmuxdAbsent, .noRoute].contains(failure.reason)
+            guard isAbsent, count == news.count, records[id]?.fault == nil else { return }
             set(id, .waiting(reason: failure.description))
         }
     }

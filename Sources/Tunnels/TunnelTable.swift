@@ -48,6 +48,7 @@ package actor TunnelTable {
     ///   - idle: See `RelayLoop`.
     ///   - clock: What the pauses in `limits` are measured with.
     ///   - logger: For the operator.
+    /// - Throws: `TunnelError.notRead` when there are kept tunnels that cannot be read.
     package init(
         resolver: any RouteResolver,
         dialer: any Dialer,
@@ -57,7 +58,7 @@ package actor TunnelTable {
         idle: Duration = .seconds(5),
         clock: any Clock<Duration> = PollerClock(),
         logger: Logger
-    ) async {
+    ) async throws(TunnelError) {
         self.dialer = TargetDialer(resolver: resolver, dialer: dialer)
         self.store = store
         self.check = check ?? OwnerCheck(logger: logger)
@@ -66,7 +67,10 @@ package actor TunnelTable {
         self.logger = logger
         relay = RelayLoop(idle: idle)
         quota = ConnectionQuota(limit: limits.connections)
-        await restore()
+        do { try await restore() } catch {
+            await relay.stop()
+            throw error
+        }
     }
 
     /// Every tunnel, in the order of creation.
@@ -102,6 +106,7 @@ package actor TunnelTable {
                 let listeners = old?.door == nil ? try listen(spec.local) : []
                 plans.append(TunnelPlan(spec: spec, old: old, owner: owner, listeners: listeners))
             }
+            if plans.contains(where: { !$0.isThere && $0.spec.isKept }) { try await store?.check() }
             return try await carryOut(plans, owner)
         }
         for one in made where one.isNew { await consider(one.id) }
@@ -182,8 +187,8 @@ package actor TunnelTable {
         }
     }
 
-    private func restore() async {
-        guard let ledger = await store?.load() else { return }
+    private func restore() async throws(TunnelError) {
+        guard let ledger = try await store?.load() else { return }
         next = max(ledger.next, (ledger.tunnels.map { number($0.id) }.max() ?? 0) &+ 1)
         for entry in ledger.tunnels {
             records[entry.id] = TunnelRecord(

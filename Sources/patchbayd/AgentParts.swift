@@ -19,6 +19,7 @@ struct AgentParts: Sendable {
     init(
         _ configuration: Configuration.MCP,
         in directory: String,
+        health: StateHealth,
         registry: EndpointRegistry,
         tunnels: TunnelTable,
         granted: GrantedTunnels,
@@ -27,7 +28,7 @@ struct AgentParts: Sendable {
         probe: @escaping @Sendable (Endpoint) async -> Void,
         dialer: any Dialer,
         logger: Logger
-    ) async {
+    ) async throws(StateError) {
         let artifacts = ArtifactStore(in: "\(directory)/artifacts", logger: logger)
         let trimmer = ResultTrimmer(images: ImageReducer(), artifacts: artifacts)
         let desk = AppDesk(
@@ -47,7 +48,7 @@ struct AgentParts: Sendable {
             probe: probe
         )
         let heartbeat = Heartbeat()
-        let sessions = await Self.sessions(in: directory, logger)
+        let sessions = try await Self.sessions(in: directory, health, logger)
         agents = Agents(
             broker: broker,
             app: { AppServer($0, desk: desk) },
@@ -61,21 +62,30 @@ struct AgentParts: Sendable {
     }
 
     /// What agents' clients agreed on and subscribed to, also in earlier runs.
-    private static func sessions(in directory: String, _ logger: Logger) async -> SessionDesk {
-        let file = StateFile<[KeptSubscriptions]>("subscriptions", in: directory, logger: logger)
+    private static func sessions(
+        in directory: String,
+        _ health: StateHealth,
+        _ logger: Logger
+    ) async throws(StateError) -> SessionDesk {
+        let file = StateFile<[KeptSubscriptions]>("subscriptions", in: directory, health: health, logger: logger)
         let keep: @Sendable ([KeptSubscriptions]) async -> Void = { kept in
             do { try await file.write(kept) } catch {
                 // Clients subscribe anew, or look again, after the next start.
                 logger.warning("what agents subscribed to is not kept", metadata: ["reason": "\(error)"])
             }
         }
-        return SessionDesk(key: await key(in: directory, logger), kept: await file.read() ?? [], keep: keep)
+        let key = try await key(in: directory, health, logger)
+        return SessionDesk(key: key, kept: try await file.read() ?? [], keep: keep)
     }
 
     /// The key that session ids are signed with; made at the first start.
-    private static func key(in directory: String, _ logger: Logger) async -> SessionKey {
-        let file = StateFile<SessionKey>("sessions", in: directory, logger: logger)
-        if let key = await file.read() { return key }
+    private static func key(
+        in directory: String,
+        _ health: StateHealth,
+        _ logger: Logger
+    ) async throws(StateError) -> SessionKey {
+        let file = StateFile<SessionKey>("sessions", in: directory, health: health, logger: logger)
+        if let key = try await file.read() { return key }
         let key = SessionKey()
         do { try await file.write(key) } catch {
             // It works all the same; clients begin new sessions after the next start.

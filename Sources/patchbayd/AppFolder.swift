@@ -20,7 +20,10 @@ struct AppFolder: AppMemory {
 
     func recall(_ id: EndpointID) async -> String? {
         guard access(path, F_OK) == 0 else { return nil }
-        return await file(of: id).read()
+        do { return try await file(of: id).read() } catch {
+            logger.error("what an app said cannot be read", metadata: ["endpoint": "\(id)", "reason": "\(error)"])
+            return nil
+        }
     }
 
     func keep(_ text: String, of id: EndpointID) async {

@@ -13,6 +13,7 @@ extension BrokerStatus {
         phones: PhoneList,
         sources: [SourceStatus],
         pairing: PairingStore,
+        storage: [String],
         anyUser: Bool,
         since: Date
     ) async {
@@ -25,6 +26,7 @@ extension BrokerStatus {
                     + "if it was wrong before and is right now: patchbay clock recover"
             )
         }
+        let storage = storage + [await pairing.storageProblem].compactMap { $0 }
         self.init(
             version: Version.text,
             pid: getpid(),
@@ -35,6 +37,7 @@ extension BrokerStatus {
             tunnels: await tunnels.list().count,
             sources: sources,
             findings: findings.isEmpty ? nil : findings,
+            storage: storage.isEmpty ? nil : storage,
             anyUser: anyUser ? true : nil
         )
     }

@@ -64,8 +64,9 @@ struct Daemon: Sendable {
         self.pairing = pairing
 
         // The board.
-        let registryFile = StateFile<RegistryState>("endpoints", in: directory, logger: logger)
-        let kept = await registryFile.read()
+        let health = StateHealth(of: directory)
+        let registryFile = StateFile<RegistryState>("endpoints", in: directory, health: health, logger: logger)
+        let kept = try await Self.reading { () async throws(StateError) in try await registryFile.read() }
         // Revisions go up from run to run even if the last ones were not saved: they start at the clock's milliseconds.
         let now = UInt64(max(0, Date().timeIntervalSince1970 * 1_000))
         let registry = EndpointRegistry(
@@ -74,24 +75,29 @@ struct Daemon: Sendable {
             retired: kept?.retired ?? RetiredIDs(),
             startingAfter: max(now, (kept?.revision ?? 0) + 1_000)
         )
-        statics = await StaticEndpoints(
-            configured: configuration.endpoints,
-            in: configuration.file,
-            file: StateFile("static", in: directory, logger: logger),
-            registry: registry
-        )
+        statics = try await Self.reading { () async throws(StateError) in
+            try await StaticEndpoints(
+                configured: configuration.endpoints,
+                in: configuration.file,
+                file: StateFile("static", in: directory, health: health, logger: logger),
+                registry: registry,
+                health: health
+            )
+        }
 
         // The sources, and the ways to what they see.
         let sources = try Sources(configuration: configuration, environment: environment, logger: logger)
         let dialer = RouteDialer(lan: LANDialer(), usb: sources.devices?.dialer)
         let phones = PhoneList()
-        let tunnels = await TunnelTable(
-            resolver: RegistryRoutes(registry: registry, devices: sources.devices, pairing: pairing),
-            dialer: dialer,
-            store: TunnelStore(directory: directory, logger: logger),
-            limits: TunnelLimits(connections: descriptors.connections),
-            logger: logger
-        )
+        let tunnels = try await Self.reading { () async throws(TunnelError) in
+            try await TunnelTable(
+                resolver: RegistryRoutes(registry: registry, devices: sources.devices, pairing: pairing),
+                dialer: dialer,
+                store: TunnelStore(directory: directory, health: health, logger: logger),
+                limits: TunnelLimits(connections: descriptors.connections),
+                logger: logger
+            )
+        }
         let prober = LivenessProber(
             board: ProbedRegistry(registry: registry, bonjour: sources.bonjour),
             dialer: dialer
@@ -111,18 +117,21 @@ struct Daemon: Sendable {
         let activation = try SocketActivation(environment: environment)
         let loopback = LoopbackSockets(configuration.api, activation: activation, logger: logger)
         let granted = GrantedTunnels(table: tunnels, pairing: pairing)
-        let agents = await AgentParts(
-            configuration.mcp,
-            in: directory,
-            registry: registry,
-            tunnels: tunnels,
-            granted: granted,
-            pairing: pairing,
-            phones: phones,
-            probe: { await prober.probe($0) },
-            dialer: dialer,
-            logger: logger
-        )
+        let agents = try await Self.reading { () async throws(StateError) in
+            try await AgentParts(
+                configuration.mcp,
+                in: directory,
+                health: health,
+                registry: registry,
+                tunnels: tunnels,
+                granted: granted,
+                pairing: pairing,
+                phones: phones,
+                probe: { await prober.probe($0) },
+                dialer: dialer,
+                logger: logger
+            )
+        }
         let broker = Broker(
             registry: registry,
             tunnels: tunnels,
@@ -134,6 +143,7 @@ struct Daemon: Sendable {
             advertisements: BonjourDesk(source: sources.bonjour),
             statics: statics,
             probe: { await prober.probe($0) },
+            storageProblems: { await health.problems() + [pairing.storageProblem].compactMap { $0 } },
             status: {
                 await BrokerStatus(
                     of: registry,
@@ -141,6 +151,7 @@ struct Daemon: Sendable {
                     phones: phones,
                     sources: sources.statuses() + (facade.map { [$0.status()] } ?? []),
                     pairing: pairing,
+                    storage: await health.problems(),
                     anyUser: configuration.api.anyUser,
                     since: start
                 )
@@ -222,6 +233,13 @@ struct Daemon: Sendable {
         // After the tunnels, and so stopped before them: the relay is theirs.
         if let facade { services.append(facade) }
         self.services = services
+    }
+
+    /// - Throws: `DaemonError.state` with the message of what was thrown.
+    private static func reading<Value, Failure: Error & CustomStringConvertible>(
+        _ body: () async throws(Failure) -> Value
+    ) async throws(DaemonError) -> Value {
+        do { return try await body() } catch { throw .state(what: error.description) }
     }
 
     /// The door for usbmuxd's own clients, where one is wanted.

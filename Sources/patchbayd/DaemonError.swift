@@ -8,6 +8,8 @@ enum DaemonError: Error, Equatable {
     case path(String)
     case activation(what: String)
     case pairing(what: String)
+    /// A file of the state folder is there and cannot be read.
+    case state(what: String)
 }
 
 extension DaemonError: CustomStringConvertible {
@@ -20,6 +22,7 @@ extension DaemonError: CustomStringConvertible {
                 + "with --state-dir"
         case .socket(let what), .path(let what): what
         case .pairing(let what): "who may come in cannot be known: \(what)"
+        case .state(let what): what
         case .activation(let what): "the socket that systemd passed cannot be used: \(what)"
         }
     }

@@ -11,18 +11,21 @@ actor StaticEndpoints: StaticEndpointDesk {
     private var added: [StaticEndpoint]
     private let file: StateFile<[StaticEndpoint]>
     private let registry: EndpointRegistry
+    private let health: StateHealth
 
     init(
         configured: [StaticEndpoint],
         in configurationFile: String?,
         file: StateFile<[StaticEndpoint]>,
-        registry: EndpointRegistry
-    ) async {
+        registry: EndpointRegistry,
+        health: StateHealth
+    ) async throws(StateError) {
         self.configured = configured
         self.configurationFile = configurationFile
         self.file = file
         self.registry = registry
-        added = await file.read() ?? []
+        self.health = health
+        added = try await file.read() ?? []
     }
 
     /// Lists all of them.
@@ -33,6 +36,9 @@ actor StaticEndpoints: StaticEndpointDesk {
     func add(_ endpoint: StaticEndpoint) async throws -> Endpoint {
         guard !(configured + added).contains(where: { $0.name == endpoint.name }) else {
             throw RegistryError.nameTaken(endpoint.name)
+        }
+        if let problem = await health.problems().first {
+            throw Problem(.unavailable, "\"\(Untrusted(endpoint.name))\" is not added: \(problem)")
         }
         added.append(endpoint)
         do {

@@ -16,11 +16,11 @@ import Testing
 
     @Test func `what was written last is read back, and nothing when nothing was written`() async throws {
         try await withScratchFolder { scratch in
-            #expect(await file(in: scratch).read() == nil)
+            #expect(try await file(in: scratch).read() == nil)
             try await file(in: scratch).write(["a"])
             try await file(in: scratch).write(["b", "ü"])
 
-            #expect(await file(in: scratch).read() == ["b", "ü"])
+            #expect(try await file(in: scratch).read() == ["b", "ü"])
         }
     }
 
@@ -46,9 +46,26 @@ import Testing
         try await withScratchFolder { scratch in
             for aside in [".unreadable", ".unreadable-2"] {
                 try Data(text.utf8).write(to: URL(filePath: path(in: scratch)))
-                #expect(await file(in: scratch).read() == nil)
+                #expect(try await file(in: scratch).read() == nil)
                 #expect(try Data(contentsOf: URL(filePath: path(in: scratch) + aside)) == Data(text.utf8))
             }
+        }
+    }
+
+    @Test func `a file whose bytes cannot be had stops with a message, stays where it is, and is not replaced`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            // open(2) succeeds and read(2) fails, for root too: the folder stands for a disk with an error.
+            try FileManager.default.createDirectory(atPath: path(in: scratch), withIntermediateDirectories: false)
+            let file = file(in: scratch)
+
+            let error = await #expect(throws: StateError.self) { _ = try await file.read() }
+
+            #expect(error?.description.contains("words.json could not be read") == true)
+            await #expect(throws: StateError.self) { try await file.write(["b"]) }
+            let names = try FileManager.default.contentsOfDirectory(atPath: scratch.path)
+            #expect(names == ["words.json"])
         }
     }
 
@@ -56,7 +73,7 @@ import Testing
         try await withScratchFolder { scratch in
             try Data("one two".utf8).write(to: URL(filePath: path(in: scratch)))
 
-            let salvaged = await file(in: scratch).read {
+            let salvaged = try await file(in: scratch).read {
                 String(decoding: $0, as: UTF8.self).split(separator: " ").map(String.init)
             }
 
@@ -76,7 +93,7 @@ import Testing
             let error = await #expect(throws: StateError.self) { try await file(in: scratch).write(["b"]) }
 
             #expect(error?.description.contains("words.json could not be written") == true)
-            #expect(await file(in: scratch).read() == ["a"])
+            #expect(try await file(in: scratch).read() == ["a"])
         }
     }
 }

@@ -31,7 +31,7 @@ struct SeveranceTests {
 
     @Test func `what goes through the network is cut, what goes by cable is not, and the tunnel stands`() async throws {
         let echo = try EchoServer()
-        let table = await bench.table(GatedDialer(to: echo.route))
+        let table = try await bench.table(GatedDialer(to: echo.route))
         try await bench.running(table) {
             async let _: Void = echo.run()
             let tunnel = try await table.create(bench.spec())
@@ -60,7 +60,7 @@ struct SeveranceTests {
         let port = try #require(server.address.port)
         let dialer = GatedDialer(to: .lan(LANRoute(address: "127.0.0.1", port: port)), isOpen: false)
         bench.resolver.set(.success([network]))
-        let table = await bench.table(dialer)
+        let table = try await bench.table(dialer)
         try await bench.running(table) {
             let tunnel = try await table.create(bench.spec())
             let client = try await Stream.connect(to: try bench.address(tunnel))
@@ -82,7 +82,7 @@ struct SeveranceTests {
     {
         let echo = try EchoServer()
         bench.resolver.set(.success([network]))
-        let table = await bench.table(GatedDialer(to: echo.route))
+        let table = try await bench.table(GatedDialer(to: echo.route))
         try await bench.running(table) {
             async let _: Void = echo.run()
             let tunnel = try await table.create(bench.spec())

@@ -17,8 +17,8 @@ struct TableBench {
         _ dialer: any Dialer = LANDialer(),
         store: TunnelStore? = nil,
         limits: TunnelLimits = TunnelLimits(retry: .milliseconds(20))
-    ) async -> TunnelTable {
-        await TunnelTable(
+    ) async throws -> TunnelTable {
+        try await TunnelTable(
             resolver: resolver,
             dialer: dialer,
             store: store,

@@ -32,7 +32,7 @@ struct TunnelGateTests {
     ) async throws {
         let echo = try EchoServer()
         bench.resolver.set(.success([echo.route]))
-        let table = await TunnelTable(
+        let table = try await TunnelTable(
             resolver: bench.resolver,
             dialer: dialer,
             store: nil,
@@ -193,7 +193,7 @@ struct TunnelGateTests {
         let echo = try EchoServer()
         bench.resolver.set(.success([echo.route]))
         let scratch = Scratch()
-        let table = await bench.table(dialer)
+        let table = try await bench.table(dialer)
         try await bench.running(table) {
             async let _: Void = echo.run()
             let tunnel = try await table.create(bench.spec(.unix(path: "\(scratch.path)/t.sock")), owner: getuid() + 1)
@@ -206,10 +206,10 @@ struct TunnelGateTests {
     @Test func `the owner and the permissions are kept, and older files have neither`() async throws {
         let scratch = Scratch()
         let store = TunnelStore(directory: scratch.path, logger: TableBench.quiet)
-        let first = await bench.table(store: store)
+        let first = try await bench.table(store: store)
         try await bench.running(first) { _ = try await first.create(spec(anyUser: true, browsers: true), owner: 4_711) }
 
-        let second = await bench.table(store: store)
+        let second = try await bench.table(store: store)
         try await bench.running(second) {
             let tunnel = try #require(await second.list().first)
             #expect(tunnel.owner == 4_711)
@@ -221,7 +221,7 @@ struct TunnelGateTests {
             {"isKept":true,"local":"unix:\(scratch.path)/old.sock","noRebind":false,"target":{"endpoint":"shop"}}}]}}
             """
         try Data(old.utf8).write(to: URL(filePath: "\(scratch.path)/tunnels.json"))
-        let third = await bench.table(store: store)
+        let third = try await bench.table(store: store)
         try await bench.running(third) {
             let tunnel = try #require(await third.list().first)
             #expect(tunnel.owner == geteuid())

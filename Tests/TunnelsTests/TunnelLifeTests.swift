@@ -16,7 +16,7 @@ struct TunnelLifeTests {
         try DescriptorLimit.raise()
         let echo = try EchoServer()
         bench.resolver.set(.success([echo.route]))
-        let table = await bench.table()
+        let table = try await bench.table()
         try await bench.running(table) {
             async let _: Void = echo.run()
             let tunnel = try await table.create(bench.spec())
@@ -43,7 +43,7 @@ struct TunnelLifeTests {
     @Test func `removing a tunnel cuts its connections and frees its address`() async throws {
         let echo = try EchoServer()
         bench.resolver.set(.success([echo.route]))
-        let table = await bench.table()
+        let table = try await bench.table()
         try await bench.running(table) {
             async let _: Void = echo.run()
             let tunnel = try await table.create(bench.spec())
@@ -63,7 +63,7 @@ struct TunnelLifeTests {
     @Test func `tunnels stand again after a restart, with their ids and ports`() async throws {
         let scratch = Scratch()
         var kept: [Tunnel] = []
-        let first = await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
+        let first = try await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
         try await bench.running(first) {
             _ = try await first.create(bench.spec())
             let gone = try await first.create(bench.spec())
@@ -73,7 +73,7 @@ struct TunnelLifeTests {
             kept = await first.list().filter(\.spec.isKept)
         }
 
-        let second = await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
+        let second = try await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
         try await bench.running(second) {
             let restored = await second.list()
             #expect(restored.map(\.id) == kept.map(\.id))
@@ -87,12 +87,12 @@ struct TunnelLifeTests {
     @Test func `a port that is taken at restart is had again as soon as it is free`() async throws {
         let scratch = Scratch()
         var bound: [LocalAddress] = []
-        let first = await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
+        let first = try await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
         try await bench.running(first) { bound = try await first.create(bench.spec()).bound }
         guard case .tcp(_, let port)? = bound.first else { return }
         let stranger = try Listener(on: .ipv4(INADDR_LOOPBACK, port: port))
 
-        let second = await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
+        let second = try await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
         try await bench.running(second) {
             #expect(await second.list().first?.state.name == "failed")
             #expect(await second.list().first?.state.reason?.contains("\(port)") == true)
@@ -109,7 +109,7 @@ struct TunnelLifeTests {
         let broken = Data(#"{"schema":1,"content":{"tunnels":[{"id":"t41","spec":"#.utf8)
         try broken.write(to: URL(filePath: file))
 
-        let table = await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
+        let table = try await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
         try await bench.running(table) {
             #expect(await table.list().isEmpty)
             let new = try await table.create(bench.spec())
@@ -120,7 +120,7 @@ struct TunnelLifeTests {
 
     @Test func `what cannot be kept is not made`() async throws {
         let scratch = Scratch()
-        let table = await bench.table(
+        let table = try await bench.table(
             store: TunnelStore(directory: scratch.path + "/missing", logger: TableBench.quiet)
         )
         try await bench.running(table) {
@@ -135,7 +135,7 @@ struct TunnelLifeTests {
     }
 
     @Test func `held tunnels are all made or none, replace nothing, and go when released`() async throws {
-        let table = await bench.table()
+        let table = try await bench.table()
         try await bench.running(table) {
             let standing = try await table.create(bench.spec())
             guard case .tcp(_, let port)? = standing.bound.first else { return }
@@ -151,10 +151,48 @@ struct TunnelLifeTests {
         }
     }
 
+    @Test func `a listening socket that takes no clients is shown as failed with the reason, and tried again`()
+        async throws
+    {
+        let echo = try EchoServer()
+        bench.resolver.set(.success([echo.route]))
+        let table = try await bench.table(limits: TunnelLimits(longestPause: .milliseconds(50)))
+        try await bench.running(table) {
+            async let _: Void = echo.run()
+            // A port that was asked for stays the socket's after shutdown(2); one that the kernel chose does not.
+            let free = try await table.create(bench.spec())
+            let port = TableBench.port(try #require(free.bound.first))
+            try await table.remove(free.id)
+            let address = try bench.address(
+                try await table.create(bench.spec(.tcp(host: "127.0.0.1", port: port)))
+            )
+            let listener = try #require((3..<1_024).map(CInt.init).first { SocketAddress.local(of: $0) == address })
+
+            let events = await table.events()
+            // accept(2) fails with EINVAL from here on, until it listens again.
+            #expect(shutdown(listener, CInt(SHUT_RDWR)) == 0)
+            var reason: String?
+            for await event in events {
+                guard case .changed(let tunnel) = event, case .failed(let why) = tunnel.state else { continue }
+                reason = why
+                break
+            }
+            #expect(reason?.contains("takes no clients") == true)
+            await table.reconsider()
+            #expect(await table.list().first?.state == .failed(reason: reason ?? ""))
+
+            #expect(listen(listener, 16) == 0)
+            let client = try await Stream.connect(to: address)
+            try await client.send([1, 2, 3])
+            #expect(try await client.receive(3) == [1, 2, 3])
+            #expect(await table.list().first?.state == .active)
+        }
+    }
+
     @Test func `the stop ends busy connections and pending dials within a second`() async throws {
         let dialer = SilentDialer()
         bench.resolver.set(.success([.usb(USBRoute(udid: TableBench.udid, port: 1))]))
-        let table = await bench.table(dialer)
+        let table = try await bench.table(dialer)
         var client: Stream?
         var began = ContinuousClock.now
         try await bench.running(table) {
@@ -183,7 +221,7 @@ struct TunnelLifeTests {
     }
 
     private func cycle() async throws {
-        let table = await bench.table()
+        let table = try await bench.table()
         try await bench.running(table) {
             let client = try await Stream.connect(to: try bench.address(try await table.create(bench.spec())))
             try await client.send([1])

@@ -14,7 +14,7 @@ struct TunnelTableTests {
     @Test func `a tunnel leads to its target and counts what it carries`() async throws {
         let echo = try EchoServer()
         bench.resolver.set(.success([echo.route]))
-        let table = await bench.table()
+        let table = try await bench.table()
         try await bench.running(table) {
             async let _: Void = echo.run()
             let tunnel = try await table.create(bench.spec())
@@ -34,7 +34,7 @@ struct TunnelTableTests {
     }
 
     @Test func `several tunnels are made and replaced together, or everything stays as it was`() async throws {
-        let table = await bench.table()
+        let table = try await bench.table()
         try await bench.running(table) {
             let blocker = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
             let taken = bench.spec(.tcp(host: "127.0.0.1", port: blocker.address.port ?? 0))
@@ -61,7 +61,7 @@ struct TunnelTableTests {
 
     /// With 1,000, and on how many threads: `LoadTests`; this process has other tests that count descriptors.
     @Test func `tcp 0 is one port on both loopback addresses`() async throws {
-        let table = await bench.table()
+        let table = try await bench.table()
         try await bench.running(table) {
             let tunnel = try await table.create(bench.spec())
 
@@ -78,7 +78,7 @@ struct TunnelTableTests {
         let closed = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
         bench.resolver.set(.success([.lan(LANRoute(address: "127.0.0.1", port: closed.address.port ?? 0))]))
         closed.close()
-        let table = await bench.table()
+        let table = try await bench.table()
         try await bench.running(table) {
             let tunnel = try await table.create(bench.spec())
             var events = await table.events().makeAsyncIterator()
@@ -100,7 +100,7 @@ struct TunnelTableTests {
     @Test func `the next route is tried when the best one fails`() async throws {
         let echo = try EchoServer()
         bench.resolver.set(.success([.usb(USBRoute(udid: TableBench.udid, port: 1)), echo.route]))
-        let table = await bench.table()
+        let table = try await bench.table()
         try await bench.running(table) {
             async let _: Void = echo.run()
             let client = try await Stream.connect(to: try bench.address(try await table.create(bench.spec())))
@@ -113,7 +113,7 @@ struct TunnelTableTests {
 
     @Test func `the state follows the target`() async throws {
         bench.resolver.set(.failure(DialFailure(.deviceAbsent, "it is not plugged in")))
-        let table = await bench.table()
+        let table = try await bench.table()
         try await bench.running(table) {
             let tunnel = try await table.create(bench.spec())
             #expect(tunnel.state == .waiting(reason: "it is not plugged in"))
@@ -136,7 +136,7 @@ struct TunnelTableTests {
     }
 
     @Test func `the same address again replaces the tunnel, unless asked not to`() async throws {
-        let table = await bench.table()
+        let table = try await bench.table()
         try await bench.running(table) {
             let first = try await table.create(bench.spec())
             guard case .tcp(_, let port)? = first.bound.first else { return }
@@ -157,7 +157,7 @@ struct TunnelTableTests {
     }
 
     @Test func `an address that overlaps a tunnel's names that tunnel`() async throws {
-        let table = await bench.table()
+        let table = try await bench.table()
         try await bench.running(table) {
             let first = try await table.create(bench.spec())
             guard case .tcp(_, let port)? = first.bound.first else { return }
@@ -170,7 +170,7 @@ struct TunnelTableTests {
     @Test func `a port of another program is refused with the next step`() async throws {
         let stranger = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
         let local = LocalAddress.tcp(host: nil, port: stranger.address.port ?? 0)
-        let table = await bench.table()
+        let table = try await bench.table()
         try await bench.running(table) {
             let error = await #expect(throws: TunnelError.self) { try await table.create(bench.spec(local)) }
 
@@ -186,7 +186,7 @@ struct TunnelTableTests {
         bench.resolver.set(.success([echo.route]))
         let scratch = Scratch()
         let path = "\(scratch.path)/tunnel.sock"
-        let table = await bench.table()
+        let table = try await bench.table()
         try await bench.running(table) {
             async let _: Void = echo.run()
             let tunnel = try await table.create(bench.spec(.unix(path: path)))
@@ -207,7 +207,7 @@ struct TunnelTableTests {
     @Test func `a client that goes away ends the dial for it`() async throws {
         let dialer = SilentDialer()
         bench.resolver.set(.success([.usb(USBRoute(udid: TableBench.udid, port: 1))]))
-        let table = await bench.table(dialer)
+        let table = try await bench.table(dialer)
         try await bench.running(table) {
             let tunnel = try await table.create(bench.spec())
             var client: Stream? = try await Stream.connect(to: try bench.address(tunnel))
@@ -226,7 +226,7 @@ struct TunnelTableTests {
     @Test func `one connection too many is reset and counted`() async throws {
         let echo = try EchoServer()
         bench.resolver.set(.success([echo.route]))
-        let table = await bench.table(limits: TunnelLimits(connections: 2))
+        let table = try await bench.table(limits: TunnelLimits(connections: 2))
         try await bench.running(table) {
             async let _: Void = echo.run()
             let tunnel = try await table.create(bench.spec())
@@ -253,7 +253,7 @@ struct TunnelTableTests {
     @Test func `more clients than dials at once wait in the queue and are all served`() async throws {
         let echo = try EchoServer()
         bench.resolver.set(.success([echo.route]))
-        let table = await bench.table(limits: TunnelLimits(dials: 2))
+        let table = try await bench.table(limits: TunnelLimits(dials: 2))
         try await bench.running(table) {
             async let _: Void = echo.run()
             let address = try bench.address(try await table.create(bench.spec()))
@@ -272,7 +272,7 @@ struct TunnelTableTests {
     }
 
     @Test func `port 0 of a device is no target`() async throws {
-        let table = await bench.table()
+        let table = try await bench.table()
         try await bench.running(table) {
             await #expect(throws: TunnelError.self) { try await table.create(bench.spec(port: 0)) }
         }

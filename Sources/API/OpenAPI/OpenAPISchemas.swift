@@ -4,7 +4,7 @@ enum OpenAPISchemas {
 
     private static let things = #"""
         "Health":{"type":"object","required":["status","version"],
-          "properties":{"status":{"const":"ok"},"version":{"type":"string"}}},
+          "properties":{"status":{"enum":["ok","degraded"]},"version":{"type":"string"},"detail":{"type":"string"}}},
         "OpenAPI":{"type":"object"},
         "Date":{"type":"string","format":"date-time"},
         "EndpointID":{"type":"string","pattern":"^[a-z0-9-]{1,40}$"},
@@ -100,7 +100,7 @@ enum OpenAPISchemas {
             "revision":{"type":"integer"},"endpoints":{"type":"object","additionalProperties":{"type":"integer"}},
             "devices":{"type":"integer"},"tunnels":{"type":"integer"},
             "sources":{"type":"array","items":{"$ref":"#/components/schemas/SourceStatus"}},
-            "findings":{"type":"array","items":{"type":"string"}},"anyUser":{"type":"boolean"}}},
+            "findings":{"type":"array","items":{"type":"string"}},"storage":{"type":"array","items":{"type":"string"}},"anyUser":{"type":"boolean"}}},
         "Problem":{"type":"object","required":["type","title","status","detail","code"],"properties":{
           "type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},
           "detail":{"type":"string"},"code":{"type":"string"},"next":{"type":"string"}}}

@@ -7,8 +7,10 @@ import Registry
 /// `/v1/status`, `/health`, `/openapi.json`.
 enum StatusRoutes {
     private struct Health: Encodable {
-        let status = "ok"
+        let status: String
         let version = Version.text
+        /// A sentence without paths: anybody may ask.
+        let detail: String?
     }
 
     @Sendable static func show(_ call: Call) async throws -> Response {
@@ -17,7 +19,11 @@ enum StatusRoutes {
     }
 
     @Sendable static func health(_ call: Call) async throws -> Response {
-        try call.answer(Health())
+        guard await !call.broker.storageProblems().isEmpty else {
+            return try call.answer(Health(status: "ok", detail: nil))
+        }
+        let detail = "the state folder cannot be written, so changes are refused; an owner's `patchbay status` says why"
+        return try call.answer(Health(status: "degraded", detail: detail))
     }
 
     @Sendable static func openAPI(_ call: Call) async throws -> Response {
@@ -35,6 +41,7 @@ extension Call {
         var status = status
         status.pid = nil
         status.findings = nil
+        status.storage = nil
         let endpoints = seen(await broker.registry.endpoints)
         status.endpoints = Dictionary(grouping: endpoints, by: \.state.rawValue).mapValues(\.count)
         status.tunnels = await tunnels().count

@@ -36,6 +36,9 @@ struct Status: AsyncParsableCommand {
         lines += (status.findings ?? []).map {
             "\(Style.yellow.paint("problem:", isOn: isColoured)) access: \(Output.plain($0))"
         }
+        lines += (status.storage ?? []).map {
+            "\(Style.red.paint("problem:", isOn: isColoured)) state: \(Output.plain($0))"
+        }
         if !lines.isEmpty { lines.append("") }
         let states = status.endpoints.sorted { $0.key < $1.key }.filter { $0.value > 0 }.map { "\($0.value) \($0.key)" }
         let age = Words.duration(now.timeIntervalSince(status.since))

@@ -14,6 +14,7 @@ struct BrokerCheck {
             let address = client.address.description
             checks += Self.socket(address, SocketFile(path: address).access, isForAll: status.anyUser == true)
             checks += (status.findings ?? []).map(Self.finding)
+            checks += (status.storage ?? []).map { Check(name: "state", verdict: .fail, detail: $0) }
             return (checks + status.sources.map(Self.source), status.sources)
         } catch let error as ClientError {
             checks.append(

@@ -51,6 +51,51 @@ import Testing
         }
     }
 
+    @Test func `what cannot be saved is refused and shown, also where the disk has room for a small file`() async throws
+    {
+        try await withScratchFolder { scratch in
+            let state = try scratch.makeFolder("state")
+            let port = try FreePorts.take()[0]
+            let broker = try await RunningBroker(
+                in: scratch,
+                hardship: [
+                    "unshare", "--mount", "sh", "-ec",
+                    "mount -t tmpfs -o size=1m,mode=700 none \(state); exec \"$@\"", "sh",
+                ],
+                configuration: "[api]\nport = \(port)\n"
+            )
+            // The list of endpoints takes three pages by then, the file of those that were added takes one.
+            for number in 0..<30 { _ = try await broker.ask("add", "Lab \(number)", "127.0.0.1:9") }
+            let filler = "/proc/\(broker.daemon.processID)/root\(state)/filler"
+            let fill = "dd if=/dev/zero of=\(filler) bs=1k 2>/dev/null; truncate -s -8192 \(filler)"
+            _ = try await Program.run("sh", ["-c", fill], in: scratch)
+
+            // Added or refused: the list may have been written since the disk is full.
+            _ = try await broker.start("add", "Last", "127.0.0.1:9").exitStatus()
+            try await broker.daemon.waitForLine("the endpoints cannot be saved now")
+
+            for words in [["add", "Late", "127.0.0.1:9"], ["forward", "tcp:0", "--endpoint", "lab-0"]] {
+                let refusal = try await broker.start(words)
+                #expect(try await refusal.exitStatus() == .exited(75))
+                #expect(refusal.story.contains("endpoints.json could not be written"), "\(refusal.story)")
+            }
+            let status = try await broker.ask("status").joined(separator: "\n")
+            #expect(status.contains("problem: state: ") && status.contains("endpoints.json"), "\(status)")
+            let doctor = try await broker.start("doctor")
+            #expect(try await doctor.exitStatus() == .exited(1))
+            #expect(doctor.story.contains("endpoints.json could not be written"), "\(doctor.story)")
+            let health = ["-sS", "http://127.0.0.1:\(port)/health"]
+            let degraded = try await Program.run("curl", health, in: scratch).joined()
+            #expect(degraded.contains("\"status\":\"degraded\"") && !degraded.contains(state), "\(degraded)")
+
+            try FileManager.default.removeItem(atPath: filler)
+            try await broker.daemon.waitForLine("the endpoints are saved again")
+            #expect(try await broker.ask("add", "Late", "127.0.0.1:9") == ["Added late."])
+            #expect(try await !broker.ask("status").joined().contains("problem: state"))
+            #expect(try await Program.run("curl", health, in: scratch).joined().contains("\"status\":\"ok\""))
+        }
+    }
+
     @Test func `without IPv6 a tunnel listens on IPv4 and works`() async throws {
         try await withScratchFolder { scratch in
             let noIPv6 = "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; ip link set lo up; exec \"$@\""
