@@ -50,17 +50,25 @@ package struct Trust: Service {
         if let failure { throw failure }
     }
 
-    /// Keeps an app's own token for the approved routes of its endpoint.
+    /// Keeps an app's own token for the approved routes of its endpoint, and where it is for an unseen launch, for that.
     ///
     /// - Throws: `PairingError`.
     func keep(
         _ secret: EndpointSecret,
         of endpoint: Endpoint,
         on port: UInt16?,
+        isForUnseen: Bool,
         by caller: Caller,
         from origin: Origin
     ) async throws {
-        try await pairing.setSecret(secret, of: endpoint, on: port, by: caller, from: origin)
+        try await pairing.setSecret(
+            secret,
+            of: endpoint,
+            on: port,
+            isForUnseen: isForUnseen,
+            by: caller,
+            from: origin
+        )
         await tell(endpoint.id)
     }
 

@@ -95,6 +95,6 @@ package enum ApprovalPolicy {
 
     /// Whether the held secret may be sent over a route: it was given for this route and for this launch.
     package static func maySendSecret(over route: EndpointRoute, _ trust: EndpointTrust) -> Bool {
-        secretBinding(for: route, trust.approval).map(trust.secret.contains) ?? false
+        secretBinding(for: route, trust.approval).map { now in trust.secret.contains { $0.covers(now) } } ?? false
     }
 }

@@ -106,12 +106,15 @@ extension PairingStore {
 
     /// Keeps an endpoint's secret, sealed, for its approved routes and for their launch of the app.
     ///
-    /// `port` is where the app says that it listens: the broker may not have seen that launch yet.
+    /// `port` is where the app says that it listens: the broker may not have seen that launch yet. Where it names none and the
+    /// app could not be asked, `isForUnseen` keeps it for the first other launch, too, that takes it over the same route
+    /// (`settleSecret`).
     /// - Throws: `PairingError.secretNotPresentable` when no route is approved, `.notSaved`.
     package func setSecret(
         _ secret: EndpointSecret,
         of endpoint: Endpoint,
         on port: UInt16? = nil,
+        isForUnseen: Bool = false,
         by caller: Caller,
         from origin: Origin
     ) throws {
@@ -123,6 +126,7 @@ extension PairingStore {
         for route in ApprovalPolicy.approvedRoutes(of: endpoint, approval) {
             guard let binding = ApprovalPolicy.secretBinding(for: route, approval) else { continue }
             bindings.append(binding)
+            if isForUnseen { bindings.append(binding.next) }
             if route.boot == nil, let port {
                 bindings.append(.init(origin: binding.origin, launch: EndpointRoute.launch(atPort: port)))
             }
@@ -133,16 +137,7 @@ extension PairingStore {
                 why: "it is not reachable now; give the secret when it is back"
             )
         }
-        bindings = Set(bindings).sorted { ($0.origin, $0.launch) < ($1.origin, $1.launch) }
-        let record = SecretRecord(
-            endpoint: endpoint.id,
-            bindings: bindings,
-            sealed: try keys.seal(
-                secret,
-                context: SecretRecord.context(endpoint: endpoint.id, bindings: bindings)
-            ),
-            set: now()
-        )
+        let record = try sealed(secret, of: endpoint.id, for: bindings)
         var event = AuditEvent(.secretSet, by: caller, from: origin)
         event.endpoint = endpoint.id
         event.detail = "for " + Set(bindings.map(\.origin)).sorted().joined(separator: ", ")
@@ -191,7 +186,7 @@ extension PairingStore {
         else {
             throw refusal("it was given for another route than \(route); set it again: patchbay secret set \(id)")
         }
-        guard record.bindings.contains(binding) else {
+        guard record.bindings.contains(where: { $0.covers(binding) }) else {
             throw refusal("the app was started again since; set the new one: patchbay secret set \(id)")
         }
         do { return try keys.open(record) } catch {
@@ -216,6 +211,41 @@ extension PairingStore {
     /// down or up; but it does not count as held until another one is set, or it is taken after all.
     package nonisolated func noteSecret(of endpoint: EndpointID, isTaken: Bool) {
         books.withLock { $0.rejected[endpoint] = isTaken ? nil : $0.ledger.secrets[endpoint]?.sealed }
+    }
+
+    /// Binds a secret that was given for an unseen launch: to the launch that took it, or to none but those that were seen.
+    ///
+    /// A launch that was there when it was given may still refuse it, on its way down: that settles nothing.
+    package func settleSecret(of endpoint: Endpoint, isTaken: Bool) throws {
+        let (approval, kept) = kept(of: endpoint)
+        guard let kept, kept.bindings.contains(where: \.isForUnseen) else { return }
+        let seen = kept.bindings.filter { !$0.isForUnseen }
+        let met = ApprovalPolicy.approvedRoutes(of: endpoint, approval)
+            .compactMap { ApprovalPolicy.secretBinding(for: $0, approval) }
+            .filter { now in kept.bindings.contains { $0.covers(now) } }
+        guard isTaken ? !met.isEmpty : !met.allSatisfy(seen.contains) else { return }
+        var change = Change()
+        change.secrets = [try sealed(try keys.open(kept), of: endpoint.id, for: isTaken ? met : seen)]
+        var event = AuditEvent(.secretSet, by: .broker, from: .broker)
+        event.endpoint = endpoint.id
+        event.detail = isTaken ? "for the launch that took it" : "for no later launch: the app did not take it"
+        change.events = [event]
+        try commit(change)
+    }
+
+    private func sealed(
+        _ secret: EndpointSecret,
+        of endpoint: EndpointID,
+        for bindings: [EndpointTrust.SecretBinding]
+    ) throws -> SecretRecord {
+        let bindings = Set(bindings).sorted { ($0.origin, $0.launch) < ($1.origin, $1.launch) }
+        let context = SecretRecord.context(endpoint: endpoint, bindings: bindings)
+        return SecretRecord(
+            endpoint: endpoint,
+            bindings: bindings,
+            sealed: try keys.seal(secret, context: context),
+            set: now()
+        )
     }
 
     /// The endpoints of which a secret is held.

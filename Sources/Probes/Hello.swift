@@ -48,7 +48,11 @@ enum Hello {
         guard answer.status == 200, let health = decode(Health.self, answer),
             health.auth != nil || health.bonjour != nil || health.discovery != nil
         else { return nil }
-        return Identity(kind: .appreveal, boot: health.boot.map { Untrusted($0) })
+        return Identity(
+            kind: .appreveal,
+            boot: health.boot.map { Untrusted($0) },
+            wantsToken: health.auth == "session-token"
+        )
     }
 
     /// app-debug's actions: an array of strings. It has no health, so a server that answers so to everything is none.

@@ -9,6 +9,8 @@ package struct Identity: Hashable, Sendable {
     package var version: Untrusted?
     /// New at each launch of the app, when the server tells it.
     package var boot: Untrusted?
+    /// Whether it says that it wants its session token with every request.
+    package var wantsToken: Bool
     /// Whether it takes a message a line on one stream. Such a server may have one client, which the next one replaces.
     package var takesLines: Bool
 
@@ -27,6 +29,7 @@ package struct Identity: Hashable, Sendable {
         name: Untrusted? = nil,
         version: Untrusted? = nil,
         boot: Untrusted? = nil,
+        wantsToken: Bool = false,
         takesLines: Bool = false
     ) {
         self.kind = kind
@@ -34,6 +37,7 @@ package struct Identity: Hashable, Sendable {
         self.name = name
         self.version = version
         self.boot = boot
+        self.wantsToken = wantsToken
         self.takesLines = takesLines
     }
 }

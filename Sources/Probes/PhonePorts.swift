@@ -199,6 +199,7 @@ package final class PhonePorts: Service {
             device: key.udid,
             role: app == nil ? Sighting.namelessRole(port: key.port) : Untrusted(""),
             version: identity.version,
+            txt: identity.wantsToken ? TXTRecord(items: [Array("auth=session-token".utf8)]) : TXTRecord(),
             routes: [.usb(USBRoute(udid: key.udid, port: key.port))],
             boot: identity.boot
         )

@@ -36,6 +36,11 @@ final class FakeApps: Apps {
         self.secret.withLock { $0 }.map { $0 == secret.reveal() }
     }
 
+    /// What they answer when they are asked whether a caller may come in; nil where they cannot be asked.
+    let doors = Mutex<[EndpointID: Bool]>([:])
+    func isOpen(_ endpoint: Endpoint, for caller: AgentCaller) async -> Bool? { doors.withLock { $0[endpoint.id] } }
+    func wantsSecret(_ endpoint: Endpoint) -> Bool { doors.withLock { $0[endpoint.id] == false } }
+
     func call(_ call: AppCall, of caller: AgentCaller) async -> JSONObject {
         heard.withLock { $0.append(call) }
         return result
@@ -48,6 +53,8 @@ final class ScriptedTrust: AgentTrust {
         var unapproved: Set<EndpointID> = []
         var held: [EndpointID: String] = [:]
         var ports: [EndpointID: UInt16] = [:]
+        /// Those whose token is for a launch that was not seen.
+        var unseen: Set<EndpointID> = []
         var refusal: PairingError?
     }
 
@@ -70,12 +77,14 @@ final class ScriptedTrust: AgentTrust {
         _ secret: EndpointSecret,
         of endpoint: Endpoint,
         on port: UInt16?,
+        isForUnseen: Bool,
         for caller: AgentCaller
     ) async throws {
         if let refusal = state.withLock({ $0.refusal }) { throw refusal }
         state.withLock {
             $0.held[endpoint.id] = secret.reveal()
             $0.ports[endpoint.id] = port
+            if isForUnseen { $0.unseen.insert(endpoint.id) }
         }
     }
 }

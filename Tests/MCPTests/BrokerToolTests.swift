@@ -179,6 +179,7 @@ import Testing
         bench.trust.state.withLock { $0.unapproved = [] }
         #expect(try await state() == "needs_code")
         let line = "[AppReveal] Session URL: http://127.0.0.1:4000/?appreveal_session_token=\(token)&x=1"
+        bench.apps.secret.withLock { $0 = token }
         #expect(try await state(["code": .string(line)]) == "paired")
         #expect(bench.trust.state.withLock { $0.held[id] } == token)
         // The app logs it before it is announced there.
@@ -201,6 +202,41 @@ import Testing
         #expect(
             try await bench.call("endpoint_pair", ["endpoint": "shop", "code": "right"]).structure?["state"] == "paired"
         )
+    }
+
+    @Test func `what an app answers counts before what its advert says`() async throws {
+        let bench = BrokerBench()
+        let id = try await bench.see(txt: [])
+        let (silent, closed) = (try await bench.call("endpoint_pair", ["endpoint": "shop"]), false)
+        bench.apps.doors.withLock { $0[id] = closed }
+
+        let asked = try await bench.call("endpoint_pair", ["endpoint": "shop"])
+        let list = try await bench.call("endpoint_list")
+        let stranger = try await bench.call(
+            "endpoint_pair",
+            ["endpoint": "shop"],
+            of: BrokerBench.grant([.registryRead])
+        )
+        bench.apps.doors.withLock { $0[id] = true }
+        let open = try await bench.call("endpoint_pair", ["endpoint": "shop"])
+
+        #expect(silent.structure?["state"] == "paired" && open.structure?["state"] == "paired")
+        #expect(asked.structure?["state"] == "needs_code" && list.text.contains("needs token"))
+        #expect(stranger.structure?["state"] == "denied")
+    }
+
+    @Test func `a bare token of an app that cannot be asked is kept for the launch that comes`() async throws {
+        let bench = BrokerBench()
+        let id = try await bench.see()
+
+        let bare = try await bench.call("endpoint_pair", ["endpoint": "shop", "code": "abc"])
+        #expect(bare.structure?["state"] == "kept" && bare.text.contains("endpoint_wait"))
+        #expect(bench.trust.state.withLock { $0.unseen } == [id])
+
+        bench.apps.secret.withLock { $0 = "def" }
+        bench.trust.state.withLock { $0.unseen = [] }
+        let taken = try await bench.call("endpoint_pair", ["endpoint": "shop", "code": "def"])
+        #expect(taken.structure?["state"] == "paired" && bench.trust.state.withLock { $0.unseen.isEmpty })
     }
 
     @Test func `an app that wants no token is paired`() async throws {

@@ -190,6 +190,51 @@ import Testing
         }
     }
 
+    @Test func `a secret for an unseen launch is for the first that takes it, on its own route`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Bench.store(in: scratch)
+            let (old, new, later) = (Self.lan(boot: "1"), Self.lan(boot: "2"), Self.lan(boot: "3"))
+            let real = try Self.endpoint(old)
+            try await store.approve(real, by: Bench.owner, from: Bench.socket)
+            func give() async throws {
+                try await store.setSecret(
+                    EndpointSecret("abc"),
+                    of: real,
+                    isForUnseen: true,
+                    by: Bench.owner,
+                    from: Bench.socket
+                )
+            }
+            func sent(_ routes: EndpointRoute...) async throws -> [Bool] {
+                var sent: [Bool] = []
+                for route in routes {
+                    let endpoint = try Self.endpoint(route)
+                    sent.append((try? await store.secret(of: endpoint, over: route)) != nil)
+                }
+                return sent
+            }
+            try await give()
+            #expect(try await sent(old, new) == [true, true])
+            let others = try await sent(
+                try Self.usb(),
+                Self.lan("192.168.1.66", boot: "2"),
+                Self.lan(host: "evil.local", boot: "2")
+            )
+            #expect(others == [false, false, false])
+
+            // The launch that was there refuses it on its way down.
+            try await store.settleSecret(of: real, isTaken: false)
+            #expect(try await sent(new) == [true])
+            try await store.settleSecret(of: try Self.endpoint(new), isTaken: true)
+            #expect(try await sent(old, new, later) == [false, true, false])
+            #expect(store.clearance(of: try Self.endpoint(new)).passages.first?.secret?.reveal() == "abc")
+
+            try await give()
+            try await store.settleSecret(of: try Self.endpoint(new), isTaken: false)
+            #expect(try await sent(old, new, later) == [true, false, false])
+        }
+    }
+
     @Test func `the secret of an app on the cable is kept without an approval, and forgotten on request`() async throws
     {
         try await withScratchFolder { scratch in

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Hummingbird
+import MCP
 import Model
 import Pairing
 import Registry
@@ -88,10 +89,16 @@ enum TrustRoutes {
     }
 
     private static func keep(_ spec: SecretSpec, of endpoint: Endpoint, by caller: Caller, _ call: Call) async throws {
+        let secret = try EndpointSecret(spec.secret)
+        // A token that names no port is tried: where the app does not take it now, it may be for a launch that comes.
+        let isTaken =
+            spec.port == nil
+            ? await call.broker.agents.apps.takes(secret, at: endpoint, for: call.visitor.agent) : true
         try await call.broker.trust.keep(
-            try EndpointSecret(spec.secret),
+            secret,
             of: endpoint,
             on: spec.port,
+            isForUnseen: isTaken != true,
             by: caller,
             from: call.visitor.origin
         )

@@ -29,6 +29,8 @@ extension AppDesk {
 
     func followTrust() async {
         for await id in await trust.changes() {
+            // Whether a new token is the right one, the next call tells.
+            noteNeed(of: id, of: nil)
             bells.ring(id, ())
             refreshIfDue(id)
         }
@@ -37,9 +39,7 @@ extension AppDesk {
     /// Notes where an endpoint is now; one that is started, or comes back, has arrived.
     private func see(_ endpoint: Endpoint, isStart: Bool) {
         guard Self.speaksMCP(endpoint.kind) else { return }
-        let launch =
-            endpoint.state == .offline
-            ? nil : endpoint.routes.first.map { AppLine.Launch(boot: endpoint.boot, port: $0.port) }
+        let launch = endpoint.state == .offline ? nil : endpoint.launch
         entries.withLock { entries in
             var entry =
                 entries[endpoint.id] ?? Entry(line: makeLine(to: endpoint.id), approvedApp: endpoint.approvedApp)
@@ -47,7 +47,7 @@ extension AppDesk {
             entry.approvedApp = endpoint.approvedApp
             entry.launch = launch
             if isNew, !isStart { entry.arrival = watch.elapsed }
-            if isNew { entry.isListDue = true }
+            if isNew { (entry.isListDue, entry.wanting) = (true, nil) }
             entries[endpoint.id] = entry
         }
         if endpoint.state != .offline { refreshIfDue(endpoint.id) }

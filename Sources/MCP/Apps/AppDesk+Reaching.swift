@@ -87,13 +87,19 @@ extension AppDesk {
         do {
             let reply = try await ask(request, of: endpoint, for: caller, over: line, by: admission, traits)
             if endpoint.state != .online { await registry.report(nil, of: id) }
-            if clearance.hasSecret { await trust.noteSecret(of: id, isTaken: true) }
+            noteNeed(of: id, of: nil)
+            if clearance.hasSecret { await trust.noteSecret(of: endpoint, isTaken: true) }
             return reply
         } catch Trouble.wantsSecret(.rejected) where caller.may(.secretUse, on: endpoint) {
-            await trust.noteSecret(of: id, isTaken: false)
+            noteNeed(of: id, of: endpoint)
+            await trust.noteSecret(of: endpoint, isTaken: false)
             throw Trouble.wantsSecret(.rejected)
         } catch Trouble.wantsSecret(.missing) where clearance.isSecretOutdated {
+            noteNeed(of: id, of: endpoint)
             throw Trouble.wantsSecret(.outdated)
+        } catch Trouble.wantsSecret(.missing) where caller.may(.secretUse, on: endpoint) {
+            noteNeed(of: id, of: endpoint)
+            throw Trouble.wantsSecret(.missing)
         } catch Trouble.wantsSecret where !caller.may(.secretUse, on: endpoint) {
             throw Trouble.notPermitted(.secretUse)
         } catch Trouble.unreachable(let failure) {
@@ -165,7 +171,7 @@ extension AppDesk {
 }
 
 extension Endpoint {
-    var isInNetwork: Bool {
+    fileprivate var isInNetwork: Bool {
         routes.contains { $0.route.isNetwork }
     }
 }

@@ -1,14 +1,41 @@
 package import Model
 package import Pairing
 import Sockets
+import Synchronization
 
-/// Trying a secret before it is kept.
+/// Finding out whether an app wants a secret, and trying one before it is kept.
 extension AppDesk {
     private static let tryingLimit = Duration.seconds(3)
 
     package func takes(_ secret: EndpointSecret, at endpoint: Endpoint, for caller: AgentCaller) async -> Bool? {
+        await lets(in: caller, at: endpoint) { $0.map { Passage($0.route, secret: secret) } }
+    }
+
+    package func isOpen(_ endpoint: Endpoint, for caller: AgentCaller) async -> Bool? {
+        if wantsSecret(endpoint) { return false }
+        let isOpen = await lets(in: caller, at: endpoint) { $0 }
+        if isOpen == false { noteNeed(of: endpoint.id, of: endpoint) }
+        return isOpen
+    }
+
+    package func wantsSecret(_ endpoint: Endpoint) -> Bool {
+        guard let wanting = entries.withLock({ $0[endpoint.id]?.wanting }) else { return false }
+        return wanting == endpoint.launch
+    }
+
+    /// Notes the launch that wants a token; nil is none any more.
+    func noteNeed(of id: EndpointID, of endpoint: Endpoint?) {
+        entries.withLock { $0[id]?.wanting = endpoint?.launch }
+    }
+
+    /// Whether the app lets a caller in by these passages; nil where it cannot be asked.
+    private func lets(
+        in caller: AgentCaller,
+        at endpoint: Endpoint,
+        by passages: ([Passage]) -> [Passage]
+    ) async -> Bool? {
         guard let (_, clearance) = try? await admit(caller, to: endpoint) else { return nil }
-        let passages = clearance.passages.map { Passage($0.route, secret: secret) }
+        let passages = passages(clearance.passages)
         // Not the line that is there: it knows this launch already, and would not ask again.
         let line = makeLine(to: endpoint.id)
         do {
@@ -22,4 +49,9 @@ extension AppDesk {
             return nil
         }
     }
+}
+
+extension Endpoint {
+    /// The launch that its first route leads to.
+    var launch: AppLine.Launch? { routes.first.map { AppLine.Launch(boot: boot, port: $0.port) } }
 }

@@ -19,6 +19,8 @@ package final class AppDesk: Apps, Service {
         var launch: AppLine.Launch?
         /// When it was started, or came back, by `watch`; nil while nobody has seen it.
         var arrival: Duration?
+        /// The launch that last answered that it wants a token.
+        var wanting: AppLine.Launch?
         /// When it was last asked what it is, for nothing but that.
         var lastMeeting: Duration?
         /// Its changes are being followed.

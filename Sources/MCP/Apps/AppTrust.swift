@@ -31,7 +31,7 @@ package protocol AppTrust: Sendable {
     func close(_ use: GrantUse)
 
     /// Notes whether an app took the secret that it was shown.
-    func noteSecret(of endpoint: EndpointID, isTaken: Bool) async
+    func noteSecret(of endpoint: Endpoint, isTaken: Bool) async
 
     /// Writes a call into the audit log.
     func note(_ use: EndpointUse, by caller: AgentCaller) async

@@ -17,6 +17,14 @@ package protocol Apps: Sendable {
     /// - Returns: Nil where the app cannot be asked now.
     func takes(_ secret: EndpointSecret, at endpoint: Endpoint, for caller: AgentCaller) async -> Bool?
 
+    /// Whether an app lets this caller in now, with the secret that is held for it or without one.
+    ///
+    /// - Returns: Nil where the app cannot be asked now.
+    func isOpen(_ endpoint: Endpoint, for caller: AgentCaller) async -> Bool?
+
+    /// Whether this launch of an app has said that it wants another token than it was shown; it is not asked.
+    func wantsSecret(_ endpoint: Endpoint) -> Bool
+
     /// Calls one tool of an app, and waits for an app that is on its way back.
     ///
     /// - Returns: A `CallToolResult`; what the app itself refuses is one with `isError`.

@@ -30,8 +30,11 @@ package struct PairingTrust: AppTrust {
 
     package func close(_ use: GrantUse) { pairing.close(use) }
 
-    package func noteSecret(of endpoint: EndpointID, isTaken: Bool) async {
-        pairing.noteSecret(of: endpoint, isTaken: isTaken)
+    package func noteSecret(of endpoint: Endpoint, isTaken: Bool) async {
+        pairing.noteSecret(of: endpoint.id, isTaken: isTaken)
+        guard pairing.trust(of: endpoint.id).secret.contains(where: \.isForUnseen) else { return }
+        // What cannot be saved stays as it is, and is settled by the next call.
+        try? await pairing.settleSecret(of: endpoint, isTaken: isTaken)
     }
 
     package func note(_ use: EndpointUse, by caller: AgentCaller) async {

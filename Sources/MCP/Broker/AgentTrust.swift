@@ -7,11 +7,12 @@ package protocol AgentTrust: Sendable {
     func judged(_ endpoints: [Endpoint]) async -> [Endpoint]
     /// Those of which the broker has a token for this launch.
     func held(of endpoints: [Endpoint]) async -> Set<EndpointID>
-    /// Keeps an app's own token, which may be for a launch at a port that the broker has not seen yet.
+    /// Keeps an app's own token, which may be for a launch that the broker has not seen yet, at a port that is known or not.
     func keep(
         _ secret: EndpointSecret,
         of endpoint: Endpoint,
         on port: UInt16?,
+        isForUnseen: Bool,
         for caller: AgentCaller
     ) async throws
 }
@@ -38,8 +39,9 @@ extension PairingStore: AgentTrust {
         _ secret: EndpointSecret,
         of endpoint: Endpoint,
         on port: UInt16?,
+        isForUnseen: Bool,
         for caller: AgentCaller
     ) async throws {
-        try setSecret(secret, of: endpoint, on: port, by: caller.caller, from: caller.origin)
+        try setSecret(secret, of: endpoint, on: port, isForUnseen: isForUnseen, by: caller.caller, from: caller.origin)
     }
 }

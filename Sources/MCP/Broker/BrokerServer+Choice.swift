@@ -37,13 +37,13 @@ extension BrokerServer {
     }
 
     func rows(_ endpoints: [Endpoint]) async -> [EndpointRow] {
-        let held = await trust.held(of: endpoints.filter(\.wantsToken))
+        let held = await trust.held(of: endpoints)
         var rows: [EndpointRow] = []
         for endpoint in endpoints {
             rows.append(
                 EndpointRow(
                     endpoint,
-                    isHeld: held.contains(endpoint.id),
+                    needsToken: apps.wantsSecret(endpoint) || endpoint.wantsToken && !held.contains(endpoint.id),
                     tools: await apps.toolCount(of: endpoint)
                 )
             )

@@ -7,6 +7,8 @@ extension BrokerServer {
     enum PairingState: String {
         /// It may be called.
         case paired
+        /// Its token is kept, and it could not be asked whether it takes it.
+        case kept
         /// It wants its token.
         case needsCode = "needs_code"
         /// A person has to say yes.
@@ -22,24 +24,31 @@ extension BrokerServer {
         guard caller.may(.secretUse) else {
             return Self.result(.denied, endpoint, "what you were granted does not allow secret.use")
         }
+        let isTaken: Bool?
         do {
             let pasted = PastedSecret(code)
             let secret = try EndpointSecret(pasted.token)
             // One that names another port is for a launch that is not there yet.
             let isForLaunch = pasted.port == nil || pasted.port == endpoint.routes.first?.port
-            if isForLaunch, await apps.takes(secret, at: endpoint, for: caller) == false {
+            isTaken = isForLaunch ? await apps.takes(secret, at: endpoint, for: caller) : nil
+            if isTaken == false {
                 return Self.result(
                     .needsCode,
                     endpoint,
                     "the app does not take that token, so it was not kept; \(Self.wherefrom(endpoint.id))"
                 )
             }
-            try await trust.keep(secret, of: endpoint, on: pasted.port, for: caller)
+            // A bare token is for the launch that takes it, which may be one that has not been seen.
+            let isForUnseen = isTaken == nil && pasted.port == nil
+            try await trust.keep(secret, of: endpoint, on: pasted.port, isForUnseen: isForUnseen, for: caller)
         } catch {
             // Whatever the code was, it is not said again.
             throw ToolRefusal("\(endpoint.id) was not paired: \(error)")
         }
-        return Self.result(.paired, endpoint, "the token is kept for this launch of the app")
+        guard isTaken == true else {
+            return Self.result(.kept, endpoint, "the app cannot be asked now; endpoint_wait for it, then endpoint_call")
+        }
+        return Self.result(.paired, endpoint, "the app takes the token; it is kept for this launch")
     }
 
     private func state(of endpoint: Endpoint, _ caller: AgentCaller) async -> ToolResult {
@@ -47,8 +56,21 @@ extension BrokerServer {
         guard endpoint.approval == .approved else {
             return Self.result(.needsApproval, endpoint, "a person has to type: patchbay approve \(id)")
         }
-        guard endpoint.wantsToken, await trust.held(of: [endpoint]).isEmpty else {
-            return Self.result(.paired, endpoint, "endpoint_call can be used")
+        let isOpen: Bool
+        switch await apps.isOpen(endpoint, for: caller) {
+        case let answer?: isOpen = answer
+        // It cannot be asked: what its advert says has to do.
+        case nil:
+            let needsToken = endpoint.wantsToken && caller.may(.secretUse, on: endpoint)
+            isOpen = if needsToken { await !trust.held(of: [endpoint]).isEmpty } else { !endpoint.wantsToken }
+        }
+        if isOpen { return Self.result(.paired, endpoint, "endpoint_call can be used") }
+        guard caller.may(.secretUse, on: endpoint) else {
+            return Self.result(
+                .denied,
+                endpoint,
+                "it wants its token, and what you were granted does not allow secret.use"
+            )
         }
         return Self.result(.needsCode, endpoint, Self.wherefrom(id))
     }

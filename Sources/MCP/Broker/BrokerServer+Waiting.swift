@@ -66,7 +66,7 @@ extension BrokerServer {
 
     /// Those on the network that a person has approved; the ports of phones are watched where they are found.
     private func probeFitting(_ filter: String, _ caller: AgentCaller) async {
-        let fitting = await seen(by: caller).filter { $0.fits(filter) && $0.approval == .approved && $0.isInNetwork }
+        let fitting = await seen(by: caller).filter { $0.fits(filter) && $0.isOnApprovedNetwork }
         await withDiscardingTaskGroup { group in
             for endpoint in fitting.prefix(Self.probeLimit) { group.addTask { await self.probe(endpoint) } }
         }
@@ -81,4 +81,9 @@ extension BrokerServer {
             ["event": .string(event), "endpoint": .object(row.json)]
         )
     }
+}
+
+extension Endpoint {
+    /// Whether a route over the network may be dialled.
+    fileprivate var isOnApprovedNetwork: Bool { routes.contains { $0.isApproved && $0.route.isNetwork } }
 }

@@ -14,9 +14,9 @@ struct EndpointRow: Hashable, Sendable {
     let needsToken: Bool
     let tools: Int?
 
-    init(_ endpoint: Endpoint, isHeld: Bool, tools: Int?) {
+    init(_ endpoint: Endpoint, needsToken: Bool, tools: Int?) {
         self.endpoint = endpoint
-        needsToken = endpoint.wantsToken && !isHeld
+        self.needsToken = needsToken
         self.tools = tools
     }
 

@@ -158,6 +158,27 @@ import Testing
         #expect(await rig.desk.takes(try EndpointSecret("wrong"), at: shop, for: rig.owner) == nil)
     }
 
+    @Test func `whether an app wants a token is learnt from its answers, for the launch that gave them`() async throws {
+        let app = ScriptedApp.appReveal()
+        app.set(token: "right")
+        let rig = DeskRig(app)
+        let shop = try #require(await rig.appear())
+        #expect(!rig.desk.wantsSecret(shop))
+
+        _ = await rig.call(AppCall("tap", of: shop), of: rig.owner)
+        #expect(rig.desk.wantsSecret(shop))
+        #expect(await rig.desk.isOpen(shop, for: rig.owner) == false)
+        let next = try #require(await rig.appear(port: 5_001))
+        #expect(!rig.desk.wantsSecret(next))
+        #expect(await rig.desk.isOpen(next, for: rig.owner) == false && rig.desk.wantsSecret(next))
+
+        let last = try #require(await rig.appear(port: 5_002))
+        try rig.trust.set(secret: "right", of: shop.id)
+        #expect(await rig.desk.isOpen(last, for: rig.owner) == true)
+        app.set(isUp: false)
+        #expect(await rig.desk.isOpen(last, for: rig.owner) == nil)
+    }
+
     @Test func `an app may be silent for as long as the caller says`() async throws {
         let app = ScriptedApp.appReveal { _ in .silence }
         let rig = DeskRig(app)

@@ -116,7 +116,7 @@ final class FakeAppTrust: AppTrust {
 
     /// What apps said of the secrets that they were shown, in turn.
     var taken: [Bool] { state.withLock { $0.taken } }
-    func noteSecret(of endpoint: EndpointID, isTaken: Bool) async { state.withLock { $0.taken.append(isTaken) } }
+    func noteSecret(of endpoint: Endpoint, isTaken: Bool) async { state.withLock { $0.taken.append(isTaken) } }
 
     func note(_ use: EndpointUse, by caller: AgentCaller) async { state.withLock { $0.uses.append(use) } }
     func changes() async -> AsyncStream<EndpointID> { stream }

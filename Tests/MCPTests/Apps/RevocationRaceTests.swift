@@ -140,7 +140,7 @@ private struct EarlyTrust: AppTrust {
     func clearance(of endpoint: Endpoint, for caller: AgentCaller) async -> Clearance {
         await trust.clearance(of: endpoint, for: caller)
     }
-    func noteSecret(of endpoint: EndpointID, isTaken: Bool) async {}
+    func noteSecret(of endpoint: Endpoint, isTaken: Bool) async {}
     func note(_ use: EndpointUse, by caller: AgentCaller) async {}
     func changes() async -> AsyncStream<EndpointID> { await trust.changes() }
 }
