@@ -25,7 +25,7 @@ enum BrokerTool: String, CaseIterable, Sendable {
 
     private var summary: String {
         switch self {
-        case .list: "Lists the running apps that can be called. Start here."
+        case .list: "Lists running apps that can be called. Start here."
         case .tools: "Lists the tools of an app; with name, the schema of one."
         case .call: "Calls a tool of an app; waits for one that restarts. Errors say what to do next."
         case .pair:
