@@ -93,7 +93,7 @@ extension AppFailure {
         let code: Problem.Code =
             switch self {
             case .away, .tooSlow, .mute, .lostAfterDelivery: .unavailable
-            case .notApproved, .needsSecret, .notPermitted: .forbidden
+            case .notApproved, .mismatch, .needsSecret, .notPermitted: .forbidden
             case .noTools, .unclear: .conflict
             case .busy: .limit
             }

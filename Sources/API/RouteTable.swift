@@ -73,7 +73,8 @@ enum RouteTable {
             .owner,
             "Approve one network address of an endpoint",
             takes: "ApprovalSpec",
-            gives: "Approval",
+            gives: "Endpoint",
+            creates: false,
             TrustRoutes.approve
         ),
         APIRoute(

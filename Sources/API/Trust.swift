@@ -10,28 +10,17 @@ package struct Trust: Service {
     let registry: EndpointRegistry
     let tunnels: TunnelTable
 
-    /// Approves a network address of an endpoint; when it returns, the list says so.
+    /// Approves a network address of an endpoint, and accepts the server that answers there next. When it returns, the list
+    /// says so. A cable or a configured address needs no approval; there only the server is accepted.
     ///
     /// - Throws: `PairingError`.
-    @discardableResult
-    func approve(
-        _ endpoint: Endpoint,
-        _ spec: ApprovalSpec,
-        by caller: Caller,
-        from origin: Origin
-    ) async throws -> Approval {
-        let approval = try await pairing.approve(
-            endpoint,
-            at: spec.address,
-            port: spec.port,
-            by: caller,
-            from: origin
-        )
-        for route in endpoint.routes where route.mismatch != nil {
-            await registry.setMismatch(nil, on: route.route, of: endpoint.id)
+    func approve(_ endpoint: Endpoint, _ spec: ApprovalSpec, by caller: Caller, from origin: Origin) async throws {
+        let needsNone = !endpoint.routes.isEmpty && endpoint.routes.allSatisfy { $0.route.host == nil }
+        if !needsNone || spec.address != nil {
+            try await pairing.approve(endpoint, at: spec.address, port: spec.port, by: caller, from: origin)
         }
+        await registry.acceptServer(of: endpoint.id)
         await tell(endpoint.id)
-        return approval
     }
 
     /// Revokes the approval of an endpoint's network addresses, and forgets its secret. When it returns, nothing is sent
@@ -69,6 +58,8 @@ package struct Trust: Service {
             by: caller,
             from: origin
         )
+        // On a cable the app is known by its token only, and an owner who gives it says which app is there.
+        if endpoint.routes.allSatisfy({ $0.route.host == nil }) { await registry.acceptServer(of: endpoint.id) }
         await tell(endpoint.id)
     }
 

@@ -8,7 +8,7 @@ extension PatchbayClient {
     }
 
     /// Approves one network address of an endpoint.
-    package func approve(_ id: EndpointID, _ spec: ApprovalSpec) async throws -> Approval {
+    package func approve(_ id: EndpointID, _ spec: ApprovalSpec) async throws -> Endpoint {
         try await answer(to: HTTPCall(method: .POST, path: ["endpoints", id.text, "approve"], body: try body(spec)))
     }
 

@@ -51,6 +51,9 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     /// Which sources see it now.
     package var sources: [Sighting.Source]
     package var boot: Untrusted?
+    /// The name that the server gave itself over an approved route: a bundle identifier for AppReveal, else the name in
+    /// `serverInfo`. Another name on the same route is a contradiction until an owner approves the endpoint again.
+    package var server: Untrusted?
     /// When this endpoint was first listed.
     package var since: Date
     /// When a source last saw it, or a probe last reached it; nil for one that was written down and never reached.

@@ -5,6 +5,8 @@ package struct EndpointRoute: Hashable, Sendable {
     package let route: Route
     /// The app that runs there, as the route's source reports it; empty when the source does not know.
     package let app: Untrusted
+    /// Whether `app` is a bundle identifier, and not only a name.
+    package let appIsBundleID: Bool
     /// The launch of the app, as the route's source reports it.
     package let boot: Untrusted?
     /// Whether the route may be dialled: the verdict of `ApprovalPolicy`.
@@ -18,12 +20,14 @@ package struct EndpointRoute: Hashable, Sendable {
     package init(
         _ route: Route,
         app: Untrusted = Untrusted(""),
+        appIsBundleID: Bool = false,
         boot: Untrusted? = nil,
         approval: Endpoint.Approval? = nil,
         mismatch: Untrusted? = nil
     ) {
         self.route = route
         self.app = app
+        self.appIsBundleID = appIsBundleID
         self.boot = boot
         self.approval = approval ?? (route.host == nil ? .approved : .discovered)
         self.mismatch = mismatch
@@ -42,14 +46,17 @@ extension EndpointRoute: CustomStringConvertible {
     package var description: String { route.description }
 }
 
-/// In JSON the members of the route, with `app`, `boot`, `approval`, `secretHeld` and `mismatch` beside them.
+/// In JSON the members of the route, with `app`, `appIsBundleID`, `boot`, `approval`, `secretHeld` and `mismatch` beside them.
 extension EndpointRoute: Codable {
-    private enum Keys: String, CodingKey { case app, boot, approval, mismatch, isSecretHeld = "secretHeld" }
+    private enum Keys: String, CodingKey {
+        case app, appIsBundleID, boot, approval, mismatch, isSecretHeld = "secretHeld"
+    }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
         route = try Route(from: decoder)
         app = try container.decodeIfPresent(Untrusted.self, forKey: .app) ?? Untrusted("")
+        appIsBundleID = try container.decodeIfPresent(Bool.self, forKey: .appIsBundleID) ?? false
         boot = try container.decodeIfPresent(Untrusted.self, forKey: .boot)
         approval = try container.decode(Endpoint.Approval.self, forKey: .approval)
         mismatch = try container.decodeIfPresent(Untrusted.self, forKey: .mismatch)
@@ -60,6 +67,7 @@ extension EndpointRoute: Codable {
         try route.encode(to: encoder)
         var container = encoder.container(keyedBy: Keys.self)
         if !app.isEmpty { try container.encode(app, forKey: .app) }
+        if appIsBundleID { try container.encode(true, forKey: .appIsBundleID) }
         try container.encodeIfPresent(boot, forKey: .boot)
         try container.encode(approval, forKey: .approval)
         try container.encodeIfPresent(mismatch, forKey: .mismatch)

@@ -58,6 +58,14 @@ extension Route {
         if case .lan(let lan) = self { lan.host } else { nil }
     }
 
+    /// The address with its interface, or the phone: `192.168.1.20%wlan0`.
+    package var place: String {
+        switch self {
+        case .lan(let lan): lan.place
+        case .usb(let usb): "\(usb.udid)"
+        }
+    }
+
     /// The network address; nil of a cable.
     package var address: String? {
         if case .lan(let lan) = self { lan.address } else { nil }

@@ -16,6 +16,8 @@ struct HTTPExchange: Sendable {
     /// Sent as JSON when it is not empty.
     var body = ""
     var accept = "application/json"
+    /// Sent as a bearer token.
+    var token: String?
 
     /// What a hello may answer at most, in bytes; the rest is a server that is not what we look for.
     static let limit = 64 * 1_024
@@ -45,6 +47,7 @@ struct HTTPExchange: Sendable {
 
     private var head: HTTPRequestHead {
         var headers = HTTPHeaders([("Host", "127.0.0.1"), ("Accept", accept), ("Connection", "close")])
+        if let token { headers.add(name: "Authorization", value: "Bearer \(token)") }
         if !body.isEmpty {
             headers.add(name: "Content-Type", value: "application/json")
             headers.add(name: "Content-Length", value: "\(body.utf8.count)")

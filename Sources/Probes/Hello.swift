@@ -25,18 +25,21 @@ enum Hello {
     }
     static let initializeInLines = LineExchange(message: introduction)
     /// AppReveal up to 0.9 answers it to anybody; since 0.10 only to who has the session token.
-    static let launchContext = HTTPExchange(
-        method: .POST,
-        path: "/",
-        body: """
-            {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"launch_context","arguments":{}}}
-            """
-    )
+    static func launchContext(token: String? = nil) -> HTTPExchange {
+        HTTPExchange(
+            method: .POST,
+            path: "/",
+            body: """
+                {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"launch_context","arguments":{}}}
+                """,
+            token: token
+        )
+    }
 
     /// AppReveal's health: an object with its own port and how it authenticates or announces itself.
     ///
     /// - Returns: Nil when the answer is none; of an app that tells its launch also that.
-    static func appReveal(_ answer: HTTPExchange.Answer) -> Identity? {
+    static func appReveal(_ answer: HTTPExchange.Answer) -> ServerIdentity? {
         struct Health: Decodable {
             let status: String
             let port: Int
@@ -44,12 +47,14 @@ enum Hello {
             let bonjour: AnyValue?
             let discovery: AnyValue?
             let boot: String?
+            let bundleId: String?
         }
         guard answer.status == 200, let health = decode(Health.self, answer),
             health.auth != nil || health.bonjour != nil || health.discovery != nil
         else { return nil }
-        return Identity(
+        return ServerIdentity(
             kind: .appreveal,
+            app: health.bundleId.map { Untrusted($0, limit: 155) },
             boot: health.boot.map { Untrusted($0) },
             wantsToken: health.auth == "session-token"
         )
@@ -62,7 +67,7 @@ enum Hello {
     }
 
     /// The name and version in an `initialize` result; nil when the answer is none.
-    static func server(_ answer: HTTPExchange.Answer, inLines takesLines: Bool = false) -> Identity? {
+    static func server(_ answer: HTTPExchange.Answer, inLines takesLines: Bool = false) -> ServerIdentity? {
         struct Reply: Decodable {
             struct Result: Decodable {
                 struct Info: Decodable {
@@ -76,7 +81,7 @@ enum Hello {
         }
         guard let result = decode(Reply.self, answer)?.result else { return nil }
         let isAppReveal = result.serverInfo.name == "AppReveal"
-        return Identity(
+        return ServerIdentity(
             kind: isAppReveal ? .appreveal : .mcp,
             name: Untrusted(result.serverInfo.name),
             version: result.serverInfo.version.map { Untrusted($0) },

@@ -40,37 +40,53 @@ package struct Identifier: Sendable {
     /// What answers there; `tcp` when something listens that none of our questions fits.
     ///
     /// - Throws: `DialFailure` when the port accepted no connection in time, `CancellationError`.
-    package func identify(_ route: Route) async throws -> Identity {
+    package func identify(_ route: Route) async throws -> ServerIdentity {
         let health = try await ask(Hello.health, route)
         switch health {
         case .answer(let answer): if let identity = Hello.appReveal(answer) { return await describe(identity, route) }
         case .other, .none, .silence:
             // A server that takes lines ignores HTTP, closes the connection, or answers that it is no JSON.
             if let identity = try await askInLines(route) { return identity }
-            if case .other = health { return Identity(kind: .tcp) }
+            if case .other = health { return ServerIdentity(kind: .tcp) }
         }
         let actions = try await ask(Hello.actions, route)
         if let answer = actions.answer, Hello.isAppDebug(answer, beside: health.answer) {
-            return Identity(kind: .appDebug)
+            return ServerIdentity(kind: .appDebug)
         }
         // Three questions without an answer are enough: it is asked again later.
-        if case .silence = actions, case .silence = health { return Identity(kind: .tcp) }
+        if case .silence = actions, case .silence = health { return ServerIdentity(kind: .tcp) }
         for hello in Hello.initialize {
             if let answer = try await ask(hello, route).answer, let identity = Hello.server(answer) { return identity }
         }
-        return Identity(kind: .tcp)
+        return ServerIdentity(kind: .tcp)
     }
 
-    private func describe(_ appReveal: Identity, _ route: Route) async -> Identity {
+    /// What a server tells of itself at `GET /health`, which needs no secret; nil when it cannot be reached, is silent or
+    /// answers otherwise. `kind` is `tcp` when its answer is not AppReveal's.
+    package func health(of route: Route) async -> ServerIdentity? {
+        guard let answer = try? await ask(Hello.health, route).answer else { return nil }
+        return Hello.appReveal(answer) ?? ServerIdentity(kind: .tcp)
+    }
+
+    /// The app behind AppReveal, as its tool `launch_context` tells it; nil when it does not.
+    package func launch(of route: Route, token: String? = nil) async -> ServerIdentity? {
+        guard let answer = try? await ask(Hello.launchContext(token: token), route).answer,
+            let app = Hello.app(answer)
+        else { return nil }
+        return ServerIdentity(kind: .appreveal, app: app.bundleID, version: app.version)
+    }
+
+    private func describe(_ appReveal: ServerIdentity, _ route: Route) async -> ServerIdentity {
         var identity = appReveal
-        if let answer = try? await ask(Hello.launchContext, route).answer, let app = Hello.app(answer) {
-            identity.app = app.bundleID
+        guard identity.app == nil else { return identity }
+        if let app = await launch(of: route) {
+            identity.app = app.app
             identity.version = app.version
         }
         return identity
     }
 
-    private func askInLines(_ route: Route) async throws -> Identity? {
+    private func askInLines(_ route: Route) async throws -> ServerIdentity? {
         let reply = try await ask(route) { carrier in
             HTTPExchange.Answer(status: 200, body: try await Hello.initializeInLines.run(over: carrier))
         }

@@ -147,7 +147,7 @@ package final class PhonePorts: Service {
         }
     }
 
-    private func see(_ key: Key, as identity: Identity) {
+    private func see(_ key: Key, as identity: ServerIdentity) {
         let sighting = Self.sighting(of: key, as: identity)
         let isNews = state.withLock { state in
             guard state.phones.contains(key.udid) else { return false }
@@ -188,7 +188,7 @@ package final class PhonePorts: Service {
         if let sighting { out.yield(.seen(sighting)) }
     }
 
-    private static func sighting(of key: Key, as identity: Identity) -> Sighting {
+    private static func sighting(of key: Key, as identity: ServerIdentity) -> Sighting {
         let app = identity.app
         return Sighting(
             id: Sighting.ID(source: .usb, key: "\(key.udid)/\(key.port)"),

@@ -57,6 +57,7 @@ extension EndpointBoard {
                 var listed = EndpointRoute(
                     route,
                     app: sighting.app,
+                    appIsBundleID: sighting.appIsBundleID,
                     boot: sighting.boot,
                     mismatch: mismatches[route]
                 )
@@ -75,6 +76,8 @@ extension EndpointBoard {
             endpoint.app = told.app
             endpoint.name = told.name
         }
+        // A cable tells no app; what the app itself told over it stands until the app contradicts it.
+        if told == nil, endpoint.kind == .appreveal, let server = endpoint.server { endpoint.app = server }
         endpoint.version = seen.lazy.compactMap(\.version).first ?? endpoint.version
         endpoint.boot = seen.lazy.compactMap(\.boot).first
         // The cable tells of no TXT record, so that what the network told last stays; the network may tell of an empty one.

@@ -25,7 +25,7 @@ package struct EndpointBoard: Sendable {
     /// Endpoints listed at most.
     package static let limit = 1_024
     /// Places that unapproved adverts leave free.
-    package static let reserve = 256
+    package static let reserve = 1_024
     /// Endpoints that adverts for one network address may bring.
     package static let limitPerAddress = 64
 
@@ -135,9 +135,27 @@ package struct EndpointBoard: Sendable {
         return outcomes + refresh([id])
     }
 
-    /// Takes in that another app answered on a route than the one that its source reports; nil is that an owner approved it.
-    package mutating func setMismatch(_ app: Untrusted?, on route: Route, of id: EndpointID) -> [Outcome] {
+    /// Takes in that another app answered on an approved route than the one that was expected there.
+    package mutating func setMismatch(_ app: Untrusted, on route: Route, of id: EndpointID) -> [Outcome] {
         mismatches[route] = app
+        return refresh([id])
+    }
+
+    /// Takes in the name that the server of an endpoint gave itself over an approved route.
+    package mutating func setServer(_ name: Untrusted, version: Untrusted?, of id: EndpointID) -> [Outcome] {
+        guard let before = entries[id]?.record.endpoint, before.server != name else { return [] }
+        entries[id]?.record.endpoint.server = name
+        if let version { entries[id]?.record.endpoint.version = version }
+        // The rest follows from the name; the name itself is a change as well.
+        let outcomes = refresh([id])
+        return outcomes.isEmpty ? entries[id].map { [.changed($0.record.endpoint)] } ?? [] : outcomes
+    }
+
+    /// Accepts the server that answers there next, whatever name it gives itself: an owner said so.
+    package mutating func acceptServer(of id: EndpointID) -> [Outcome] {
+        guard let endpoint = entries[id]?.record.endpoint else { return [] }
+        entries[id]?.record.endpoint.server = nil
+        for route in endpoint.routes { mismatches[route.route] = nil }
         return refresh([id])
     }
 

@@ -71,10 +71,18 @@ package actor EndpointRegistry {
         publish(board.setTrust(trust, of: id, at: now()))
     }
 
-    /// Takes in that another app answered on a route; nil is that an owner approved it.
-    package func setMismatch(_ app: Untrusted?, on route: Route, of id: EndpointID) {
+    /// Takes in that another app answered on an approved route than the one that was expected there.
+    package func setMismatch(_ app: Untrusted, on route: Route, of id: EndpointID) {
         publish(board.setMismatch(app, on: route, of: id))
     }
+
+    /// Takes in the name that the server of an endpoint gave itself over an approved route.
+    package func setServer(_ name: Untrusted, version: Untrusted?, of id: EndpointID) {
+        publish(board.setServer(name, version: version, of: id))
+    }
+
+    /// Accepts the server that answers there next, whatever name it gives itself: an owner said so.
+    package func acceptServer(of id: EndpointID) { publish(board.acceptServer(of: id)) }
 
     /// Forgets an endpoint that is gone; its id goes to the same app again and to no other one.
     package func forget(_ id: EndpointID) throws(RegistryError) {

@@ -4,6 +4,7 @@ import Logging
 import MCP
 import Model
 import Pairing
+import Probes
 import Registry
 import ServiceLifecycle
 import Sockets
@@ -31,9 +32,14 @@ struct AgentParts: Sendable {
     ) async throws(StateError) {
         let artifacts = ArtifactStore(in: "\(directory)/artifacts", logger: logger)
         let trimmer = ResultTrimmer(images: ImageReducer(), artifacts: artifacts)
+        let identifier = Identifier(dialer: dialer)
         let desk = AppDesk(
             registry: registry,
             dialer: dialer,
+            probe: IdentityProbe(
+                health: { await identifier.health(of: $0) },
+                launch: { await identifier.launch(of: $0, token: $1?.reveal()) }
+            ),
             trust: PairingTrust(pairing),
             memory: AppFolder(in: directory, logger: logger),
             trim: { await trimmer.trim($0, maxPixels: $1, for: $2) },

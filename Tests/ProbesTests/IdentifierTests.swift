@@ -21,7 +21,7 @@ import Testing
     }
 
     /// The identity of a server on loopback, and how many connections finding it out took.
-    private func identify(_ answer: @escaping Answer) async throws -> (identity: Identity, connections: Int) {
+    private func identify(_ answer: @escaping Answer) async throws -> (identity: ServerIdentity, connections: Int) {
         try await withScratchFolder { scratch in
             let count = Mutex(0)
             let server = try LoopbackServer(in: scratch) { connection in
@@ -97,7 +97,7 @@ import Testing
             return Self.http(200, Self.server)
         }
 
-        #expect(found.identity == Identity(kind: .mcp, name: Untrusted("Shop"), version: Untrusted("3")))
+        #expect(found.identity == ServerIdentity(kind: .mcp, name: Untrusted("Shop"), version: Untrusted("3")))
     }
 
     @Test func `an MCP server that answers in a stream and keeps it open is found`() async throws {

@@ -15,22 +15,25 @@ enum OpenAPISchemas {
           "pattern":"^(tcp:|unix:/)"},
         "TXTRecord":{"type":"array","items":{"type":"object","required":["key"],"properties":{
           "key":{"type":"string"},"value":{"type":"string"},"base64":{"type":"string"}}}},
-        "Route":{"oneOf":[
-          {"type":"object","required":["via","address","port","interfaceIndex"],"properties":{
+        "EndpointRoute":{"oneOf":[
+          {"type":"object","required":["via","address","port","interfaceIndex","approval"],"properties":{
             "via":{"const":"lan"},"address":{"type":"string"},"port":{"$ref":"#/components/schemas/Port"},
-            "interface":{"type":"string"},"interfaceIndex":{"type":"integer"},"host":{"type":"string"}}},
-          {"type":"object","required":["via","udid","port"],"properties":{
+            "interface":{"type":"string"},"interfaceIndex":{"type":"integer"},
+            "host":{"type":"string","description":"the host that announced it; absent where the owner wrote it down"},
+            "app":{"type":"string"},"appIsBundleID":{"const":true},"boot":{"type":"string"},
+            "approval":{"enum":["discovered","approved","changed"]},"secretHeld":{"const":true},
+            "mismatch":{"type":"string","description":"the app that answered instead of `app`"}}},
+          {"type":"object","required":["via","udid","port","approval"],"properties":{
             "via":{"const":"usb"},"udid":{"$ref":"#/components/schemas/UDID"},
-            "port":{"$ref":"#/components/schemas/Port"}}}]},
-        "EndpointRoute":{"allOf":[{"$ref":"#/components/schemas/Route"},{"type":"object","required":["approval"],
-          "properties":{"app":{"type":"string"},"boot":{"type":"string"},
+            "port":{"$ref":"#/components/schemas/Port"},
+            "app":{"type":"string"},"appIsBundleID":{"const":true},"boot":{"type":"string"},
             "approval":{"enum":["discovered","approved","changed"]},"secretHeld":{"const":true},
             "mismatch":{"type":"string","description":"the app that answered instead of `app`"}}}]},
         "Endpoint":{"type":"object",
           "required":["id","kind","app","name","place","state","approval","routes","txt","sources","since"],
           "properties":{
             "id":{"$ref":"#/components/schemas/EndpointID"},"kind":{"type":"string"},"app":{"type":"string"},
-            "name":{"type":"string"},"version":{"type":"string"},"boot":{"type":"string"},"reason":{"type":"string"},
+            "name":{"type":"string"},"version":{"type":"string"},"boot":{"type":"string"},"server":{"type":"string"},"reason":{"type":"string"},
             "place":{"type":"object","properties":{
               "udid":{"$ref":"#/components/schemas/UDID"},"host":{"type":"string"}}},
             "state":{"enum":["online","suspect","offline","blocked"]},

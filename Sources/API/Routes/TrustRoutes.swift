@@ -14,14 +14,8 @@ enum TrustRoutes {
     @Sendable static func approve(_ call: Call) async throws -> Response {
         let endpoint = try await call.endpoint()
         let spec = try await call.body(ApprovalSpec.self)
-        return try call.answer(
-            try await call.broker.trust.approve(
-                endpoint,
-                spec,
-                by: call.visitor.caller,
-                from: call.visitor.origin
-            )
-        )
+        try await call.broker.trust.approve(endpoint, spec, by: call.visitor.caller, from: call.visitor.origin)
+        return try call.answer(try await call.endpoint())
     }
 
     @Sendable static func withdraw(_ call: Call) async throws -> Response {

@@ -145,7 +145,7 @@ extension AppDesk {
     /// Whether the caller may know what the app offered before.
     private static func isPassing(_ failure: AppFailure) -> Bool {
         switch failure {
-        case .notPermitted, .notApproved: false
+        case .notPermitted, .notApproved, .mismatch: false
         default: true
         }
     }

@@ -130,7 +130,12 @@ extension AppDesk {
             throw Trouble.unreachable(AppLine.noRoute(to: endpoint))
         }
         let clearance = await trust.clearance(of: endpoint, for: caller)
-        guard !clearance.isRefused else { throw Trouble.notApproved }
+        guard !clearance.isRefused else {
+            let changed = endpoint.routes.first { $0.mismatch != nil }
+            throw changed.flatMap { route in
+                route.mismatch.map { Trouble.mismatch(route.route, found: $0) }
+            } ?? Trouble.notApproved
+        }
         return (line(to: endpoint), clearance)
     }
 

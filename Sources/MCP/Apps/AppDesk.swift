@@ -50,6 +50,7 @@ package final class AppDesk: Apps, Service {
     let interviews = Mutex(Interviews())
     let errands: AsyncStream<Errand>
     private let dialer: any Dialer
+    private let probe: IdentityProbe
     private let out: AsyncStream<Errand>.Continuation
 
     /// How many errands wait for their turn; what comes on top of them is not worth a slow broker.
@@ -58,6 +59,7 @@ package final class AppDesk: Apps, Service {
     /// - Parameters:
     ///   - registry: Where apps are.
     ///   - dialer: How routes are reached.
+    ///   - probe: Asks AppReveal servers who they are.
     ///   - trust: Who may reach what, with which secret.
     ///   - memory: Keeps what apps said between two runs.
     ///   - trim: Fits a result to the longest edge that its images may have, for a caller.
@@ -67,6 +69,7 @@ package final class AppDesk: Apps, Service {
     package init(
         registry: EndpointRegistry,
         dialer: any Dialer,
+        probe: IdentityProbe = .none,
         trust: any AppTrust,
         memory: any AppMemory,
         trim: @escaping @Sendable (JSONObject, Int, AgentCaller) async -> JSONObject,
@@ -76,6 +79,7 @@ package final class AppDesk: Apps, Service {
     ) {
         self.registry = registry
         self.dialer = dialer
+        self.probe = probe
         self.trust = trust
         self.trim = trim
         self.limits = limits
@@ -118,6 +122,13 @@ package final class AppDesk: Apps, Service {
             send: { [out] in out.yield($0) },
             tell: { [weak self] change in self?.heed(change, from: id) },
             own: own,
+            probe: probe,
+            identified: { [registry] report in
+                switch report {
+                case .server(let name, let version): await registry.setServer(name, version: version, of: id)
+                case .mismatch(let route, let found): await registry.setMismatch(found, on: route, of: id)
+                }
+            },
             met: { [weak self] met in
                 // What everybody is told of an app is what everybody meets.
                 guard let self, own == nil else { return }

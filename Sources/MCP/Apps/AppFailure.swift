@@ -6,6 +6,8 @@ package enum AppFailure: Error, Hashable, Sendable {
     case away(EndpointID)
     /// Nobody has said yes to it, or it is somewhere else than when somebody did.
     case notApproved(EndpointID)
+    /// Another app answers where it was approved.
+    case mismatch(EndpointID, found: Untrusted)
     /// It wants a token that the broker does not have, or has an old one.
     case needsSecret(EndpointID)
     /// The caller's grant does not reach so far.
@@ -29,6 +31,7 @@ extension AppFailure {
         switch self {
         case .away: "away"
         case .notApproved: "not-approved"
+        case .mismatch: "changed"
         case .needsSecret: "needs-secret"
         case .notPermitted: "not-permitted"
         case .noTools: "no-tools"
@@ -58,8 +61,8 @@ extension AppFailure {
         case (.away, .agent): "start the app or plug the phone in, then endpoint_wait for it"
         case (.away, .guest): "start the app or plug the phone in, then call again"
         case (.away, .person): "start the app or plug the phone in; `patchbay watch` shows when it is back"
-        case (.notApproved(let id), .person): "patchbay approve \(id)"
-        case (.notApproved(let id), _): "a person types `patchbay approve \(id)`"
+        case (.notApproved(let id), .person), (.mismatch(let id, _), .person): "patchbay approve \(id)"
+        case (.notApproved(let id), _), (.mismatch(let id, _), _): "a person types `patchbay approve \(id)`"
         case (.needsSecret(let id), .agent): "run endpoint_pair, or `patchbay secret set \(id)`"
         case (.needsSecret(let id), .guest): "a person types `patchbay secret set \(id)`"
         case (.needsSecret(let id), .person): "patchbay secret set \(id)"
@@ -84,7 +87,7 @@ extension AppFailure {
     package var isDelivered: Bool {
         switch self {
         case .tooSlow, .unclear, .lostAfterDelivery: true
-        case .away, .notApproved, .needsSecret, .notPermitted, .noTools, .mute, .busy: false
+        case .away, .notApproved, .mismatch, .needsSecret, .notPermitted, .noTools, .mute, .busy: false
         }
     }
 }
@@ -97,6 +100,8 @@ extension AppFailure: CustomStringConvertible {
             "\(id) is away and did not come back in time"
         case .notApproved(let id):
             "nobody has approved \(id) where it is now"
+        case .mismatch(let id, let found):
+            "the call was not sent: \"\(found)\" answers where \(id) was approved"
         case .needsSecret(let id):
             "\(id) wants its session token, which changes at every launch"
         case .notPermitted(let id, .secretUse):

@@ -45,6 +45,7 @@ struct Hold: Sendable {
             guard mayRepeat, !hasRepeated else { return .giveUp(.lostAfterDelivery(id)) }
             hasRepeated = true
             return .tryAgain
+        case .mismatch(_, let found): return .giveUp(.mismatch(id, found: found))
         case .notApproved: return .giveUp(.notApproved(id))
         case .notPermitted(let scope): return .giveUp(.notPermitted(id, scope))
         case .silent(let seconds): return .giveUp(.tooSlow(id, seconds: seconds))

@@ -33,6 +33,9 @@ actor AppLine {
     nonisolated let inquirers = Inquirers()
     /// What is said to the app of the one caller whose line it is; nil for a line of everybody's.
     let own: OwnHandshake?
+    let probe: IdentityProbe
+    /// Gets what is found out about which app answers.
+    let identified: @Sendable (IdentityReport) async -> Void
     /// Gets what the app says of itself, once for each launch.
     private let met: @Sendable (AppIntroduction) async -> Void
 
@@ -53,6 +56,9 @@ actor AppLine {
     var attendance: (session: String, end: Promise<Void>)?
     /// The launch that gives nobody a session, so that nobody needs a line alone.
     var withoutSessions: Launch?
+    /// When an answer came last, and how many requests are under way.
+    var lastHeard: Duration?
+    var underWay = 0
     /// Settled when the stream on which the app tells of changes has to be another one.
     var renewal: Promise<Void>?
 
@@ -65,6 +71,8 @@ actor AppLine {
         send: @escaping @Sendable (Errand) -> Void,
         tell: @escaping @Sendable (ServerChange) -> Void,
         own: OwnHandshake? = nil,
+        probe: IdentityProbe,
+        identified: @escaping @Sendable (IdentityReport) async -> Void,
         met: @escaping @Sendable (AppIntroduction) async -> Void
     ) {
         self.id = id
@@ -75,6 +83,8 @@ actor AppLine {
         self.send = send
         self.tell = tell
         self.own = own
+        self.probe = probe
+        self.identified = identified
         self.met = met
         watch = Stopwatch(clock)
     }
@@ -155,13 +165,24 @@ actor AppLine {
     func meet(_ endpoint: Endpoint, by passages: [Passage]) async throws -> AppIntroduction {
         guard let first = passages.first else { throw Trouble.unreachable(Self.noRoute(to: endpoint)) }
         let launch = Launch(boot: endpoint.boot, port: first.route.port)
-        if let known = await known(launch, passages) { return known }
+        if let known = await known(launch, passages), isFresh { return known }
         let permit = try await meeting.enter()
         defer { permit.giveBack() }
-        if let known = await known(launch, passages) { return known }
-        part()
+        let earlier = await known(launch, passages)
+        if let earlier, isFresh { return earlier }
         let known: AppIntroduction
-        do { known = try await introduce(endpoint, by: passages) } catch Trouble.silent(let seconds) {
+        do {
+            try await identify(endpoint, passages)
+            if let earlier {
+                try await compareName(of: earlier, isNew: false, endpoint, passages)
+                lastHeard = watch.elapsed
+                return earlier
+            }
+            part()
+            known = try await introduce(endpoint, by: passages)
+            try await compareName(of: known, isNew: true, endpoint, passages)
+            lastHeard = watch.elapsed
+        } catch Trouble.silent(let seconds) {
             throw Trouble.mute(seconds: seconds)
         }
         introduction = (launch, known)
@@ -176,7 +197,7 @@ actor AppLine {
         until end: Duration
     ) async throws -> AppIntroduction {
         if let first = passages.first,
-            let known = await known(Launch(boot: endpoint.boot, port: first.route.port), passages)
+            let known = await known(Launch(boot: endpoint.boot, port: first.route.port), passages), isFresh
         {
             return known
         }
@@ -196,6 +217,7 @@ actor AppLine {
 
     /// The app has gone; the next to come is met anew.
     func part() {
+        lastHeard = nil
         introduction = nil
         idle = []
         lines = nil
@@ -234,8 +256,10 @@ actor AppLine {
         var limits = limits
         limits.silence = request.patience ?? limits.silence
         limits.longest = min(limits.longest, end - watch.elapsed)
+        underWay += 1
+        defer { underWay -= 1 }
         do {
-            return try await exchange(
+            let answer = try await exchange(
                 RPCMessage.request(message).json,
                 at: known.place,
                 headers,
@@ -247,6 +271,8 @@ actor AppLine {
                 inquirer: inquirer,
                 notify: request.notify
             )
+            lastHeard = watch.elapsed
+            return answer
         } catch {
             if known.place == .lines || !known.revision.isStateless, Self.isGivenUp(error) { cancel(number, passages) }
             throw error

@@ -15,6 +15,8 @@ package enum Trouble: Error, Hashable, Sendable {
     /// Nothing of the request has reached the app.
     case unreachable(DialFailure)
     case notApproved
+    /// Another app answered on an approved route than the one that was expected there.
+    case mismatch(Route, found: Untrusted)
     case wantsSecret(Secret)
     case notPermitted(Scope)
     /// The request was delivered, the stream ended before the answer.

@@ -45,10 +45,16 @@ struct Approve: AsyncParsableCommand {
         let list = try await client.endpoints()
         let endpoint = try AccessSubject.endpoint(subject, command: "patchbay approve", among: list.endpoints)
         // The address that was read here, and not one that is announced a moment later.
-        let preferred = endpoint.routes.first { $0.route.host != nil && !$0.isApproved }
+        let network = endpoint.routes.filter { $0.route.host != nil }
+        let preferred = network.first { !$0.isApproved } ?? network.first
         let spec = ApprovalSpec(address: address ?? preferred?.route.address, port: port)
-        let approval = try await client.approve(endpoint.id, spec)
-        if format.json { return try output.document(approval) }
-        try output.line("Approved \(approval.endpoint) (\(approval.app)) \(Words.place(approval)).")
+        let approved = try await client.approve(endpoint.id, spec)
+        if format.json { return try output.document(approved) }
+        guard let address = spec.address else {
+            return try output.line("\(approved.id) needs no approval: its cable or its configured address is one.")
+        }
+        let route = approved.routes.first { $0.route.address == address && $0.isApproved }
+        let place = route.map { "\($0.route.place), announced by \($0.route.host?.text ?? "?") as \($0.app)" }
+        try output.line("Approved \(approved.id) at \(place ?? address).")
     }
 }

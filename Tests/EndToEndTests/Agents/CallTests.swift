@@ -19,7 +19,7 @@ import Testing
             let missing = try await broker.start("call", id, "tap_elemnt")
             #expect(try await missing.exitStatus() == .exited(66))
             #expect(missing.story.contains("patchbay tools \(id) tap_element"))
-            #expect(app.program.output.count { $0.hasPrefix("call: ") } == 2)
+            #expect(app.program.output.count { $0.hasPrefix("call: ") && $0 != "call: launch_context" } == 2)
         }
     }
 

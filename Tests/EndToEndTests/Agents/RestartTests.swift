@@ -123,7 +123,8 @@ import Testing
                     ],
                     in: scratch
                 )
-                #expect(said.joined().contains(#""state":"paired""#), "\(said)")
+                // The launch that it is for cannot be asked yet.
+                #expect(said.joined().contains(#""state":"kept""#), "\(said)")
             }
             _ = try await second.advertise(through: there)
             _ = try await list.first("the new port is known", from: seen.next) { endpoint in

@@ -88,7 +88,7 @@ import Testing
             let shown = try await broker.ask("show", id).joined(separator: "\n")
             #expect(shown.contains("127.0.0.1:\(app.port) on lo, discovered"), "\(shown)")
             let approved = try await broker.ask("approve", id).joined()
-            #expect(approved.contains("at 127.0.0.1"), "\(approved)")
+            #expect(approved.contains("127.0.0.1%lo, announced by "), "\(approved)")
             let port = try await broker.forward("tcp:0", "--endpoint", id)
             #expect(try await broker.fetch("/health", port: port).contains("\"status\""))
 

@@ -4,9 +4,11 @@
   gush                          a server that never stops sending
   taken SOCKET PORT ENDPOINT STREAMS   takes back the yes to an endpoint under busy tunnels, and looks what still comes
   hold PORT                     asks there, stays connected, and says how that ended
+  bundle SOCKET PORT BUNDLE     the ids of the endpoints that a grant for an app sees
   tunnel SOCKET PORT ENDPOINT   opens a tunnel under a grant and says on which port, or what the answer is instead
 """
 
+import json
 import socket
 import sys
 import threading
@@ -87,9 +89,12 @@ def taken(path, port, endpoint, count):
 
 def serve(word):
     def answer(peer):
-        while peer.recv(65536):
+        while asked := peer.recv(65536):
             print("bytes", flush=True)
-            peer.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(word)}\r\n\r\n{word}".encode())
+            # What it is announced as, AppReveal, says so here.
+            health = json.dumps({"status": "ok", "port": listener.getsockname()[1], "auth": "session-token"})
+            said = health if asked.startswith(b"GET /health ") else word
+            peer.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(said)}\r\n\r\n{said}".encode())
 
     listener = socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
     print("listening on", listener.getsockname()[1], flush=True)
@@ -106,6 +111,11 @@ def hold(port):
         print("ended" if not caller.recv(1) else "more", flush=True)
     except ConnectionResetError:
         print("cut", flush=True)
+
+
+def bundle(path, port, name):
+    _, token = pair(path, port, permissions={"scopes": ["registry.read"], "selector": {"bundles": [name]}})
+    print([listed["id"] for listed in ask(tcp(port), "GET", "/v1/endpoints", token=token)[1]["endpoints"]])
 
 
 def tunnel(path, port, endpoint):

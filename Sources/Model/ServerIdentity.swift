@@ -1,7 +1,5 @@
-package import Model
-
-/// What a server said about itself when it was asked.
-package struct Identity: Hashable, Sendable {
+/// The answer of a server to the question who it is.
+package struct ServerIdentity: Hashable, Sendable {
     package var kind: EndpointKind
     /// The app's bundle identifier, when the server tells it to strangers.
     package var app: Untrusted?
@@ -15,7 +13,7 @@ package struct Identity: Hashable, Sendable {
     package var takesLines: Bool
 
     /// Whether there is nothing more to learn by asking again.
-    var isComplete: Bool {
+    package var isComplete: Bool {
         switch kind {
         case .appreveal: app != nil
         case .tcp: false
