@@ -58,7 +58,7 @@ package struct SourceStatus: Hashable, Sendable, Codable {
         case off
     }
 
-    /// `bonjour`, `usb`.
+    /// `bonjour`, `usb`, `facade`; `list` when a limit keeps something off the list.
     package let name: String
     package var state: State
     /// A sentence: what it sees, or what is wrong.

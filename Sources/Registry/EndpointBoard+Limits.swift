@@ -27,6 +27,14 @@ extension EndpointBoard {
         return evicted.map { [$0] }
     }
 
+    /// Which limit `makeRoom(for:)` stopped at.
+    func limit(against sighting: Sighting) -> Refusals.Limit {
+        let isCrowded =
+            sighting.id.source == .bonjour
+            && sighting.networkAddresses.contains { onAddress[$0, default: []].count >= Self.limitPerAddress }
+        return isCrowded ? .perAddress : .total
+    }
+
     /// An advert that is gone and that no owner approved.
     private func isEvictable(_ entry: Entry) -> Bool {
         entry.servers.isEmpty && entry.record.source == .bonjour && !isTrusted(entry)

@@ -23,7 +23,7 @@ package struct EndpointBoard: Sendable {
     }
 
     /// Endpoints listed at most.
-    package static let limit = 1_024
+    package static let limit = 4_096
     /// Places that unapproved adverts leave free.
     package static let reserve = 1_024
     /// Endpoints that adverts for one network address may bring.
@@ -45,8 +45,7 @@ package struct EndpointBoard: Sendable {
     /// The app that answered on a route instead of the announced one.
     var mismatches: [Route: Untrusted] = [:]
     package internal(set) var retired: RetiredIDs
-    /// How many sightings were not listed because of a limit.
-    package private(set) var refused: UInt64 = 0
+    package private(set) var refusals = Refusals()
 
     package init(
         records: [EndpointRecord] = [],
@@ -86,9 +85,11 @@ package struct EndpointBoard: Sendable {
         case .seen(let sighting):
             return see(sighting, at: now)
         case .lost(let id):
+            refusals.remove(id)
             for route in sightings[id]?.routes ?? [] { mismatches[route] = nil }
             return lose([id], at: now)
         case .sourceLost(let source):
+            refusals.remove(of: source)
             let gone = sightings.keys.filter { $0.source == source }
             stale.formUnion(gone)
             return refresh(gone.compactMap { sightings[$0].flatMap { owners[Server(of: $0)] } })
@@ -190,7 +191,7 @@ package struct EndpointBoard: Sendable {
         for id in absorbed { erase(id) }
         if owners[server] == nil {
             guard let home = home(for: server, of: sighting, from: former, at: now) else {
-                refused += 1
+                refusals.add(sighting.id, limit(against: sighting))
                 _ = remove(sighting.id)
                 return outcomes + refresh(touched)
             }
@@ -199,6 +200,7 @@ package struct EndpointBoard: Sendable {
             if home.isNew { outcomes += add(home.id) }
         }
         if let id = owners[server] {
+            refusals.remove(sighting.id)
             // A line of the configuration is no proof that anything is there.
             if sighting.id.source != .config { entries[id]?.record.endpoint.lastSeen = now }
             // A source that says something new about it is proof as good as a probe's; repeating itself is none.

@@ -42,7 +42,7 @@ package actor EndpointRegistry {
     package var records: [EndpointRecord] { board.records }
     package var retired: RetiredIDs { board.retired }
     package var revision: UInt64 { feed.revision }
-    package var refused: UInt64 { board.refused }
+    package var refusals: Refusals { board.refusals }
 
     package func endpoint(_ id: EndpointID) throws(RegistryError) -> Endpoint {
         guard let endpoint = board[id] else { throw .noSuchEndpoint(id.text) }

@@ -35,7 +35,7 @@ extension BrokerStatus {
             endpoints: Dictionary(grouping: endpoints, by: \.state.rawValue).mapValues(\.count),
             devices: await phones.devices().count,
             tunnels: await tunnels.list().count,
-            sources: sources,
+            sources: sources + (SourceStatus(of: await registry.refusals).map { [$0] } ?? []),
             findings: findings.isEmpty ? nil : findings,
             storage: storage.isEmpty ? nil : storage,
             anyUser: anyUser ? true : nil

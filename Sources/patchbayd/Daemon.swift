@@ -208,7 +208,7 @@ struct Daemon: Sendable {
         ]
         if let bonjour = sources.bonjour {
             services += [
-                bonjour, SightingFollower(registry: registry, events: bonjour.events),
+                bonjour, SightingFollower(registry: registry, events: bonjour.events, logger: logger),
                 AdvertisementJournal(bonjour: bonjour, logger: logger),
             ]
         }
@@ -216,7 +216,7 @@ struct Daemon: Sendable {
             services += [
                 devices, PhoneFollower(source: devices, phones: phones, ports: ports, tunnels: tunnels, logger: logger),
                 ports,
-                SightingFollower(registry: registry, events: ports.events),
+                SightingFollower(registry: registry, events: ports.events, logger: logger),
             ]
         }
         services += [

@@ -35,8 +35,13 @@ import Testing
         _ = board.apply(.seen(Seen.lan()), at: now)
 
         #expect(board.endpoints.count == EndpointBoard.limitPerAddress + 1)
-        #expect(board.refused == 200 - UInt64(EndpointBoard.limitPerAddress))
+        #expect(board.refusals.total == 200 - UInt64(EndpointBoard.limitPerAddress))
         #expect(board.endpoints.contains { $0.id.text == "shop-iphone" })
+        #expect(board.refusals.count(by: .perAddress) == 200 - EndpointBoard.limitPerAddress)
+        #expect(board.refusals.count(by: .total) == 0)
+
+        _ = board.apply(.sourceLost(.bonjour), at: now)
+        #expect(board.refusals.isEmpty)
     }
 
     @Test func `a flood leaves room for cables, configured endpoints and what an owner approved`() throws {
@@ -49,6 +54,7 @@ import Testing
         flood(&board, EndpointBoard.limit + 500)
         #expect(board.endpoints.count <= EndpointBoard.limit - EndpointBoard.reserve + 1)
         #expect(board[approved.id] != nil)
+        #expect(board.refusals.count(by: .total) > 0)
 
         let cable = Seen.usb(udid: try #require(phone), port: 9_876)
         _ = board.apply(.seen(cable), at: now)
