@@ -180,7 +180,6 @@ class Patchbay(Path):
                    self.work)
         eventually("patchbayd does not answer", lambda: ask(self.socket, "GET", "/health") is not None, 20)
         endpoint = self.add(self.endpoint, self.app.port)
-        ask(self.socket, "POST", "/v1/endpoints/%s/approve" % endpoint)
         self.target = "/e/%s/mcp" % endpoint
         permissions = {"scopes": ["registry.read", "endpoint.call"], "selector": "all"}
         invite = ask(self.socket, "POST", "/v1/invites", {"permissions": permissions})
@@ -198,7 +197,6 @@ class Patchbay(Path):
         try:
             for number, port in enumerate(apps.ports):
                 endpoint = self.add("App %d" % number, port)
-                ask(self.socket, "POST", "/v1/endpoints/%s/approve" % endpoint)
                 tools = ask(self.socket, "GET", "/v1/endpoints/%s/tools" % endpoint)["tools"]
                 if len(tools) != len(crowd.TOOLS):
                     raise Failure("%s has %d tools" % (endpoint, len(tools)))

@@ -51,7 +51,8 @@ extension AppLine {
         else { return }
         let listed = endpoint.routes.first { $0.route == passage.route }
         let expected = listed.flatMap { $0.appIsBundleID ? $0.app : nil } ?? endpoint.server
-        if health.kind != .appreveal {
+        // Without a token nothing is at stake yet: the app itself is asked below.
+        if health.kind != .appreveal, passage.secret != nil {
             try await contradict(passage.route, Untrusted("a server that is not AppReveal"))
         }
         if passage.secret != nil, let boot = health.boot, let known = listed?.boot, boot != known {
