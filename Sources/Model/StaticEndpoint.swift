@@ -6,7 +6,7 @@ package struct StaticEndpoint: Hashable, Sendable, Codable {
     package let address: String
     /// 1 to 65535.
     package let port: UInt16
-    /// The app's bundle identifier, if the endpoint is to merge with what other sources see of the same app.
+    /// The app's bundle identifier, which grants for an app look at.
     package let app: String?
 
     package init(name: String, kind: EndpointKind, address: String, port: UInt16, app: String? = nil) {
