@@ -100,6 +100,22 @@ import Testing
         #expect(found.identity == ServerIdentity(kind: .mcp, name: Untrusted("Shop"), version: Untrusted("3")))
     }
 
+    /// The server ends the connection while the client is still busy with its request.
+    @Test func `an answer counts, however soon the server closes the connection behind it`() async throws {
+        try await withScratchFolder { scratch in
+            let server = try LoopbackServer(in: scratch) { connection in
+                guard Self.read(connection) != nil else { return }
+                let reply = Self.http(200, #"["buy"]"#)
+                _ = reply.withCString { send(connection, $0, strlen($0), CInt(MSG_NOSIGNAL)) }
+            }
+            let route = Route.lan(LANRoute(address: "127.0.0.1", port: server.port))
+            for _ in 0..<300 {
+                let answer = try await Hello.actions.run(over: try await LANDialer().dial(route))
+                #expect(answer.status == 200)
+            }
+        }
+    }
+
     @Test func `an MCP server that answers in a stream and keeps it open is found`() async throws {
         let found = try await identify { _, path, _ in
             path == "/mcp"
