@@ -37,6 +37,7 @@ extension Sighting {
                     )
                 )
             },
+            port: details.port,
             boot: identity.boot,
             blocked: ranked.isEmpty
                 ? judged.compactMap(\.refusal).min().map { "\($0), so that it is not dialled" } : nil

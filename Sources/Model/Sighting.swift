@@ -41,6 +41,8 @@ package struct Sighting: Hashable, Sendable {
     package let txt: TXTRecord
     /// Every way to reach it that this sighting knows, the best first.
     package let routes: [Route]
+    /// The port that it listens on; 0 when the source knows none. Unlike `routes` it is known before any address is.
+    package let port: UInt16
     /// Why none of its addresses may be dialled; nil when one may.
     package let blocked: String?
     /// Changes with each launch of the app, where the source can tell; the port is what changes otherwise.
@@ -58,6 +60,7 @@ package struct Sighting: Hashable, Sendable {
         version: Untrusted? = nil,
         txt: TXTRecord = TXTRecord(),
         routes: [Route],
+        port: UInt16? = nil,
         boot: Untrusted? = nil,
         blocked: String? = nil
     ) {
@@ -72,6 +75,7 @@ package struct Sighting: Hashable, Sendable {
         self.version = version
         self.txt = txt
         self.routes = routes
+        self.port = port ?? routes.first?.port ?? 0
         self.boot = boot
         self.blocked = blocked
     }

@@ -7,14 +7,12 @@ extension EndpointBoard {
     /// An app that is still starting answers the question for its name wrongly or late, and is listed by its port until it
     /// tells. One whose network side is known is none of them: it has a name.
     func lesserEndpoints(than sighting: Sighting, on server: Server) -> [EndpointID] {
-        guard sighting.id.source == .usb, let udid = sighting.device, let port = sighting.routes.first?.port else {
-            return []
-        }
+        guard sighting.id.source == .usb, let udid = sighting.device else { return [] }
         var kinds: [EndpointKind] = []
         if !sighting.app.isEmpty { kinds.append(sighting.kind) }
         if sighting.kind != .tcp { kinds.append(.tcp) }
         let lesser = kinds.flatMap { kind in
-            holders[IdentityKey(ofNameless: kind, on: udid, port: port), default: []]
+            holders[IdentityKey(ofNameless: kind, on: udid, port: sighting.port), default: []]
         }
         return Set(lesser).sorted().filter { id in
             guard let entry = entries[id], entry.record.endpoint.app.isEmpty else { return false }

@@ -10,13 +10,12 @@ enum Server: Hashable, Sendable {
     case config(name: String)
 
     init(of sighting: Sighting) {
-        let port = sighting.routes.first?.port ?? 0
         switch (sighting.id.source, sighting.device) {
         case (.config, _): self = .config(name: sighting.id.key)
-        case (.usb, let udid?): self = .usb(kind: sighting.kind, udid: udid, port: port)
+        case (.usb, let udid?): self = .usb(kind: sighting.kind, udid: udid, port: sighting.port)
         case (.bonjour, _), (.usb, nil):
             let host = sighting.host?.text.lowercased() ?? sighting.id.key
-            self = .lan(kind: sighting.kind, app: sighting.app, host: host, port: port)
+            self = .lan(kind: sighting.kind, app: sighting.app, host: host, port: sighting.port)
         }
     }
 

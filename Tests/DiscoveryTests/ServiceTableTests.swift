@@ -148,6 +148,7 @@ import Testing
             return
         }
         #expect(sighting.routes.isEmpty)
+        #expect(sighting.port == details().port)
         #expect(sighting.blocked == "127.0.0.1 is the loopback address, so that it is not dialled")
         #expect(table.counts.refused == 1)
     }

@@ -26,6 +26,17 @@ import Testing
         #expect(board.endpoints.first?.routes.count == 3)
     }
 
+    @Test func `an app whose first known address may not be dialled is one endpoint with all routes`() {
+        let board = board(
+            Seen.lan(blocked: "192.168.1.20 is on no link of this machine"),
+            Seen.lan(interface: "wlan0", address: "192.168.2.20"),
+            Seen.lan()
+        )
+
+        #expect(board.endpoints.map(\.id.text) == ["shop-iphone"])
+        #expect(board.endpoints.first?.routes.count == 2)
+    }
+
     @Test func `a TXT record is the one that is announced now, cut or whole or empty`() {
         let long = (0..<40).map { "k\($0)=\($0)" }
         var board = board(Seen.lan(txt: long))

@@ -12,7 +12,8 @@ enum Seen {
         name: String? = nil,
         kind: EndpointKind = .appreveal,
         txt: [String] = [],
-        boot: String? = nil
+        boot: String? = nil,
+        blocked: String? = nil
     ) -> Sighting {
         let name = name ?? "AppReveal-\(app)"
         return Sighting(
@@ -23,8 +24,11 @@ enum Seen {
             name: Untrusted(name),
             host: Untrusted(host),
             txt: TXTRecord(items: txt.map { Array($0.utf8) }),
-            routes: [.lan(LANRoute(address: address, port: port, interface: interface, host: Untrusted(host)))],
-            boot: boot.map { Untrusted($0) }
+            routes: blocked == nil
+                ? [.lan(LANRoute(address: address, port: port, interface: interface, host: Untrusted(host)))] : [],
+            port: port,
+            boot: boot.map { Untrusted($0) },
+            blocked: blocked
         )
     }
 
