@@ -5,7 +5,7 @@
 
 Every path leads to the same sample app, which has AppReveal's habits, and is asked by the same client: one at a time, over a
 connection that is kept where the server keeps it. The paths take turns, so that what else the machine does hits all alike. Rivals
-are installed from PyPI at the first run; --only NAME leaves the others out. Prints what is added to a direct call, how many
+are installed from PyPI at the first run; --only NAME leaves the others out. --before FOLDER measures an earlier build, too. Prints what is added to a direct call, how many
 times more the rivals add, and what memory the broker takes with many endpoints; the same goes as JSON into --output. Takes
 three minutes once everything is installed. It judges nothing: it ends with 1 only when somebody does not answer as they should.
 """
@@ -24,6 +24,7 @@ import wire
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OURS = (paths.Patchbay, paths.PatchbaySocket)
+EARLIER = (paths.Before, paths.BeforeSocket)
 RIVALS = (paths.FastMCPProxy, paths.ContextForge)
 
 
@@ -71,6 +72,11 @@ def table(figures):
     for rival in (kind.name for kind in RIVALS if kind.name in figures):
         for ours in (kind.name for kind in OURS if kind.name in figures):
             print("%s adds %.0f times as much as %s (p50)" % (rival, ratio(figures, rival, ours), ours))
+    for ours, earlier in ((ours.name, earlier.name) for ours, earlier in zip(OURS, EARLIER)):
+        if ours in figures and earlier in figures:
+            now, then = figures[ours], figures[earlier]
+            print("%s: p50 %.2f and CPU %.2f times those of the earlier build" % (
+                ours, now["p50"] / then["p50"], now["processor"] / then["processor"]))
 
 
 def ratio(figures, rival, ours):
@@ -85,8 +91,8 @@ def run(options, work):
     chosen = [paths.Direct(app)]
     results = {}
     try:
-        for kind in OURS + RIVALS:
-            if options.only and kind.name not in options.only:
+        for kind in OURS + (EARLIER if options.before else ()) + RIVALS:
+            if options.only and kind.name not in options.only and kind not in EARLIER:
                 continue
             print("starting", kind.name, "…", flush=True)
             path = kind(app, work, options)
@@ -132,6 +138,7 @@ def save(record, folder):
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--built", default=os.path.join(HERE, "../../.build/release"), help="where patchbayd and patchbay are")
+parser.add_argument("--before", help="where patchbayd of an earlier build is")
 parser.add_argument("--rounds", type=int, default=5)
 parser.add_argument("--calls", type=int, default=200, help="calls of each path in each round")
 parser.add_argument("--only", action="append", choices=[kind.name for kind in OURS + RIVALS],

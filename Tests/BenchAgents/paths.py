@@ -163,7 +163,10 @@ class Patchbay(Path):
     endpoint = "Bench"
 
     def __init__(self, app, work, options):
+        work = os.path.join(work, self.name.replace(", ", "-"))
+        os.mkdir(work)
         self.app, self.work, self.options = app, work, options
+        self.built = options.built
         self.socket = os.path.join(work, "patchbay.sock")
         self.port = free_port()
         self.address = ("127.0.0.1", self.port)
@@ -173,7 +176,7 @@ class Patchbay(Path):
         with open(config, "w") as file:
             file.write('[broker]\nlog_level = "warning"\n[api]\nport = %d\n[discovery]\nenabled = false\n'
                        "[devices]\nenabled = false\n" % self.port)
-        program = os.path.join(self.options.built, "patchbayd")
+        program = os.path.join(self.built, "patchbayd")
         if not os.path.exists(program):
             raise Failure("%s is not there: make build" % program)
         self.spawn([program, "--config", config, "--socket", self.socket, "--state-dir", os.path.join(self.work, "state")],
@@ -216,8 +219,6 @@ class PatchbaySocket(Patchbay):
     name = "patchbay, socket"
 
     def __init__(self, app, work, options):
-        work = os.path.join(work, "second")
-        os.mkdir(work)
         super().__init__(app, work, options)
         self.address = self.socket
 
@@ -232,7 +233,7 @@ class PatchbaySocket(Patchbay):
         times = []
         for _ in range(20):
             start = time.perf_counter()
-            shim = subprocess.Popen([os.path.join(self.options.built, "patchbay"), "mcp", "--socket", self.socket],
+            shim = subprocess.Popen([os.path.join(self.built, "patchbay"), "mcp", "--socket", self.socket],
                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             shim.stdin.write(json.dumps(hello).encode() + b"\n")
             shim.stdin.flush()
@@ -245,6 +246,31 @@ class PatchbaySocket(Patchbay):
         print("patchbay mcp, start to first answer: p50 %.0f ms, slowest of %d %.0f ms" % (
             milliseconds["p50"], len(times), milliseconds["slowest"]))
         return {"first answer of patchbay mcp": milliseconds}
+
+
+class Before(Patchbay):
+    """An earlier build, over TCP."""
+    name = "before"
+
+    def __init__(self, app, work, options):
+        super().__init__(app, work, options)
+        self.built = options.before
+
+    def extra(self):
+        return {}
+
+
+class BeforeSocket(Before):
+    """An earlier build, over the unix socket."""
+    name = "before, socket"
+
+    def __init__(self, app, work, options):
+        super().__init__(app, work, options)
+        self.address = self.socket
+
+    def start(self):
+        super().start()
+        self.headers = {}
 
 
 class FastMCPProxy(Path):
