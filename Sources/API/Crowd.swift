@@ -14,7 +14,7 @@ package final class Crowd: Sendable {
     /// With so many, a connection on which nobody showed a grant is closed after its answer.
     static let crowded = 128
 
-    private let count = Mutex(0)
+    private let presence = Mutex(Presence())
     /// Those whom the kernel does not name are one user together.
     private let users = Mutex<[UInt32?: Int]>([:])
     private let grants = Mutex(Grants())
@@ -30,10 +30,27 @@ package final class Crowd: Sendable {
         }
     }
 
+    /// How many connections there are, and when the last one ended.
+    private struct Presence {
+        var count = 0
+        var lastEnd: ContinuousClock.Instant?
+    }
+
     package init() {}
 
-    func enter() { count.withLock { $0 += 1 } }
-    func leave() { count.withLock { $0 -= 1 } }
+    func enter() { presence.withLock { $0.count += 1 } }
+
+    func leave(at now: ContinuousClock.Instant = .now) {
+        presence.withLock { presence in
+            presence.count -= 1
+            presence.lastEnd = now
+        }
+    }
+
+    /// Whether a client is connected, or was within the last minute.
+    package func isPresent(at now: ContinuousClock.Instant = .now) -> Bool {
+        presence.withLock { $0.count > 0 || $0.lastEnd.map { now - $0 < .seconds(60) } ?? false }
+    }
 
     /// Notes a connection of a user's; false when it has as many as it may have.
     func admit(_ user: UInt32?) -> Bool {
@@ -70,11 +87,11 @@ package final class Crowd: Sendable {
     }
 
     /// Whether there are so many that a connection without a grant gives its place up after an answer.
-    var isCrowded: Bool { count.withLock { $0 >= Self.crowded } }
+    var isCrowded: Bool { presence.withLock { $0.count >= Self.crowded } }
 
     /// Whether one more may be taken in: at a door for owners, or at one for everybody.
-    func hasRoom(forOwners: Bool) -> Bool { count.withLock { $0 < (forOwners ? Self.limit : Self.limit - Self.kept) } }
+    func hasRoom(forOwners: Bool) -> Bool { presence.withLock { $0.count < (forOwners ? Self.limit : Self.limit - Self.kept) } }
 
     /// Whether somebody is in who should give way to owners.
-    var isTight: Bool { count.withLock { $0 > Self.limit - Self.kept } }
+    var isTight: Bool { presence.withLock { $0.count > Self.limit - Self.kept } }
 }

@@ -8,7 +8,7 @@ package import Sockets
 package struct LivenessProber: Service {
     private let board: any LivenessBoard
     private let dialer: any Dialer
-    private let clock: ContinuousClock
+    private let clock = PollerClock()
 
     /// How many endpoints are probed at once: all that one dead host may have listed (`EndpointBoard.limitPerHost`), so that
     /// they wait for its silence together and not one after the other.
@@ -23,16 +23,20 @@ package struct LivenessProber: Service {
     package init(board: any LivenessBoard, dialer: any Dialer) {
         self.board = board
         self.dialer = dialer
-        clock = ContinuousClock()
     }
 
     package func run() async throws {
         try? await cancelWhenGracefulShutdown {
             let start = clock.now
-            var schedule = ProbeSchedule()
+            var (schedule, random) = (ProbeSchedule(), SystemRandomNumberGenerator())
+            var revision: UInt64?
             while true {
-                let due = schedule.take(from: await board.endpointsToProbe(), at: start.duration(to: clock.now))
-                await probe(due)
+                if let list = await board.list(ifChangedSince: revision) {
+                    schedule.update(list.endpoints)
+                    revision = list.revision
+                }
+                let now = start.duration(to: clock.now)
+                await probe(schedule.take(at: now, watched: await board.watched(), using: &random))
                 try await clock.sleep(for: .milliseconds(500))
             }
         }
@@ -66,7 +70,8 @@ package struct LivenessProber: Service {
     ///
     /// - Returns: Why the best route does not work, if none does.
     private func attempt(_ routes: [Route]) async -> DialFailure? {
-        await withTaskGroup(of: (Int, DialFailure?).self) { group in
+        if let only = routes.first, routes.count == 1 { return await attempt(only) }
+        return await withTaskGroup(of: (Int, DialFailure?).self) { group in
             for (index, route) in routes.enumerated() {
                 group.addTask {
                     // Cancelled when another route has answered; then nobody asks for this one.

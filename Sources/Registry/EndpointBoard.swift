@@ -113,8 +113,14 @@ package struct EndpointBoard: Sendable {
                 for route in entry.record.endpoint.routes { mismatches[route.route] = nil }
             }
         } else {
+            // Nearly every probe finds what is known already.
+            let isNews = entry.liveness.state != .online
             entry.liveness.succeeded()
             entry.record.endpoint.lastSeen = now
+            if !isNews {
+                entries[id] = entry
+                return []
+            }
         }
         entries[id] = entry
         return refresh([id])

@@ -39,6 +39,10 @@ package actor EndpointRegistry {
     package var endpoints: [Endpoint] { board.endpoints }
     /// The list and the revision it stands at, together.
     package var list: (endpoints: [Endpoint], revision: UInt64) { (board.endpoints, feed.revision) }
+    /// The same; nil while `revision` is still the present one.
+    package func list(ifChangedSince revision: UInt64?) -> (endpoints: [Endpoint], revision: UInt64)? {
+        revision == feed.revision ? nil : list
+    }
     package var records: [EndpointRecord] { board.records }
     package var retired: RetiredIDs { board.retired }
     package var revision: UInt64 { feed.revision }

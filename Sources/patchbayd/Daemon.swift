@@ -98,8 +98,9 @@ struct Daemon: Sendable {
                 logger: logger
             )
         }
+        let crowd = Crowd()
         let prober = LivenessProber(
-            board: ProbedRegistry(registry: registry, bonjour: sources.bonjour),
+            board: ProbedRegistry(registry: registry, bonjour: sources.bonjour, tunnels: tunnels, clients: crowd),
             dialer: dialer
         )
         let ports = sources.devices.map { _ in
@@ -172,7 +173,6 @@ struct Daemon: Sendable {
             anyUser: configuration.api.anyUser
         )
         self.socket = socket
-        let crowd = Crowd()
         func door(
             _ listener: consuming Descriptor,
             _ kind: Door.Kind,

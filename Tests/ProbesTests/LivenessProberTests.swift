@@ -96,7 +96,8 @@ import Testing
 
         var reports: [DialFailure?] { told.withLock { $0 } }
 
-        func endpointsToProbe() async -> [Endpoint] { [] }
+        func list(ifChangedSince revision: UInt64?) async -> (endpoints: [Endpoint], revision: UInt64)? { nil }
+        func watched() async -> WatchedEndpoints { .all }
         func report(_ failure: DialFailure?, of id: EndpointID) async { told.withLock { $0.append(failure) } }
     }
 

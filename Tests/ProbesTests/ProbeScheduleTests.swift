@@ -5,6 +5,8 @@ import Testing
 @testable import Probes
 
 @Suite struct ProbeScheduleTests {
+    private var random = SystemRandomNumberGenerator()
+
     private func endpoint(_ name: String, state: Endpoint.State = .online, routes: [Route]? = nil) -> Endpoint {
         Endpoint(
             id: EndpointID(app: Untrusted(name), place: ""),
@@ -19,42 +21,83 @@ import Testing
         )
     }
 
-    @Test func `a new endpoint is probed at once and then every 15 seconds`() {
-        var schedule = ProbeSchedule()
-        let app = endpoint("app")
-
-        #expect(schedule.take(from: [app], at: .zero).count == 1)
-        #expect(schedule.take(from: [app], at: .seconds(14)).isEmpty)
-        #expect(schedule.take(from: [app], at: .seconds(15)).count == 1)
+    /// The names of what is due at a moment.
+    private mutating func take(
+        from schedule: inout ProbeSchedule,
+        at seconds: Double,
+        watched: WatchedEndpoints = .all
+    ) -> [String] {
+        schedule.take(at: .seconds(seconds), watched: watched, using: &random).map(\.id.text)
     }
 
-    @Test func `a suspect endpoint is probed again after 2 seconds, whatever was planned`() {
+    @Test mutating func `a new endpoint is probed at once and then at least every 15 seconds`() {
         var schedule = ProbeSchedule()
-        _ = schedule.take(from: [endpoint("app")], at: .zero)
+        schedule.update([endpoint("app")])
 
-        #expect(schedule.take(from: [endpoint("app", state: .suspect)], at: .seconds(1)).isEmpty)
-        #expect(schedule.take(from: [endpoint("app", state: .suspect)], at: .seconds(3)).count == 1)
+        #expect(take(from: &schedule, at: 0) == ["app"])
+        #expect(take(from: &schedule, at: 11).isEmpty)
+        #expect(take(from: &schedule, at: 15) == ["app"])
     }
 
-    @Test func `what cannot be dialled is not probed`() throws {
+    @Test mutating func `an endpoint that no client watches is probed every minute`() {
+        var schedule = ProbeSchedule()
+        schedule.update([endpoint("app"), endpoint("tunnelled")])
+        let watched = WatchedEndpoints.only([EndpointID("tunnelled")!])
+        _ = take(from: &schedule, at: 0, watched: watched)
+
+        #expect(take(from: &schedule, at: 15, watched: watched) == ["tunnelled"])
+        #expect(take(from: &schedule, at: 44, watched: watched) == ["tunnelled"])
+        #expect(Set(take(from: &schedule, at: 60, watched: watched)) == ["app", "tunnelled"])
+    }
+
+    @Test mutating func `an endpoint that a client begins to watch is probed at once where its last probe is old`() {
+        var schedule = ProbeSchedule()
+        schedule.update([endpoint("app")])
+        _ = take(from: &schedule, at: 0, watched: .only([]))
+
+        #expect(take(from: &schedule, at: 30, watched: .only([])).isEmpty)
+        #expect(take(from: &schedule, at: 30.5) == ["app"])
+    }
+
+    @Test mutating func `the probes of many endpoints spread over the time`() {
+        var schedule = ProbeSchedule()
+        schedule.update((0..<500).map { endpoint("app-\($0)") })
+
+        #expect(take(from: &schedule, at: 0).count == 500)
+        let later = (2...240).map { take(from: &schedule, at: Double($0) / 2).count }
+
+        // 19 at each step, if they were spread evenly.
+        #expect(later.suffix(60).allSatisfy { (1...60).contains($0) }, "\(later)")
+    }
+
+    @Test mutating func `a suspect endpoint is probed again after 2 seconds, whatever was planned`() {
+        var schedule = ProbeSchedule()
+        schedule.update([endpoint("app")])
+        _ = take(from: &schedule, at: 0, watched: .only([]))
+
+        schedule.update([endpoint("app", state: .suspect)])
+        #expect(take(from: &schedule, at: 1, watched: .only([])).isEmpty)
+        #expect(take(from: &schedule, at: 2, watched: .only([])) == ["app"])
+    }
+
+    @Test mutating func `what cannot be dialled is not probed`() throws {
         var schedule = ProbeSchedule()
         let phone = USBRoute(udid: try #require(UDID("00008030-001A2B3C4D5E6F70")), port: 1)
+        schedule.update([
+            endpoint("gone", routes: []), endpoint("phone", routes: [.usb(phone)]), endpoint("no", state: .blocked),
+        ])
 
-        let due = schedule.take(
-            from: [
-                endpoint("gone", routes: []), endpoint("phone", routes: [.usb(phone)]), endpoint("no", state: .blocked),
-            ],
-            at: .zero
-        )
-
-        #expect(due.isEmpty)
+        #expect(take(from: &schedule, at: 0).isEmpty)
     }
 
-    @Test func `an endpoint that was forgotten leaves nothing behind`() {
+    @Test mutating func `an endpoint that was forgotten leaves nothing behind`() {
         var schedule = ProbeSchedule()
-        _ = schedule.take(from: [endpoint("app")], at: .zero)
-        _ = schedule.take(from: [], at: .seconds(1))
+        schedule.update([endpoint("app")])
+        _ = take(from: &schedule, at: 0)
+        schedule.update([])
+        #expect(take(from: &schedule, at: 1).isEmpty)
 
-        #expect(schedule.take(from: [endpoint("app")], at: .seconds(2)).count == 1)
+        schedule.update([endpoint("app")])
+        #expect(take(from: &schedule, at: 2) == ["app"])
     }
 }

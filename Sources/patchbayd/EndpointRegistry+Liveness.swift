@@ -1,7 +1,0 @@
-package import Model
-import Probes
-import Registry
-
-extension EndpointRegistry: LivenessBoard {
-    package func endpointsToProbe() -> [Endpoint] { endpoints }
-}
