@@ -5,34 +5,45 @@ package import Sockets
 import Synchronization
 
 /// Finds debug servers that listen on a phone's loopback, where nothing announces them: tries the probe ports of every
-/// attached phone over the cable, once a second, and says what answers as sightings.
+/// attached phone over the cable, and says what answers as sightings.
 ///
-/// A refused connection costs usbmuxd 0.3 ms and the phone nothing, so the pause can be short enough for an app that is
-/// started to be listed within a second.
+/// While a client is present each port is tried once a second, so that an app that is started is listed within a second. A
+/// refused connection costs usbmuxd 0.3 ms and the phone nothing. Without a client the pauses are longer.
 package final class PhonePorts: Service {
-    /// What it sees; for one reader. Every event matters, so none is dropped; what goes on answering is said once a second.
+    /// What it sees; for one reader. Every event matters, so none is dropped; what goes on answering is said at each try.
     package let events: AsyncStream<SightingEvent>
-
-    private struct Key: Hashable, Sendable {
-        let udid: UDID
-        let port: UInt16
-    }
 
     private struct State: Sendable {
         var phones: Set<UDID> = []
         var learnt: Set<UInt16> = []
-        var found: [Key: Sighting] = [:]
-        var misses: [Key: Int] = [:]
+        var found: [USBRoute: Sighting] = [:]
+        var misses: [USBRoute: Int] = [:]
+        var schedule = PortSchedule()
         /// Those of `found` that may have one client only, which the next one replaces.
-        var single: Set<Key> = []
+        var single: Set<USBRoute> = []
         /// Those of `found` that have not said what they are.
-        var riddles: [Key: Riddle] = [:]
+        var riddles: [USBRoute: Riddle] = [:]
 
-        func isToBeAsked(_ key: Key, at now: ContinuousClock.Instant) -> Bool {
+        func isToBeAsked(_ key: USBRoute, at now: ContinuousClock.Instant) -> Bool {
             found[key] == nil || riddles[key].map { $0.next <= now } ?? false
         }
 
-        mutating func drop(_ key: Key) {
+        /// The ports to try now, each phone's together; each is marked as tried.
+        mutating func takeDue(
+            _ ports: [UInt16],
+            isWatched: Bool,
+            at now: ContinuousClock.Instant
+        ) -> [[USBRoute]] {
+            let ports = Set(ports).union(learnt).sorted()
+            return phones.map { udid in
+                ports.map { USBRoute(udid: udid, port: $0) }.filter { key in
+                    let isUrgent = isWatched || misses[key] != nil
+                    return schedule.take(key, isUrgent: isUrgent, isFound: found[key] != nil, at: now)
+                }
+            }
+        }
+
+        mutating func drop(_ key: USBRoute) {
             found[key] = nil
             misses[key] = nil
             riddles[key] = nil
@@ -66,6 +77,8 @@ package final class PhonePorts: Service {
     private let identifier: Identifier
     /// Whether a stream to a port of a phone stands.
     private let isInUse: @Sendable (USBRoute) -> Bool
+    /// Whether a client is present.
+    private let isWatched: @Sendable () -> Bool
     private let clock = ContinuousClock()
     private let logger: Logger
     private let state = Mutex(State())
@@ -77,10 +90,12 @@ package final class PhonePorts: Service {
         dialer: any Dialer,
         patience: Duration = .seconds(2),
         isInUse: @escaping @Sendable (USBRoute) -> Bool = { _ in false },
+        isWatched: @escaping @Sendable () -> Bool = { true },
         logger: Logger
     ) {
         self.ports = ports
         self.isInUse = isInUse
+        self.isWatched = isWatched
         self.dialer = dialer
         self.logger = logger
         identifier = Identifier(dialer: dialer, patience: patience)
@@ -93,6 +108,7 @@ package final class PhonePorts: Service {
             state.phones = phones
             let gone = state.found.filter { !phones.contains($0.key.udid) }
             for key in gone.keys { state.drop(key) }
+            state.schedule.keep(phones)
             return gone
         }
         for sighting in gone.values { out.yield(.lost(sighting.id)) }
@@ -108,15 +124,14 @@ package final class PhonePorts: Service {
         try? await cancelWhenGracefulShutdown { [self] in
             while true {
                 await tryAll()
-                try await clock.sleep(for: .seconds(1))
+                try await clock.sleep(for: PortSchedule.urgent)
             }
         }
     }
 
     private func tryAll() async {
-        let keys = state.withLock { state in
-            state.phones.map { udid in Set(ports).union(state.learnt).sorted().map { Key(udid: udid, port: $0) } }
-        }
+        let isWatched = isWatched()
+        let keys = state.withLock { $0.takeDue(ports, isWatched: isWatched, at: clock.now) }
         // Phones side by side, each phone's ports one after the other: a phone that does not answer delays only itself.
         await withDiscardingTaskGroup { group in
             for phone in keys {
@@ -127,12 +142,12 @@ package final class PhonePorts: Service {
         }
     }
 
-    private func tryOne(_ key: Key) async {
-        let route = Route.usb(USBRoute(udid: key.udid, port: key.port))
+    private func tryOne(_ key: USBRoute) async {
+        let route = Route.usb(key)
         do {
             if state.withLock({ $0.isToBeAsked(key, at: clock.now) }) {
                 see(key, as: try await identifier.identify(route))
-            } else if state.withLock({ $0.single.contains(key) }), isInUse(USBRoute(udid: key.udid, port: key.port)) {
+            } else if state.withLock({ $0.single.contains(key) }), isInUse(key) {
                 // A probe would end the conversation; its end will show whether the server is there.
                 confirm(key)
             } else {
@@ -147,7 +162,7 @@ package final class PhonePorts: Service {
         }
     }
 
-    private func see(_ key: Key, as identity: ServerIdentity) {
+    private func see(_ key: USBRoute, as identity: ServerIdentity) {
         let sighting = Self.sighting(of: key, as: identity)
         let isNews = state.withLock { state in
             guard state.phones.contains(key.udid) else { return false }
@@ -180,7 +195,7 @@ package final class PhonePorts: Service {
     }
 
     /// It answers still, which is all that is said by saying it again.
-    private func confirm(_ key: Key) {
+    private func confirm(_ key: USBRoute) {
         let sighting = state.withLock { state in
             state.misses[key] = nil
             return state.found[key]
@@ -188,7 +203,7 @@ package final class PhonePorts: Service {
         if let sighting { out.yield(.seen(sighting)) }
     }
 
-    private static func sighting(of key: Key, as identity: ServerIdentity) -> Sighting {
+    private static func sighting(of key: USBRoute, as identity: ServerIdentity) -> Sighting {
         let app = identity.app
         return Sighting(
             id: Sighting.ID(source: .usb, key: "\(key.udid)/\(key.port)"),
@@ -200,12 +215,12 @@ package final class PhonePorts: Service {
             role: app == nil ? Sighting.namelessRole(port: key.port) : Untrusted(""),
             version: identity.version,
             txt: identity.wantsToken ? TXTRecord(items: [Array("auth=session-token".utf8)]) : TXTRecord(),
-            routes: [.usb(USBRoute(udid: key.udid, port: key.port))],
+            routes: [.usb(key)],
             boot: identity.boot
         )
     }
 
-    private func miss(_ key: Key, _ failure: DialFailure) {
+    private func miss(_ key: USBRoute, _ failure: DialFailure) {
         let lost = state.withLock { state -> Sighting? in
             guard let sighting = state.found[key] else { return nil }
             let misses = state.misses[key, default: 0] + 1

@@ -108,6 +108,7 @@ struct Daemon: Sendable {
                 ports: configuration.devices.probePorts,
                 dialer: dialer,
                 isInUse: { dialer.uses.contains($0) },
+                isWatched: { crowd.isPresent() },
                 logger: logger
             )
         }
