@@ -107,33 +107,48 @@ extension EndpointBoard {
         }
         if source == .bonjour {
             entries[id]?.record.host = sighting.host?.text
-            for address in sighting.networkAddresses { onAddress[address, default: []].insert(id) }
+            for address in sighting.networkAddresses where entries[id]?.addresses.insert(address).inserted == true {
+                onAddress[address, default: []].insert(id)
+            }
         }
     }
 
     mutating func own(_ server: Server, by id: EndpointID) {
         owners[server] = id
         entries[id]?.servers.insert(server)
+        unseen.remove(id)
+    }
+
+    mutating func disown(_ server: Server) {
+        guard let id = owners.removeValue(forKey: server), entries[id] != nil else { return }
+        entries[id]?.servers.remove(server)
+        if entries[id]?.servers.isEmpty == true { unseen.insert(id) }
     }
 
     mutating func insert(_ entry: Entry) {
         let id = entry.record.endpoint.id
         entries[id] = entry
         retired.remove(id)
+        if entry.record.source == .bonjour { adverts.insert(id) }
+        if entry.servers.isEmpty { unseen.insert(id) }
         for key in entry.record.keys { holders[key, default: []].insert(id) }
         for former in entry.record.formerIDs ?? [] { successors[former] = id }
     }
 
     mutating func erase(_ id: EndpointID) {
         guard let entry = entries.removeValue(forKey: id) else { return }
+        adverts.remove(id)
+        unseen.remove(id)
         for server in entry.servers { owners[server] = nil }
         for former in entry.record.formerIDs ?? [] { successors[former] = nil }
         for key in entry.record.keys {
             holders[key]?.remove(id)
             if holders[key]?.isEmpty == true { holders[key] = nil }
         }
-        for address in onAddress.keys
-        where onAddress[address]?.remove(id) != nil && onAddress[address]?.isEmpty == true { onAddress[address] = nil }
+        for address in entry.addresses {
+            onAddress[address]?.remove(id)
+            if onAddress[address]?.isEmpty == true { onAddress[address] = nil }
+        }
     }
 
     /// Erases an endpoint, and keeps its id for the same app: another app with that id would inherit its tunnels and grants.

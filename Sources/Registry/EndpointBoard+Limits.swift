@@ -15,15 +15,15 @@ extension EndpointBoard {
                 return oldest(in: there, isEvictable).map { [$0] }
             }
             guard entries.count >= Self.limit - Self.reserve else { return [] }
-            let unapproved = entries.values.count { $0.record.source == .bonjour && !isTrusted($0) }
+            let unapproved = adverts.count - trusts.keys.count { adverts.contains($0) }
             guard unapproved >= Self.limit - Self.reserve || entries.count >= Self.limit else { return [] }
-            return oldest(in: entries.keys, isEvictable).map { [$0] }
+            return oldest(in: unseen, isEvictable).map { [$0] }
         }
         guard entries.count >= Self.limit else { return [] }
         let evicted =
-            oldest(in: entries.keys, isEvictable)
-            ?? oldest(in: entries.keys) { $0.servers.isEmpty && trusts[$0.record.endpoint.id] == nil }
-            ?? oldest(in: entries.keys) { $0.record.source == .bonjour && !isTrusted($0) }
+            oldest(in: unseen, isEvictable)
+            ?? oldest(in: unseen) { trusts[$0.record.endpoint.id] == nil }
+            ?? oldest(in: adverts) { !isTrusted($0) }
         return evicted.map { [$0] }
     }
 
@@ -40,10 +40,8 @@ extension EndpointBoard {
         entry.servers.isEmpty && entry.record.source == .bonjour && !isTrusted(entry)
     }
 
-    private func isTrusted(_ entry: Entry) -> Bool {
-        let id = entry.record.endpoint.id
-        return trusts[id] != nil || entry.record.endpoint.approval == .approved
-    }
+    /// Whether an owner approved an advert or gave it a secret.
+    private func isTrusted(_ entry: Entry) -> Bool { trusts[entry.record.endpoint.id] != nil }
 
     private func oldest(in ids: some Sequence<EndpointID>, _ isFit: (Entry) -> Bool) -> Endpoint? {
         ids.lazy.compactMap { entries[$0] }.filter(isFit).map(\.record.endpoint)

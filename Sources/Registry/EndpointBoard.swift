@@ -17,6 +17,8 @@ package struct EndpointBoard: Sendable {
     struct Entry: Sendable {
         var record: EndpointRecord
         var servers: Set<Server> = []
+        /// The network addresses that adverts gave for it.
+        var addresses: Set<String> = []
         /// The launch that the cable reports now.
         var launch: Untrusted?
         var liveness = Liveness()
@@ -38,6 +40,9 @@ package struct EndpointBoard: Sendable {
     var holders: [IdentityKey: Set<EndpointID>] = [:]
     /// Under which id an endpoint is listed now that was listed under another one before its app said its name.
     var successors: [EndpointID: EndpointID] = [:]
+    /// The endpoints that came from adverts, and those that no source sees.
+    var adverts: Set<EndpointID> = []
+    var unseen: Set<EndpointID> = []
     /// The endpoints that came from adverts, by network address.
     var onAddress: [String: Set<EndpointID>] = [:]
     /// Approvals and secrets as access control holds them.
@@ -230,7 +235,7 @@ package struct EndpointBoard: Sendable {
                 let advert = members[other]?.compactMap({ sightings[$0] }).first(where: { $0.boot == boot }),
                 let id = cabled(other, advert)
             else { continue }
-            entries[owner]?.servers.remove(other)
+            disown(other)
             own(other, by: id)
             if let left = entries[owner], left.servers.isEmpty {
                 retire(owner)
@@ -260,11 +265,8 @@ package struct EndpointBoard: Sendable {
         members[server]?.remove(id)
         if members[server]?.isEmpty == true {
             members[server] = nil
-            owners[server] = nil
-            if let owner {
-                entries[owner]?.servers.remove(server)
-                if server.isUSB { entries[owner]?.launch = nil }
-            }
+            disown(server)
+            if let owner, server.isUSB { entries[owner]?.launch = nil }
             if let meeting = server.meeting {
                 meetings[meeting]?.remove(server)
                 if meetings[meeting]?.isEmpty == true { meetings[meeting] = nil }
