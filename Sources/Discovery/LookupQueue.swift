@@ -1,9 +1,9 @@
 /// Services that wait for a lookup, in an order in which a flood of names delays no other service for long.
 ///
 /// Avahi names the host of a service only in the answer, so fairness goes by what is known before: the interface, the
-/// protocol and the type make a lane, and lanes take turns. In a lane the newest and the oldest take turns: a flood that
-/// came before a service does not delay it, and a flood that comes after it does not either. First lookups go before
-/// repeated ones, of which every fourth turn is.
+/// protocol and the type make a lane, and lanes take turns. In a lane every eighth turn is the oldest's and the others are
+/// the newest's: a flood that came before a service does not delay it, and one that comes after it delays it not for ever.
+/// First lookups go before repeated ones, of which every eighth turn is.
 struct LookupQueue: Sendable {
     private struct Lane: Hashable {
         let interface: CInt
@@ -15,7 +15,7 @@ struct LookupQueue: Sendable {
     private struct Line {
         private var keys: [ServiceKey] = []
         private var start = 0
-        private var isNewestNext = true
+        private var turn = 0
 
         var count: Int { keys.count - start }
         var isEmpty: Bool { start == keys.count }
@@ -23,8 +23,8 @@ struct LookupQueue: Sendable {
         mutating func append(_ key: ServiceKey) { keys.append(key) }
 
         mutating func take() -> ServiceKey? {
-            defer { isNewestNext.toggle() }
-            guard isNewestNext else { return takeOldest() }
+            turn = (turn + 1) % LookupQueue.turns
+            guard turn != 0 else { return takeOldest() }
             return isEmpty ? nil : keys.removeLast()
         }
 
@@ -83,7 +83,8 @@ struct LookupQueue: Sendable {
         }
     }
 
-    private static let turnOfRepeated = 4
+    /// Every so manieth turn is for what waits longest.
+    private static let turns = 8
 
     private var first = Class()
     private var repeated = Class()
@@ -98,7 +99,7 @@ struct LookupQueue: Sendable {
 
     /// The next service. The caller knows whether it still waits.
     mutating func take() -> ServiceKey? {
-        turn = (turn + 1) % Self.turnOfRepeated
+        turn = (turn + 1) % Self.turns
         let key = turn == 0 ? repeated.take() ?? first.take() : first.take() ?? repeated.take()
         if key != nil { count -= 1 }
         return key

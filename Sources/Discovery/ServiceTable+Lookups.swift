@@ -20,16 +20,19 @@ extension ServiceTable {
             stopResolving(key, .kept)
             enqueue(key)
         }
-        if queue.count > 2 * tally.waiting + 64 { queue.keep { [instances] in instances[$0]?.resolution == .queued } }
+        if queue.count > 2 * tally.waiting + 64 { queue.keep { instances[$0]?.resolution == .queued } }
         guard tally.waiting > 0 else { return }
-        for key in fast.due(at: now) { slow[key] = now }
         let isCrowded = tally.counts.failed > Self.patientCrowd
+        for key in fast.due(at: now) {
+            if isCrowded, instances[key]?.attempts == 0 { unresolved(key, now: now) } else { slow[key] = now }
+        }
         while fast.count < (isCrowded ? limits.crowdedWindow : limits.window), let key = queue.take() {
             // Gone meanwhile, or asked for under an older entry.
             guard var instance = instances[key], instance.resolution == .queued else { continue }
             let isKept = kept < limits.kept
             if isKept { kept += 1 }
-            fast[key] = now + (isCrowded ? Self.crowdedPatience : Self.patience)
+            fast[key] =
+                now + (!isCrowded ? Self.patience : instance.attempts == 0 ? Self.glance : Self.crowdedPatience)
             instance.resolution = .trying(isKept: isKept)
             put(instance, at: key)
             actions.append(.resolve(key, wantsAddress: instance.needsAddress || followed >= limits.hosts))
@@ -48,8 +51,7 @@ extension ServiceTable {
     /// latter two are the most.
     mutating func makeRoom() {
         guard instances.count >= limits.services else { return }
-        let isUseless = { [instances] (key: ServiceKey) in instances[key].map { $0.listed == nil && $0.attempts > 0 } }
-        var victim = resting.key { isUseless($0) ?? false }
+        var victim = resting.key { instances[$0].map { $0.listed == nil && $0.attempts > 0 } ?? false }
         while victim == nil, let key = queue.takeFromLongest() {
             if instances[key]?.resolution == .queued { victim = key }
         }

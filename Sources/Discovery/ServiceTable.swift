@@ -10,9 +10,8 @@ struct ServiceTable: Sendable {
     struct Limits: Sendable {
         /// Resolvers that may still answer soon.
         var window = 48
-        /// The same while more than `patientCrowd` services fail: each lookup without an answer costs avahi-daemon queries
-        /// and timers, and at 100 a second it answers nobody.
-        var crowdedWindow = 16
+        /// The same while more than `patientCrowd` services fail.
+        var crowdedWindow = 32
         /// Resolvers beside the window that have not answered within `patience`. The oldest is given up for the next one.
         var slow = 64
         /// Resolvers that are kept, so that a change of port or TXT and a silent death are heard. Beyond it a service is
@@ -87,7 +86,12 @@ struct ServiceTable: Sendable {
     static let secondLook = Duration.milliseconds(1_500)
     /// How long a lookup may hold its place in the window: 20 to 120 ms is usual, 5 s is Avahi's own limit.
     static let patience = Duration.milliseconds(500)
+    /// The same for a repeated lookup in a crowd: each one without an answer costs avahi-daemon queries and timers.
     static let crowdedPatience = Duration.milliseconds(250)
+    /// The same for a first lookup in a crowd. A service that has just been announced is in Avahi's cache, and is answered for at
+    /// once. Avahi sends a query 100 ms after it was asked (AVAHI_QUERY_DEFER_MSEC in avahi-core/query-sched.c), so that a
+    /// lookup that ends before costs no query.
+    static let glance = Duration.milliseconds(60)
 
     let limits: Limits
     var instances: [ServiceKey: Instance] = [:]

@@ -20,6 +20,37 @@ enum RawAnnouncement {
         try await host.run("python3", ["-c", prelude + "\n" + script])
     }
 
+    /// Announces one service of `_debug._tcp` with all its records, from the host's address.
+    static func service(_ instance: String, at address: String, on host: AvahiHost) async throws {
+        let bytes = address.split(separator: ".").joined(separator: ", ")
+        let script = """
+            s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('\(address)'))
+            instance = ('\(instance)', '_debug', '_tcp', 'local')
+            send([(('_debug', '_tcp', 'local'), PTR, 120, name(*instance)), (instance, SRV, 120, srv(4711, 'raw', 'local')),
+                  (instance, TXT, 120, txt('v=1')), (('raw', 'local'), A, 120, bytes([\(bytes)]))])
+            """
+        try await host.run("python3", ["-c", prelude + "\n" + script])
+    }
+
+    /// Names of `_debug._tcp` that nobody answers for, so many a second, from the host's address; returns when they began.
+    ///
+    /// It goes on until the program ends.
+    static func flood(_ count: Int, perSecond rate: Int, from address: String, on host: AvahiHost) async throws -> Program {
+        let script = """
+            s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('\(address)'))
+            start = time.monotonic()
+            for number in range(0, \(count), 10):
+                send([(('_debug', '_tcp', 'local'), PTR, 4500, name('flood-%d' % n, '_debug', '_tcp', 'local'))
+                      for n in range(number, number + 10)])
+                if number % 1000 == 0: print('sent', number, flush=True)
+                time.sleep(max(0, start + number / \(rate) - time.monotonic()))
+            print('sent all', flush=True)
+            """
+        let flood = try await host.start("python3", ["-c", prelude + "\n" + script])
+        try await flood.waitForLine("sent 0")
+        return flood
+    }
+
     private static let prelude = """
         import socket, struct, time
         PTR, TXT, SRV, A = 12, 16, 33, 1
