@@ -1,0 +1,107 @@
+import FoundationEssentials
+import Model
+import Rig
+import Testing
+
+/// A machine on the link forges adverts of an app on the cable, while its phone is unplugged and plugged in.
+///
+/// A quarter of a minute by itself; with `PATCHBAY_SOAK=1` (`make soak`) half an hour, or `PATCHBAY_SOAK_MINUTES`.
+@Suite(.serialized, .needs(.root, .namespaces, .avahi, .usbmuxd, .python), .timeLimit(.minutes(40)))
+struct AttackerSoakTests {
+    private static let phone = "00008030-001A2B3C4D5E6F70"
+    private static let (warming, length): (Duration, Duration) = {
+        guard ProcessInfo.processInfo.environment["PATCHBAY_SOAK"] == "1" else { return (.seconds(5), .seconds(12)) }
+        let minutes = ProcessInfo.processInfo.environment["PATCHBAY_SOAK_MINUTES"].flatMap { Int($0) } ?? 30
+        return (.seconds(60), .seconds(max(1, minutes - 1) * 60))
+    }()
+
+    @Test func `with an attacker on the link each call reaches the app on the cable, and nothing reaches the attacker`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(
+                version: "cable",
+                mode: .ios,
+                boot: "b1",
+                address: PhoneOptions.loopback,
+                in: scratch
+            )
+            let network = try await MDNSNetwork(["here", "attacker"], in: scratch)
+            let (here, attacker) = (network.hosts[0], network.hosts[1])
+            let rig = try await PhoneRig(in: scratch)
+            let broker = try await RunningBroker(
+                in: scratch,
+                phones: rig,
+                host: here,
+                isInside: true,
+                configuration: "[devices]\nprobe_ports = [\(app.port)]\n"
+            )
+            let list = try await LiveList(of: broker)
+            try await rig.attach(Self.phone, .ofItsOwn)
+            let id = try await list.first("the app is online") { $0.state == .online }.endpoint.id
+            try await Self.setSecret(try #require(app.token), of: id, broker)
+            list.watch.kill()
+            try await attacker.stopAvahi()
+            let script = String(#filePath.dropLast("AttackerSoakTests.swift".count)) + "attacker.py"
+            let attack = try await attacker.start(
+                "python3",
+                [script, "10.99.0.2", "10.99.0.1", "\(app.port)", app.bundle, app.boot, "7"]
+            )
+            try await attack.waitForLine("packets 100", within: .seconds(20))
+
+            let warm = try await Self.call(id, broker, rig, for: Self.warming)
+            let before = Footprint.now(of: broker.daemon.processID)
+            let calls = try await Self.call(id, broker, rig, for: Self.length)
+            let after = Footprint.now(of: broker.daemon.processID)
+            let packets = attack.output.count { $0.hasPrefix("packets") } * 100
+            let endpoints = try await broker.endpoints()
+
+            print(
+                "attacker: \(packets) packets, \(warm + calls) calls, \(endpoints.count) endpoints; descriptors "
+                    + "\(before.descriptors) -> \(after.descriptors), threads \(before.threads) -> \(after.threads), "
+                    + "KiB \(before.kilobytes) -> \(after.kilobytes)"
+            )
+            #expect(calls > 0)
+            #expect(!attack.output.contains { $0.hasPrefix("touched") }, "\(attack.output.suffix(20))")
+            let approved = endpoints.filter { $0.approval == .approved || !$0.approvedRoutes.isEmpty }
+            #expect(approved.map(\.id) == [id])
+            #expect(endpoints.first { $0.id == id }?.approvedApp?.text == app.bundle)
+            // A call or a probe may be under way.
+            #expect(after.descriptors <= before.descriptors + 8)
+            #expect(after.kilobytes < before.kilobytes + 24 << 10)
+        }
+    }
+
+    /// Calls the app again and again, and unplugs the phone after every tenth call; returns how many calls there were.
+    private static func call(
+        _ id: EndpointID,
+        _ broker: RunningBroker,
+        _ rig: PhoneRig,
+        for length: Duration
+    ) async throws -> Int {
+        let end = ContinuousClock.now + length
+        var count = 0
+        while ContinuousClock.now < end {
+            let answer = try await broker.ask("call", id.text, "launch_context").joined()
+            #expect(answer.contains(#""version": "cable""#), "\(answer)")
+            count += 1
+            if count % 10 == 0 {
+                // The next call waits for the phone.
+                try await rig.detach(phone)
+                async let plugged: Void = rig.attach(phone, .ofItsOwn)
+                let held = try await broker.ask("call", id.text, "launch_context").joined()
+                #expect(held.contains(#""version": "cable""#), "\(held)")
+                try await plugged
+            }
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        return count
+    }
+
+    private static func setSecret(_ token: String, of id: EndpointID, _ broker: RunningBroker) async throws {
+        let setting = try await broker.start("secret", "set", id.text, input: .pipe)
+        try setting.write(token + "\n")
+        setting.closeInput()
+        #expect(try await setting.exitStatus() == .exited(0), "\(setting.story)")
+    }
+}
