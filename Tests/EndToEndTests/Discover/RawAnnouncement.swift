@@ -32,6 +32,20 @@ enum RawAnnouncement {
         try await host.run("python3", ["-c", prelude + "\n" + script])
     }
 
+    /// Announces so many apps at one address, each with all its records and a host name of its own.
+    static func apps(_ count: Int, at address: String, on host: AvahiHost) async throws {
+        let bytes = address.split(separator: ".").joined(separator: ", ")
+        let script = """
+            s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('\(address)'))
+            for number in range(\(count)):
+                instance, computer = ('app-%d' % number, '_debug', '_tcp', 'local'), ('host-%d' % number, 'local')
+                send([(('_debug', '_tcp', 'local'), PTR, 120, name(*instance)), (instance, SRV, 120, srv(2000 + number, *computer)),
+                      (instance, TXT, 120, txt('v=1')), (computer, A, 120, bytes([\(bytes)]))])
+                time.sleep(0.002)
+            """
+        try await host.run("python3", ["-c", prelude + "\n" + script])
+    }
+
     /// Names of `_debug._tcp` that nobody answers for, so many a second, from the host's address; returns when they began.
     ///
     /// It goes on until the program ends.
