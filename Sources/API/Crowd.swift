@@ -90,7 +90,9 @@ package final class Crowd: Sendable {
     var isCrowded: Bool { presence.withLock { $0.count >= Self.crowded } }
 
     /// Whether one more may be taken in: at a door for owners, or at one for everybody.
-    func hasRoom(forOwners: Bool) -> Bool { presence.withLock { $0.count < (forOwners ? Self.limit : Self.limit - Self.kept) } }
+    func hasRoom(forOwners: Bool) -> Bool {
+        presence.withLock { $0.count < (forOwners ? Self.limit : Self.limit - Self.kept) }
+    }
 
     /// Whether somebody is in who should give way to owners.
     var isTight: Bool { presence.withLock { $0.count > Self.limit - Self.kept } }

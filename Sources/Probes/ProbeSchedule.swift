@@ -32,12 +32,13 @@ struct ProbeSchedule: Sendable {
         entries = updated
     }
 
-    /// The endpoints to probe now, those that have waited longest first; each is marked as probed.
+    /// Takes what is to be probed now.
     ///
     /// - Parameters:
     ///   - now: The time since any fixed moment.
     ///   - watched: What is probed every `whileOnline`.
     ///   - random: Where the shares of the pauses come from.
+    /// - Returns: The endpoints that are due, those that have waited longest first; each is marked as probed.
     mutating func take(
         at now: Duration,
         watched: WatchedEndpoints,

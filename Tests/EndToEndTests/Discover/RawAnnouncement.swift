@@ -49,7 +49,12 @@ enum RawAnnouncement {
     /// Names of `_debug._tcp` that nobody answers for, so many a second, from the host's address; returns when they began.
     ///
     /// It goes on until the program ends.
-    static func flood(_ count: Int, perSecond rate: Int, from address: String, on host: AvahiHost) async throws -> Program {
+    static func flood(
+        _ count: Int,
+        perSecond rate: Int,
+        from address: String,
+        on host: AvahiHost
+    ) async throws -> Program {
         let script = """
             s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('\(address)'))
             start = time.monotonic()
