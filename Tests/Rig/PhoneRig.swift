@@ -84,8 +84,12 @@ package actor PhoneRig {
     }
 
     /// SIGTERM; the phones stay plugged in. It flushes for 100 ms and removes no socket.
+    ///
+    /// usbmuxd 1.1.1 sometimes hangs at its end while phones send ("Cannot find device entry for RX input"). It is killed then
+    /// after 5 s, as systemd does it.
     package func stop() async throws {
         usbmuxd?.terminate()
+        do { _ = try await usbmuxd?.exitStatus(within: .seconds(5)) } catch { usbmuxd?.kill() }
         _ = try await usbmuxd?.exitStatus()
         usbmuxd = nil
     }
