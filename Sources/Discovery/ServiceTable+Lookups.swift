@@ -24,7 +24,7 @@ extension ServiceTable {
         guard tally.waiting > 0 else { return }
         let isCrowded = tally.counts.failed > Self.patientCrowd
         for key in fast.due(at: now) {
-            if isCrowded, instances[key]?.attempts == 0 { unresolved(key, now: now) } else { slow[key] = now }
+            if isCrowded, instances[key]?.isNew == true { unresolved(key, now: now) } else { slow[key] = now }
         }
         while fast.count < (isCrowded ? limits.crowdedWindow : limits.window), let key = queue.take() {
             // Gone meanwhile, or asked for under an older entry.
@@ -32,7 +32,7 @@ extension ServiceTable {
             let isKept = kept < limits.kept
             if isKept { kept += 1 }
             fast[key] =
-                now + (!isCrowded ? Self.patience : instance.attempts == 0 ? Self.glance : Self.crowdedPatience)
+                now + (!isCrowded ? Self.patience : instance.isNew ? Self.glance : Self.crowdedPatience)
             instance.resolution = .trying(isKept: isKept)
             put(instance, at: key)
             actions.append(.resolve(key, wantsAddress: instance.needsAddress || followed >= limits.hosts))

@@ -61,6 +61,9 @@ struct ServiceTable: Sendable {
         var isOurOwn = false
         var location: ServiceRecord?
         var txt: TXTRecord?
+
+        /// Whether no lookup of it has ended yet.
+        var isNew: Bool { attempts == 0 && details == nil }
     }
 
     struct Host: Sendable {

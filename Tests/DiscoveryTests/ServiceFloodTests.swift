@@ -82,6 +82,27 @@ import Testing
         }
     }
 
+    @Test func `in a crowd a listed service is looked up again with more patience than a new one`() {
+        var (table, moment) = (ServiceTable(), now)
+        table.found(key("listed"))
+        table.advance(now: moment)
+        table.resolved(key("listed"), ServiceDetails(host: "h.local", port: 1, txt: TXTRecord()), now: moment)
+        for number in 0...ServiceTable.patientCrowd { table.found(key("flood\(number)")) }
+        while table.counts.failed <= ServiceTable.patientCrowd {
+            table.advance(now: moment)
+            for key in table.instances.keys where key.name != Array("listed".utf8) {
+                table.unresolved(key, now: moment)
+            }
+        }
+        moment += ServiceTable.secondLook
+        table.advance(now: moment)
+        for number in 100..<300 { table.found(key("flood\(number)")) }
+        _ = table.takeActions()
+
+        table.advance(now: moment + ServiceTable.glance)
+        #expect(!table.takeActions().contains(.stopResolving(key("listed"))))
+    }
+
     @Test func `in a crowd a first lookup is given up after 60 ms, before Avahi sends a query for it`() {
         var (table, moment) = (ServiceTable(), now)
         for number in 0...ServiceTable.patientCrowd { table.found(key("flood\(number)")) }
