@@ -248,9 +248,8 @@ class PatchbaySocket(Patchbay):
         return {"first answer of patchbay mcp": milliseconds}
 
 
-class Before(Patchbay):
-    """An earlier build, over TCP."""
-    name = "before"
+class Earlier:
+    """What an earlier build has in place of this one's."""
 
     def __init__(self, app, work, options):
         super().__init__(app, work, options)
@@ -260,17 +259,12 @@ class Before(Patchbay):
         return {}
 
 
-class BeforeSocket(Before):
-    """An earlier build, over the unix socket."""
+class Before(Earlier, Patchbay):
+    name = "before"
+
+
+class BeforeSocket(Earlier, PatchbaySocket):
     name = "before, socket"
-
-    def __init__(self, app, work, options):
-        super().__init__(app, work, options)
-        self.address = self.socket
-
-    def start(self):
-        super().start()
-        self.headers = {}
 
 
 class FastMCPProxy(Path):
