@@ -13,6 +13,9 @@ package struct Approval: Hashable, Sendable, Codable, Identifiable {
             address = route.address
             interface = route.interface
         }
+
+        /// The address and its interface: `192.168.1.20%wlan0`.
+        package var place: String { interface.map { "\(address)%\($0)" } ?? address }
     }
 
     /// New with every approval.

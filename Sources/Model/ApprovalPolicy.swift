@@ -88,9 +88,24 @@ package enum ApprovalPolicy {
             switch route.route {
             case .usb(let usb): "cable \(usb.udid)"
             case .lan(let lan):
-                if lan.host == nil { "configuration" } else { approval.map { "approval \($0.id) of \(lan.place)" } }
+                if lan.host == nil { "configuration" } else { approval.map { place(Approval.Address(lan), under: $0) } }
             }
         return origin.map { EndpointTrust.SecretBinding(origin: $0, launch: route.launch) }
+    }
+
+    /// What a secret is bound to that is given while the endpoint has no route: the approved addresses, and the launch there.
+    ///
+    /// `port` is where that launch will listen; nil is the first launch that takes the secret.
+    package static func secretBindings(at port: UInt16?, _ approval: Approval) -> [EndpointTrust.SecretBinding] {
+        approval.addresses.map { address in
+            let origin = place(address, under: approval)
+            guard let port else { return EndpointTrust.SecretBinding(origin: origin, launch: "").next }
+            return EndpointTrust.SecretBinding(origin: origin, launch: EndpointRoute.launch(atPort: port))
+        }
+    }
+
+    private static func place(_ address: Approval.Address, under approval: Approval) -> String {
+        "approval \(approval.id) of \(address.place)"
     }
 
     /// Whether the held secret may be sent over a route: it was given for this route and for this launch.

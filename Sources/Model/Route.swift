@@ -33,7 +33,7 @@ package struct LANRoute: Hashable, Sendable, Codable {
 
 extension LANRoute {
     /// The address and its interface, without the port: `192.168.1.20%wlan0`.
-    package var place: String { interface.map { "\(address)%\($0)" } ?? address }
+    package var place: String { Approval.Address(self).place }
 }
 
 /// Through the cable: a TCP port on a phone's loopback.

@@ -131,10 +131,13 @@ extension PairingStore {
                 bindings.append(.init(origin: binding.origin, launch: EndpointRoute.launch(atPort: port)))
             }
         }
+        if endpoint.routes.isEmpty, let approval, port != nil || isForUnseen {
+            bindings = ApprovalPolicy.secretBindings(at: port, approval)
+        }
         guard !bindings.isEmpty else {
             throw PairingError.secretNotPresentable(
                 endpoint: endpoint.id,
-                why: "it is not reachable now; give the secret when it is back"
+                why: "it is away, and no network address of it is approved; give the secret when it is back"
             )
         }
         let record = try sealed(secret, of: endpoint.id, for: bindings)

@@ -235,6 +235,47 @@ import Testing
         }
     }
 
+    @Test func `a secret that is given while its app is away is for its next launch at an approved address`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let store = try Bench.store(in: scratch)
+            try await store.approve(try Self.endpoint(Self.lan()), by: Bench.owner, from: Bench.socket)
+            let away = try Self.endpoint()
+            func give(on port: UInt16?) async throws {
+                try await store.setSecret(
+                    EndpointSecret("abc"),
+                    of: away,
+                    on: port,
+                    isForUnseen: port == nil,
+                    by: Bench.owner,
+                    from: Bench.socket
+                )
+            }
+            func isSent(_ route: EndpointRoute) async throws -> Bool {
+                (try? await store.secret(of: try Self.endpoint(route), over: route)) != nil
+            }
+            try await give(on: Self.lan().port)
+            #expect(try await isSent(Self.lan(boot: nil)))
+            #expect(try await !isSent(Self.lan(boot: "1")))
+            #expect(try await !isSent(Self.lan("192.168.1.66", boot: nil)))
+            #expect(try await !isSent(Self.lan(host: "evil.local", boot: nil)))
+            try await give(on: Self.lan().port + 1)
+            #expect(try await !isSent(Self.lan(boot: nil)))
+
+            // A bare token names no port: the first launch that takes it is its launch.
+            try await give(on: nil)
+            #expect(try await isSent(Self.lan(boot: "1")))
+            #expect(try await !isSent(Self.lan("192.168.1.66")))
+            try await store.settleSecret(of: try Self.endpoint(Self.lan(boot: "1")), isTaken: true)
+            #expect(try await isSent(Self.lan(boot: "1")))
+            #expect(try await !isSent(Self.lan(boot: "2")))
+
+            try await store.withdrawApproval(of: away.id, by: Bench.owner, from: Bench.socket)
+            await #expect(throws: PairingError.self) { try await give(on: nil) }
+        }
+    }
+
     @Test func `the secret of an app on the cable is kept without an approval, and forgotten on request`() async throws
     {
         try await withScratchFolder { scratch in

@@ -87,8 +87,11 @@ import Testing
         }
     }
 
-    @Test(.needs(.root, .namespaces, .avahi), arguments: ["secret set", "endpoint_pair"])
-    func `a session URL that is pasted before its launch is announced is for that launch`(by way: String) async throws {
+    @Test(.needs(.root, .namespaces, .avahi), arguments: ["secret set", "endpoint_pair"], [true, false])
+    func `a session URL that is pasted before its launch is announced is for that launch`(
+        by way: String,
+        isListed: Bool
+    ) async throws {
         try await withScratchFolder { scratch in
             let network = try await MDNSNetwork(["here", "there"], in: scratch)
             let (here, there) = (network.hosts[0], network.hosts[1])
@@ -104,8 +107,11 @@ import Testing
             let seen = try await list.first("the app is online") { $0.state == .online }
             let id = seen.endpoint.id.text
             _ = try await broker.ask("approve", id)
-            advert.kill()
             try await first.quit()
+            if !isListed {
+                advert.kill()
+                _ = try await list.first("the app is away", from: seen.next) { $0.state == .offline }
+            }
 
             let second = try await SampleApp(version: "2", mode: .ios, on: there, in: scratch)
             let url = try #require(second.sessionURL)
@@ -126,6 +132,7 @@ import Testing
                 // The launch that it is for cannot be asked yet.
                 #expect(said.joined().contains(#""state":"kept""#), "\(said)")
             }
+            advert.kill()
             _ = try await second.advertise(through: there)
             _ = try await list.first("the new port is known", from: seen.next) { endpoint in
                 endpoint.routes.contains { $0.port == second.port }
