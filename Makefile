@@ -42,24 +42,24 @@ test: setup ## build everything and run every test, in several processes at once
 e2e-systemd: PACKAGES += debootstrap systemd-container
 e2e-systemd: setup ## boot a small Debian and run the service under a real systemd (root; minutes)
 	swift build
-	Tests/Rig/systemd/boot
+	Tests/TestSupport/systemd/boot
 
 soak: setup ## the long forms of the tests that have one (minutes to hours; PATCHBAY_SOAK_MINUTES=30)
 	swift build --build-tests
-	PATCHBAY_SOAK=1 swift test --skip-build --no-parallel --filter 'PairingTests|SoakTests|ScaleTests|SilenceTests|StampedeTests|RevocationRaceTests|AgentGrantTests'
+	PATCHBAY_SOAK=1 swift test --skip-build --no-parallel --filter 'AccessControlTests|SoakTests|ScaleTests|SilenceTests|StampedeTests|RevocationRaceTests|AgentGrantTests'
 
 tsan: setup ## look for data races in the data path with ThreadSanitizer (a build of its own, minutes)
 	swift build --build-tests --sanitize=thread --scratch-path .build-tsan
 	clang -O2 -shared -fPIC -o .build-tsan/mutex.so Tests/Tsan/mutex.c
 	TSAN_OPTIONS=exitcode=66 LD_PRELOAD=$(CURDIR)/.build-tsan/mutex.so swift test --sanitize=thread \
-		--scratch-path .build-tsan --skip-build --no-parallel --filter '^(Sockets|Tunnels|Devices)Tests'
+		--scratch-path .build-tsan --skip-build --no-parallel --filter '^(SystemIO|Tunnels|Devices)Tests'
 
 fuzz: setup ## try the parsers on made-up input with libFuzzer (a build of its own): ARGS="--seconds 60 --only token"
 	Tests/FuzzTests/run $(ARGS)
 
 demo: setup ## a phone, an app on it, one on the network, and what Patchbay makes of them
 	swift build
-	Tests/Rig/demo
+	Tests/TestSupport/demo
 
 bench: build ## compare with iproxy, socat and direct connections: ARGS="--only throughput --rounds 7", ARGS=--quick
 	swift build -c release --product bench

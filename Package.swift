@@ -40,7 +40,7 @@ func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 }
 
 /// The modules whose parsers are fuzzed.
-let fuzzed: [Target.Dependency] = ["API", "Devices", "Discovery", "JSON", "Model", "Pairing", httpTypes]
+let fuzzed: [Target.Dependency] = ["AccessControl", "API", "Devices", "Discovery", "JSON", "Model", httpTypes]
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
@@ -75,59 +75,59 @@ let package = Package(
         // The words, the descriptors they travel on, and the files that keep them.
         module("Model", []),
         module("JSON", []),
-        module("Sockets", ["CLinux", "Model"]),
-        module("State", ["Model", "Sockets", logging]),
+        module("SystemIO", ["CLinux", "Model", logging]),
 
         // The sources.
         module("Discovery", ["CAvahi", "CLinux", "Model", logging, lifecycle]),
-        module("Devices", ["CLinux", "CUsbmuxd", "Model", "Sockets", logging, lifecycle]),
-        module("Probes", ["Model", "Sockets", logging, lifecycle, nioCore, nioPosix, nioHTTP1]),
+        module("Devices", ["CLinux", "CUsbmuxd", "Model", "SystemIO", logging, lifecycle]),
+        module("Probing", ["Model", "SystemIO", logging, lifecycle, nioCore, nioPosix, nioHTTP1]),
 
         // The board, and the ways through it.
         module("Registry", ["Model"]),
-        module("Tunnels", ["CLinux", "Model", "Sockets", "State", logging, lifecycle]),
+        module("Tunnels", ["CLinux", "Model", "SystemIO", logging, lifecycle]),
 
         // Who may do what.
-        module("Pairing", ["CLinux", "CSQLite", "Model", "Sockets", crypto, logging, lifecycle]),
+        module("AccessControl", ["CLinux", "CSQLite", "Model", "SystemIO", crypto, logging, lifecycle]),
 
         // The doors.
         module("QR", ["CQRencode"]),
-        module("Images", ["CImages", "Sockets"]),
+        module("Images", ["CImages", "SystemIO"]),
         module(
             "MCP",
-            ["Images", "JSON", "Model", "Pairing", "Registry", "Sockets", "Tunnels", crypto, logging, lifecycle]
+            ["AccessControl", "Images", "JSON", "Model", "Registry", "SystemIO", "Tunnels", crypto, logging, lifecycle]
         ),
         module(
             "API",
             [
-                "JSON", "MCP", "Model", "Pairing", "QR", "Registry", "Sockets", "Tunnels", httpTypes, hummingbird,
-                hummingbirdCore, logging, lifecycle, nioCore, nioExtras, nioHTTP1, nioHTTPTypes, nioPosix,
+                "AccessControl", "JSON", "MCP", "Model", "QR", "Registry", "SystemIO", "Tunnels", httpTypes,
+                hummingbird, hummingbirdCore, logging, lifecycle, nioCore, nioExtras, nioHTTP1, nioHTTPTypes, nioPosix,
             ]
         ),
-        module("Facade", ["Devices", "Model", "Sockets", "Tunnels", logging, lifecycle]),
+        module("UsbmuxServer", ["Devices", "Model", "SystemIO", "Tunnels", logging, lifecycle]),
         module("Client", ["JSON", "Model", nioCore, nioPosix, nioHTTP1]),
 
         // The two programs.
         program(
             "patchbayd",
             [
-                "API", "CLinux", "Devices", "Discovery", "Facade", "Images", "MCP", "Model", "Pairing", "Probes",
-                "Registry", "Sockets", "State", "Tunnels", argumentParser, logging, lifecycle, tomlKit, unixSignals,
+                "AccessControl", "API", "CLinux", "Devices", "Discovery", "Images", "MCP", "Model", "Probing",
+                "Registry", "SystemIO", "Tunnels", "UsbmuxServer", argumentParser, logging, lifecycle, tomlKit,
+                unixSignals,
             ]
         ),
         program("patchbay", ["Client", "JSON", "Model", "QR", argumentParser]),
 
         // What the tests start: real daemons in private places. Its C part is built by its own Makefile.
         .target(
-            name: "Rig",
-            dependencies: ["CLinux", "Sockets"],
-            path: "Tests/Rig",
+            name: "TestSupport",
+            dependencies: ["CLinux", "SystemIO"],
+            path: "Tests/TestSupport",
             exclude: ["demo", "lineapp.py", "sampleapp.py", "systemd", "usbmuxd"],
             swiftSettings: house
         ),
         .executableTarget(
             name: "bench",
-            dependencies: ["CLinux", "Rig", "Sockets", argumentParser],
+            dependencies: ["CLinux", "SystemIO", "TestSupport", argumentParser],
             path: "Tests/Bench",
             swiftSettings: house
         ),
@@ -135,37 +135,48 @@ let package = Package(
         tests("ModelTests", ["Model"]),
         tests("JSONTests", ["JSON"]),
         tests("ImagesTests", ["CImages", "Images"]),
-        tests("SocketsTests", ["CLinux", "Model", "Sockets"]),
-        tests("StateTests", ["Rig", "State", logging]),
-        tests("DiscoveryTests", ["Discovery", "Model", "Rig", logging]),
-        tests("DevicesTests", ["CLinux", "Devices", "Model", "Rig", "Sockets", logging, lifecycle]),
-        tests("ProbesTests", ["Model", "Probes", "Rig", "Sockets", logging]),
+        tests("SystemIOTests", ["CLinux", "Model", "SystemIO", "TestSupport", logging]),
+        tests("DiscoveryTests", ["Discovery", "Model", "TestSupport", logging]),
+        tests("DevicesTests", ["CLinux", "Devices", "Model", "SystemIO", "TestSupport", logging, lifecycle]),
+        tests("ProbingTests", ["Model", "Probing", "SystemIO", "TestSupport", logging]),
         tests("RegistryTests", ["Model", "Registry"]),
-        tests("TunnelsTests", ["CLinux", "Model", "Sockets", "Tunnels", logging, lifecycle]),
-        tests("FacadeTests", ["Devices", "Facade", "Model", "Rig", "Sockets", "Tunnels", logging]),
-        tests("PairingTests", ["CLinux", "CSQLite", "Model", "Pairing", "Rig", "Sockets", crypto, logging, lifecycle]),
+        tests("TunnelsTests", ["CLinux", "Model", "SystemIO", "Tunnels", logging, lifecycle]),
+        tests(
+            "UsbmuxServerTests",
+            ["Devices", "Model", "SystemIO", "TestSupport", "Tunnels", "UsbmuxServer", logging]
+        ),
+        tests(
+            "AccessControlTests",
+            ["AccessControl", "CLinux", "CSQLite", "Model", "SystemIO", "TestSupport", crypto, logging, lifecycle]
+        ),
         .executableTarget(
             name: "PairingCrash",
-            dependencies: ["Model", "Pairing", logging],
+            dependencies: ["AccessControl", "Model", logging],
             path: "Tests/PairingCrash",
             swiftSettings: house
         ),
-        tests("APITests", ["API", "JSON", "Model", "Pairing", httpTypes, nioCore, nioEmbedded, nioPosix]),
-        tests("QRTests", ["QR", "Rig"]),
+        tests("APITests", ["AccessControl", "API", "JSON", "Model", httpTypes, nioCore, nioEmbedded, nioPosix]),
+        tests("QRTests", ["QR", "TestSupport"]),
         tests(
             "MCPTests",
-            ["Images", "JSON", "MCP", "Model", "Pairing", "Registry", "Rig", "Sockets", "Tunnels", logging, lifecycle]
+            [
+                "AccessControl", "Images", "JSON", "MCP", "Model", "Registry", "SystemIO", "TestSupport", "Tunnels",
+                logging, lifecycle,
+            ]
         ),
         tests("ClientTests", ["Client", "JSON", "Model", nioCore, nioPosix]),
-        tests("PatchbaydTests", ["Model", "Registry", "Rig", "patchbayd", logging, lifecycle]),
-        tests("PatchbayTests", ["Client", "JSON", "Model", "Rig", "patchbay", argumentParser, nioCore, nioPosix]),
-        tests("HouseTests", []),
-        tests("RigTests", ["CLinux", "Rig"]),
+        tests("PatchbaydTests", ["Model", "patchbayd", "Registry", "TestSupport", logging, lifecycle]),
+        tests(
+            "PatchbayTests",
+            ["Client", "JSON", "Model", "patchbay", "TestSupport", argumentParser, nioCore, nioPosix]
+        ),
+        tests("ArchitectureTests", []),
+        tests("TestSupportTests", ["CLinux", "TestSupport"]),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "API", "CLinux", "Devices", "Discovery", "Images", "Model", "Pairing", "Rig", "Sockets", "patchbay",
-                "patchbayd", logging,
+                "AccessControl", "API", "CLinux", "Devices", "Discovery", "Images", "Model", "patchbay", "patchbayd",
+                "SystemIO", "TestSupport", logging,
             ],
             exclude: [
                 "Agents/caller.py", "Agents/environment", "Agents/grants.py", "Agents/keeper.py", "Agents/oracle.py",
@@ -195,7 +206,7 @@ if let libFuzzer {
     package.targets.append(
         .testTarget(
             name: "FuzzTests",
-            dependencies: fuzzed + ["Rig"],
+            dependencies: fuzzed + ["TestSupport"],
             exclude: ["Corpus", "LibFuzzer", "run"],
             swiftSettings: house
         )

@@ -3,7 +3,7 @@ import Hummingbird
 
 /// One address of the API: what it is called, who may call it, what it does, and who does it.
 struct APIRoute: Sendable {
-    typealias Handler = @Sendable (Call) async throws -> Response
+    typealias Handler = @Sendable (APIRequest) async throws -> Response
 
     /// A member of the query.
     struct Query: Sendable {
@@ -26,7 +26,7 @@ struct APIRoute: Sendable {
     let method: HTTPRequest.Method
     /// With parameters in braces, as OpenAPI writes them.
     let path: String
-    let access: Access
+    let access: RoutePermission
     let summary: String
     let query: [Query]
     /// Names of schemas in the OpenAPI document; nil where there is no body.
@@ -41,7 +41,7 @@ struct APIRoute: Sendable {
     init(
         _ method: HTTPRequest.Method,
         _ path: String,
-        _ access: Access,
+        _ access: RoutePermission,
         _ summary: String,
         query: [Query] = [],
         takes: String? = nil,

@@ -19,7 +19,7 @@ extension DecodingError {
                 guard let only = misfits.first, misfits.count == 1 else {
                     return "a number in the body has a fraction, or is outside of its range"
                 }
-                let number = Untrusted(only.number.text, limit: 40)
+                let number = SanitizedText(only.number.text, limit: 40)
                 return "\(Self.quoted(only.path)) must be a whole number in its range, not \(number)"
             }
             // What the standard library says of an enumeration's raw value.
@@ -47,7 +47,7 @@ extension DecodingError {
     private static func joined(_ path: String, _ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
     private static func quoted(_ path: String) -> String {
-        path.isEmpty ? "the body" : "\"\(Untrusted(path, limit: 200))\""
+        path.isEmpty ? "the body" : "\"\(SanitizedText(path, limit: 200))\""
     }
 
     /// The numbers that a port cannot be: of ours, some are larger, but none that is in its range is refused.

@@ -8,7 +8,7 @@ package protocol DeviceDesk: Sendable {
 }
 
 /// What the doors need of Bonjour publishing. Refusals are thrown as `Problem`.
-package protocol AdvertisementDesk: Sendable {
+package protocol AdvertisementPublisher: Sendable {
     func advertise(_ spec: AdvertisementSpec) async throws -> Advertisement
     func advertisements() async -> [Advertisement]
     func update(_ id: String, txt: TXTRecord) async throws -> Advertisement

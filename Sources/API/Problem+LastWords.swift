@@ -5,7 +5,7 @@ import Model
 extension Problem {
     /// The whole answer as bytes, for where there is no request yet that it would be an answer to. The connection ends with it.
     var lastWords: String {
-        let body = (try? Wire.encoder().encode(self)) ?? Data()
+        let body = (try? JSONCoding.encoder().encode(self)) ?? Data()
         let fields = [
             "HTTP/1.1 \(status) \(HTTPResponse.Status(code: status).reasonPhrase)",
             "Content-Type: application/problem+json", "Content-Length: \(body.count)", "Cache-Control: no-store",

@@ -6,7 +6,7 @@ import MCP
 import Model
 import NIOCore
 import NIOHTTP1
-import Pairing
+import AccessControl
 import Registry
 import Tunnels
 
@@ -29,9 +29,9 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         case let problem as Problem: problem
         case let error as RegistryError: error.problem
         case let error as TunnelError: error.problem
-        case let error as PairingError: error.problem
-        case let failure as AppFailure: failure.problem
-        case let failure as DialFailure: Problem(.unavailable, failure.description)
+        case let error as AccessError: error.problem
+        case let failure as AppError: failure.problem
+        case let failure as DialError: Problem(.unavailable, failure.description)
         case let error as HTTPError where error.status == .notFound: notFound(request)
         case let error as HTTPError where error.status.code < 500:
             Problem(.badRequest, error.body ?? error.status.reasonPhrase)
@@ -53,11 +53,11 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         if problem.code == .methodNotAllowed { headers[.allow] = methods(at: request).joined(separator: ", ") }
         // RFC 9110, section 11.6.1: and here, how to show a token.
         if problem.code == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
-        if let seconds = (error as? PairingError)?.pause { headers[.retryAfter] = "\(seconds)" }
+        if let seconds = (error as? AccessError)?.pause { headers[.retryAfter] = "\(seconds)" }
         return Response(
             status: HTTPResponse.Status(code: problem.status),
             headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: try Wire.encoder().encode(problem)))
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONCoding.encoder().encode(problem)))
         )
     }
 
@@ -66,11 +66,15 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         let path = request.uri.path
         let methods = methods(at: request)
         if methods.isEmpty {
-            return Problem(.notFound, "there is nothing at \(Untrusted(path, limit: 200))", next: "GET /openapi.json")
+            return Problem(
+                .notFound,
+                "there is nothing at \(SanitizedText(path, limit: 200))",
+                next: "GET /openapi.json"
+            )
         }
         return Problem(
             .methodNotAllowed,
-            "\(Untrusted(path, limit: 200)) takes \(methods.joined(separator: ", ")), not \(request.method)"
+            "\(SanitizedText(path, limit: 200)) takes \(methods.joined(separator: ", ")), not \(request.method)"
         )
     }
 
@@ -88,7 +92,7 @@ extension APIRoute {
     }
 }
 
-extension AppFailure {
+extension AppError {
     fileprivate var problem: Problem {
         let code: Problem.Code =
             switch self {

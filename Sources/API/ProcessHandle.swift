@@ -1,5 +1,5 @@
 import Glibc
-import Sockets
+import SystemIO
 
 /// A process by its descriptor (pidfd_open(2)), which stays that process's when the number is given to another one.
 final class ProcessHandle: Sendable {

@@ -3,7 +3,7 @@ import HTTPTypes
 import Hummingbird
 import Model
 import NIOCore
-import Pairing
+import AccessControl
 
 /// The whole API on one screen. The router and `openapi.json` are both made from it, so neither can say more than the other;
 /// and each route says who may call it, so that none can be forgotten.
@@ -75,38 +75,38 @@ enum RouteTable {
             takes: "ApprovalSpec",
             gives: "Endpoint",
             creates: false,
-            TrustRoutes.approve
+            ApprovalRoutes.approve
         ),
         APIRoute(
             .delete,
             "/v1/endpoints/{id}/approve",
             .owner,
             "Revoke the approval of an endpoint, and forget its token",
-            TrustRoutes.withdraw
+            ApprovalRoutes.withdraw
         ),
         APIRoute(
             .put,
             "/v1/endpoints/{id}/secret",
             .owner,
             "Give the broker an app's own token",
-            takes: "SecretSpec",
-            TrustRoutes.setSecret
+            takes: "EndpointSecretSpec",
+            ApprovalRoutes.setSecret
         ),
         APIRoute(
             .post,
             "/v1/endpoints/{id}/secret",
             .anyone,
             "The same, by the app: with a grant, or with an invite inside",
-            takes: "SecretSpec",
-            TrustRoutes.postSecret
+            takes: "EndpointSecretSpec",
+            ApprovalRoutes.postSecret
         ),
         APIRoute(
             .delete,
             "/v1/endpoints/{id}/secret",
             .owner,
             "Forget an app's token",
-            gives: "Removal",
-            TrustRoutes.forgetSecret
+            gives: "DeleteResponse",
+            ApprovalRoutes.forgetSecret
         ),
         APIRoute(
             .get,
@@ -114,7 +114,7 @@ enum RouteTable {
             .owner,
             "Every approved network address",
             gives: "ApprovalList",
-            TrustRoutes.list
+            ApprovalRoutes.list
         ),
 
         APIRoute(
@@ -157,7 +157,7 @@ enum RouteTable {
             "/v1/tunnels",
             .scope(.tunnelOpen),
             "Remove every tunnel of the caller's",
-            gives: "Removal",
+            gives: "DeleteResponse",
             TunnelRoutes.removeAll
         ),
         APIRoute(
@@ -203,7 +203,7 @@ enum RouteTable {
             "/v1/advertisements/{id}",
             .owner,
             "Change the TXT record of an advertisement",
-            takes: "AdvertisementChange",
+            takes: "AdvertisementUpdate",
             gives: "Advertisement",
             AdvertisementRoutes.update
         ),
@@ -228,12 +228,12 @@ enum RouteTable {
     ]
 
     /// A responder for all of it, with every error said as RFC 9457 wants it.
-    static func responder(for broker: Broker) -> some HTTPResponder<CallContext> {
-        let router = Router(context: CallContext.self)
+    static func responder(for broker: APIServices) -> some HTTPResponder<APIRequestContext> {
+        let router = Router(context: APIRequestContext.self)
         router.add(middleware: ProblemMiddleware())
         for route in all {
             router.on(RouterPath(route.path), method: route.method) { request, context in
-                let call = Call(
+                let call = APIRequest(
                     request: request,
                     parameters: context.parameters,
                     visitor: context.visitor,
@@ -255,7 +255,7 @@ enum RouteTable {
     }
 
     /// Lets a call in or throws; what is answered under a grant is cut when the grant ends.
-    private static func admit(_ call: Call, to route: APIRoute, _ delivery: Delivery) async throws {
+    private static func admit(_ call: APIRequest, to route: APIRoute, _ delivery: PendingResponse) async throws {
         let (visitor, pairing) = (call.visitor, call.broker.pairing)
         do { try route.access.check(visitor) } catch {
             if case .user = visitor.standing {
@@ -278,7 +278,7 @@ enum RouteTable {
     ///
     /// Not where the answer is out already, and its use only not yet put away: the connection may be at another request, of
     /// somebody else. That is asked on the connection's loop, where no turn comes between the last byte and the word of it.
-    private static func cut(_ channel: any Channel, before delivery: Delivery) async {
+    private static func cut(_ channel: any Channel, before delivery: PendingResponse) async {
         if (try? await channel.eventLoop.submit { delivery.isDone }.get()) == true { return }
         if let socket = channel as? any SocketOptionProvider {
             try? await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()

@@ -41,7 +41,8 @@ extension ClientError: CustomStringConvertible {
         case .brokerNotRunning:
             "start it with `patchbayd` or `systemctl start patchbayd`; `patchbay doctor` looks for the reason"
         case .notPermitted: "run as the user that started the broker, or name your own broker's socket with --socket"
-        case .unusablePath: "give --socket or $\(SocketPath.variable) the path of a broker's socket, at most 107 bytes"
+        case .unusablePath:
+            "give --socket or $\(BrokerSocketPath.variable) the path of a broker's socket, at most 107 bytes"
         case .busy: "try again in a second"
         case .refused(let problem): problem.next
         case .notUnderstood: "check that patchbay and patchbayd are of one version with `patchbay status`"

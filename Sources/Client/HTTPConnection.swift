@@ -22,7 +22,7 @@ struct HTTPConnection: Sendable {
     ///
     /// Returns when the answer has ended.
     /// - Throws: `ClientError`, `CancellationError`, or what `receive` throws.
-    func perform(_ call: HTTPCall, _ receive: (ByteBuffer) async throws -> Void) async throws {
+    func perform(_ call: OutgoingRequest, _ receive: (ByteBuffer) async throws -> Void) async throws {
         var status = HTTPResponseStatus.ok
         var refusal: [UInt8] = []
         try await exchange(call) { head in
@@ -41,7 +41,7 @@ struct HTTPConnection: Sendable {
     /// out, whatever becomes of the answer.
     /// - Throws: `ClientError`, `CancellationError`, or what `head` and `body` throw.
     func exchange(
-        _ call: HTTPCall,
+        _ call: OutgoingRequest,
         sent: () -> Void = {},
         head: (HTTPResponseHead) async throws -> Void,
         body: (ByteBuffer) async throws -> Void
@@ -76,17 +76,17 @@ struct HTTPConnection: Sendable {
         }
     }
 
-    private func parts(of call: HTTPCall) -> [HTTPClientRequestPart] {
+    private func parts(of call: OutgoingRequest) -> [HTTPClientRequestPart] {
         let body = call.body.map { [HTTPClientRequestPart.body(.byteBuffer(ByteBuffer(bytes: $0)))] } ?? []
         var head = call.head(host: address.host)
         if let (name, value) = token?.header { head.headers.add(name: name, value: value) }
         return [.head(head)] + body + [.end(nil)]
     }
 
-    private func connect(for call: HTTPCall) async throws -> Stream {
+    private func connect(for call: OutgoingRequest) async throws -> Stream {
         if case .unix(let path) = address {
             guard path.hasPrefix("/") else { throw ClientError.unusablePath(path: path, reason: "it is not absolute") }
-            guard path.utf8.count <= LocalAddress.pathLimit else {
+            guard path.utf8.count <= ListenAddress.pathLimit else {
                 throw ClientError.unusablePath(path: path, reason: "it has \(path.utf8.count) bytes")
             }
         }
@@ -97,7 +97,7 @@ struct HTTPConnection: Sendable {
             let initialize = { @Sendable (channel: any Channel) in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(IdleStateHandler(readTimeout: timeout))
-                    try channel.pipeline.syncOperations.addHandler(SilenceHandler(error: tooSilent))
+                    try channel.pipeline.syncOperations.addHandler(IdleTimeoutHandler(error: tooSilent))
                     try channel.pipeline.syncOperations.addHTTPClientHandlers()
                     return try Stream(wrappingChannelSynchronously: channel)
                 }
@@ -117,7 +117,7 @@ struct HTTPConnection: Sendable {
     }
 
     /// What went wrong in the words of this module: the one place where errno and NIO's errors are read.
-    private func translated(_ error: any Error, _ call: HTTPCall) -> any Error {
+    private func translated(_ error: any Error, _ call: OutgoingRequest) -> any Error {
         let path = address.description
         switch error {
         case is ClientError, is CancellationError: return error
@@ -150,8 +150,8 @@ struct HTTPConnection: Sendable {
         }
     }
 
-    private static func refused(_ call: HTTPCall, _ status: HTTPResponseStatus, _ body: [UInt8]) -> ClientError {
-        guard let problem = try? Wire.decoder().decode(Problem.self, from: Data(body)) else {
+    private static func refused(_ call: OutgoingRequest, _ status: HTTPResponseStatus, _ body: [UInt8]) -> ClientError {
+        guard let problem = try? JSONCoding.decoder().decode(Problem.self, from: Data(body)) else {
             return .notUnderstood(
                 what: "the answer to \(call.name)",
                 detail: "status \(status.code) without a problem in JSON"
@@ -160,7 +160,7 @@ struct HTTPConnection: Sendable {
         return .refused(problem)
     }
 
-    private func garbage(_ call: HTTPCall, _ detail: String) -> ClientError {
+    private func garbage(_ call: OutgoingRequest, _ detail: String) -> ClientError {
         .notUnderstood(what: "the answer to \(call.name)", detail: detail)
     }
 }

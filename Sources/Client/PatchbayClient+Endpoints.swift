@@ -4,7 +4,7 @@ import NIOHTTP1
 /// The broker, its endpoints, and its phones.
 extension PatchbayClient {
     package func status() async throws -> BrokerStatus {
-        try await answer(to: HTTPCall(method: .GET, path: ["status"]))
+        try await answer(to: OutgoingRequest(method: .GET, path: ["status"]))
     }
 
     /// The list as it stands, or the next one after a revision.
@@ -22,7 +22,7 @@ extension PatchbayClient {
         since revision: UInt64? = nil,
         wait: Int? = nil
     ) async throws -> EndpointList {
-        var call = HTTPCall(method: .GET, path: ["endpoints"])
+        var call = OutgoingRequest(method: .GET, path: ["endpoints"])
         if let revision { call.query.append(("since", "\(revision)")) }
         if let wait { call.query.append(("wait", "\(wait)")) }
         if let state { call.query.append(("state", state.rawValue)) }
@@ -31,26 +31,26 @@ extension PatchbayClient {
     }
 
     package func endpoint(_ id: EndpointID) async throws -> Endpoint {
-        try await answer(to: HTTPCall(method: .GET, path: ["endpoints", id.text]))
+        try await answer(to: OutgoingRequest(method: .GET, path: ["endpoints", id.text]))
     }
 
     /// Lists an endpoint that nothing announces.
     package func add(_ endpoint: StaticEndpoint) async throws -> Endpoint {
-        try await answer(to: HTTPCall(method: .POST, path: ["endpoints"], body: body(endpoint)))
+        try await answer(to: OutgoingRequest(method: .POST, path: ["endpoints"], body: body(endpoint)))
     }
 
     /// Strikes an endpoint off the list, with its id; it comes back as new if something still sees it.
     package func forget(_ id: EndpointID) async throws {
-        try await perform(HTTPCall(method: .DELETE, path: ["endpoints", id.text]))
+        try await perform(OutgoingRequest(method: .DELETE, path: ["endpoints", id.text]))
     }
 
     /// Asks an endpoint right now whether it is there. A silent one takes as long as the broker's own deadline.
     package func probe(_ id: EndpointID) async throws -> Endpoint {
-        let call = HTTPCall(method: .POST, path: ["endpoints", id.text, "probe"])
+        let call = OutgoingRequest(method: .POST, path: ["endpoints", id.text, "probe"])
         return try await answer(to: call, extraPatience: .seconds(20))
     }
 
     package func devices() async throws -> DeviceList {
-        try await answer(to: HTTPCall(method: .GET, path: ["devices"]))
+        try await answer(to: OutgoingRequest(method: .GET, path: ["devices"]))
     }
 }

@@ -14,7 +14,7 @@ extension PatchbayClient {
         after revision: UInt64? = nil,
         _ handle: (BrokerEvent) async throws -> Void
     ) async throws {
-        var call = HTTPCall(method: .GET, path: ["events"])
+        var call = OutgoingRequest(method: .GET, path: ["events"])
         call.lastEventID = revision.map(String.init)
         try await follow(call) { event in
             if let event = try brokerEvent(event) { try await handle(event) }

@@ -6,7 +6,7 @@ import NIOHTTP1
 extension PatchbayClient {
     /// What an app offers, from the broker's cache while the app is away.
     package func tools(of id: EndpointID) async throws -> ToolList {
-        let call = HTTPCall(method: .GET, path: ["endpoints", id.text, "tools"])
+        let call = OutgoingRequest(method: .GET, path: ["endpoints", id.text, "tools"])
         let answer = try json(try await bytes(of: call, extraPatience: .seconds(20)), of: call)
         guard let tools = answer["tools"]?.array?.compactMap(\.object) else { throw misfit(call, "it has no tools") }
         return ToolList(
@@ -41,7 +41,7 @@ extension PatchbayClient {
         body["wait_s"] = wait.map { .number(JSONNumber($0)) }
         body["timeout_s"] = timeout.map { .number(JSONNumber($0)) }
         body["max_px"] = maxPixels.map { .number(JSONNumber($0)) }
-        let call = HTTPCall(method: .POST, path: ["endpoints", id.text, "call"], body: JSON.object(body).bytes)
+        let call = OutgoingRequest(method: .POST, path: ["endpoints", id.text, "call"], body: JSON.object(body).bytes)
         // A tool may take two minutes.
         let bytes = try await bytes(of: call, extraPatience: .seconds((wait ?? 10) + 120))
         guard let result = try json(bytes, of: call)["result"]?.object else { throw misfit(call, "it has no result") }
@@ -52,17 +52,17 @@ extension PatchbayClient {
     ///
     /// - Throws: `ClientError`.
     package func artifact(_ sha: String) async throws -> [UInt8] {
-        try await bytes(of: HTTPCall(method: .GET, path: ["artifacts", sha]), limit: Self.artifactLimit)
+        try await bytes(of: OutgoingRequest(method: .GET, path: ["artifacts", sha]), limit: Self.artifactLimit)
     }
 
     /// No larger one is kept.
     private static let artifactLimit = 256 << 20
 
-    private func json(_ bytes: [UInt8], of call: HTTPCall) throws(ClientError) -> JSON {
+    private func json(_ bytes: [UInt8], of call: OutgoingRequest) throws(ClientError) -> JSON {
         do throws(JSONError) { return try JSON(parsing: bytes) } catch { throw misfit(call, error.description) }
     }
 
-    private func misfit(_ call: HTTPCall, _ detail: String) -> ClientError {
+    private func misfit(_ call: OutgoingRequest, _ detail: String) -> ClientError {
         .notUnderstood(what: "the answer to \(call.name)", detail: detail)
     }
 }

@@ -18,7 +18,7 @@ package struct PatchbayClient: Sendable {
     private static let streamPatience = Duration.seconds(45)
 
     /// - Parameters:
-    ///   - socketPath: Absolute; `SocketPath.find` knows where the broker is.
+    ///   - socketPath: Absolute; `BrokerSocketPath.find` knows where the broker is.
     ///   - patience: For calls that are answered at once; a probe and a `wait` get more by themselves.
     package init(socketPath: String, patience: Duration = .seconds(10)) {
         self.init(address: .unix(path: socketPath), patience: patience)
@@ -41,7 +41,7 @@ package struct PatchbayClient: Sendable {
 
     /// Performs a call and reads its answer.
     func answer<Answer: Decodable>(
-        to call: HTTPCall,
+        to call: OutgoingRequest,
         as type: Answer.Type = Answer.self,
         extraPatience: Duration = .zero
     ) async throws -> Answer {
@@ -50,15 +50,15 @@ package struct PatchbayClient: Sendable {
     }
 
     /// Performs a call whose answer has no body.
-    func perform(_ call: HTTPCall) async throws {
+    func perform(_ call: OutgoingRequest) async throws {
         _ = try await bytes(of: call)
     }
 
     /// Performs a call whose answer is an event stream, until the broker ends it.
-    func follow(_ call: HTTPCall, _ handle: (ServerSentEvent) async throws -> Void) async throws {
+    func follow(_ call: OutgoingRequest, _ handle: (ServerSentEvent) async throws -> Void) async throws {
         var call = call
         call.accept = "text/event-stream"
-        var parser = EventStreamParser(limit: HTTPConnection.bodyLimit)
+        var parser = SSEDecoder(limit: HTTPConnection.bodyLimit)
         try await connection(silence: max(patience, Self.streamPatience)).perform(call) {
             buffer in
             for event in try parser.feed(buffer.readableBytesView) { try await handle(event) }
@@ -67,17 +67,17 @@ package struct PatchbayClient: Sendable {
 
     func decode<Value: Decodable>(_ type: Value.Type, from bytes: some Sequence<UInt8>, what: String) throws -> Value {
         do {
-            return try Wire.decoder().decode(type, from: Data(bytes))
+            return try JSONCoding.decoder().decode(type, from: Data(bytes))
         } catch {
             throw ClientError.notUnderstood(what: what, detail: Self.text(of: error))
         }
     }
 
-    func body(_ value: some Encodable) throws -> [UInt8] { Array(try Wire.encoder().encode(value)) }
+    func body(_ value: some Encodable) throws -> [UInt8] { Array(try JSONCoding.encoder().encode(value)) }
 
     /// Performs a call and returns its answer as it came.
     func bytes(
-        of call: HTTPCall,
+        of call: OutgoingRequest,
         extraPatience: Duration = .zero,
         limit: Int = HTTPConnection.bodyLimit
     ) async throws -> [UInt8] {

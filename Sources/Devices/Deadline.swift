@@ -1,4 +1,4 @@
-import Sockets
+import SystemIO
 
 /// Ends work that takes too long. usbmuxd has no time limits of its own and can hang (libimobiledevice/usbmuxd#114), so
 /// everything that is asked of it has one here.

@@ -1,6 +1,6 @@
 package import Model
 
-/// What `DeviceSource` tells, in order.
+/// What `DeviceMonitor` tells, in order.
 package enum DeviceEvent: Hashable, Sendable {
     /// A phone is there: plugged in, or said again after usbmuxd came back.
     case attached(Device)

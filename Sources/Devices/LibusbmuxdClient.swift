@@ -2,29 +2,29 @@ import CLinux
 import CUsbmuxd
 import Glibc
 import Model
-package import Sockets
+package import SystemIO
 
 /// Asks usbmuxd through libusbmuxd 2.0, for those who would rather trust the library that every other tool uses.
 ///
 /// Used are its list, its Connect and its BUID. Never its events: `usbmuxd_events_subscribe` leaks a descriptor at each
 /// reconnect, spins when usbmuxd hangs up, and with `UNIX:` addresses misses a restart. Its calls block, share unguarded
-/// globals and close what is not theirs, so all of them are made on one `LibraryThread`, one after the other: a phone that
+/// globals and close what is not theirs, so all of them are made on one `IsolatedLibraryThread`, one after the other: a phone that
 /// does not answer Connect holds the others up for the 5 s that the library waits.
 ///
 /// Thread safety: the address is an environment variable to the library. It is set on that thread, before a call, and only
 /// when it differs; a process that uses one address sets it once or, started with it, never.
 package final class LibusbmuxdClient: UsbmuxClient {
-    private static let thread = LibraryThread(named: "patchbay-libmux")
+    private static let thread = IsolatedLibraryThread(named: "patchbay-libmux")
     private static let queueFull = SocketError.words(for: EAGAIN)
 
     private let address: UsbmuxAddress
-    private let budget: MuxBudget
+    private let budget: UsbmuxConnectionLimit
     private let clock: any Clock<Duration>
 
     /// The budget is shared with whoever else opens streams to the same usbmuxd.
     package init(
         address: UsbmuxAddress,
-        budget: MuxBudget = MuxBudget(),
+        budget: UsbmuxConnectionLimit = UsbmuxConnectionLimit(),
         clock: any Clock<Duration> = PollerClock()
     ) {
         self.address = address
@@ -58,7 +58,7 @@ package final class LibusbmuxdClient: UsbmuxClient {
         }
     }
 
-    package func connect(deviceID: UInt32, port: UInt16) async throws -> Carrier {
+    package func connect(deviceID: UInt32, port: UInt16) async throws -> Connection {
         let lease = try await budget.lease(within: .seconds(10), clock: clock)
         guard let reply = SocketPair() else {
             throw UsbmuxError.failed(call: "socketpair", words: SocketError.words(for: errno))
@@ -72,7 +72,7 @@ package final class LibusbmuxdClient: UsbmuxClient {
             guard CUsbmuxd_pass(lent, number) > 0 else { throw UsbmuxError.closed(request: "Connect") }
         }
         guard let descriptor = reply.take() else { throw UsbmuxError.closed(request: "Connect") }
-        return Carrier(descriptor: descriptor, halfClose: .destroys, lease: lease)
+        return Connection(descriptor: descriptor, halfClose: .destroys, lease: lease)
     }
 
     /// Makes a call on the thread, again while usbmuxd's accept queue is full: the library gives up at once there.

@@ -1,4 +1,4 @@
-package import Sockets
+package import SystemIO
 
 /// Speaks to usbmuxd itself, a connection per request.
 ///
@@ -11,19 +11,19 @@ package final class NativeUsbmuxClient: UsbmuxClient {
     private static let patience = Duration.milliseconds(50)
 
     private let address: UsbmuxAddress
-    private let budget: MuxBudget
+    private let budget: UsbmuxConnectionLimit
     private let clock: any Clock<Duration>
     private let connectLimit: Duration
     private let answerLimit: Duration
-    private let gate = Gate(places: requestsInFlight)
-    private let phones = DeviceGates(places: connectsPerPhone)
+    private let gate = AsyncSemaphore(places: requestsInFlight)
+    private let phones = PerDeviceLimiter(places: connectsPerPhone)
 
     /// The budget is shared with whoever else opens streams to the same usbmuxd. `connectLimit` is the most that a stream
     /// waits for a place in the budget, and the most that a Connect takes, waiting for its turn included; `answerLimit` the
     /// most that any other request takes.
     package init(
         address: UsbmuxAddress,
-        budget: MuxBudget = MuxBudget(),
+        budget: UsbmuxConnectionLimit = UsbmuxConnectionLimit(),
         clock: any Clock<Duration> = PollerClock(),
         connectLimit: Duration = .seconds(10),
         answerLimit: Duration = .seconds(5)
@@ -49,16 +49,16 @@ package final class NativeUsbmuxClient: UsbmuxClient {
         return buid
     }
 
-    package func connect(deviceID: UInt32, port: UInt16) async throws -> Carrier {
+    package func connect(deviceID: UInt32, port: UInt16) async throws -> Connection {
         let lease = try await budget.lease(within: connectLimit, clock: clock)
-        let handover = Handover()
+        let handover = TransferBox()
         try await Deadline(limit: connectLimit, clock: clock).run("Connect") { [self] in
             try await phones.hold(deviceID) {
                 let permit = try await gate.enter()
                 defer { permit.giveBack() }
                 let socket = try await address.connect(clock: clock)
                 async let _ = release(permit)
-                var wire = UsbmuxWire(over: socket.number)
+                var wire = UsbmuxConnection(over: socket.number)
                 guard case .result(.ok) = try await wire.ask(.connect(deviceID: deviceID, port: port)) else {
                     throw UsbmuxError.garbled("an answer to Connect that is no result")
                 }
@@ -66,7 +66,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
             }
         }
         guard let descriptor = handover.take() else { throw UsbmuxError.closed(request: "Connect") }
-        return Carrier(descriptor: descriptor, halfClose: .destroys, lease: lease)
+        return Connection(descriptor: descriptor, halfClose: .destroys, lease: lease)
     }
 
     /// Asks for somebody else, who wrote the property list and gets the answer as it is, a refusal too. For requests
@@ -83,13 +83,13 @@ package final class NativeUsbmuxClient: UsbmuxClient {
 
     private func exchange<Answer: Sendable>(
         _ request: String,
-        _ body: @escaping @Sendable (inout UsbmuxWire) async throws -> Answer
+        _ body: @escaping @Sendable (inout UsbmuxConnection) async throws -> Answer
     ) async throws -> Answer {
         try await Deadline(limit: answerLimit, clock: clock).run(request) { [self] in
             let permit = try await gate.enter()
             defer { permit.giveBack() }
             let socket = try await address.connect(clock: clock)
-            var wire = UsbmuxWire(over: socket.number)
+            var wire = UsbmuxConnection(over: socket.number)
             return try await body(&wire)
         }
     }

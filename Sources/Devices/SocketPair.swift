@@ -1,7 +1,7 @@
 import CLinux
 import CUsbmuxd
 import Glibc
-import Sockets
+import SystemIO
 
 /// Two ends of one channel that keeps packets apart (socketpair(2)).
 final class SocketPair: Sendable {

@@ -1,5 +1,5 @@
 import Glibc
-import Sockets
+import SystemIO
 
 extension UsbmuxAddress {
     /// Connects. There is no deadline here: the caller has one, and cancels.
@@ -9,7 +9,7 @@ extension UsbmuxAddress {
             return try await connect(to: .unix(path: path), clock: clock)
         case .tcp(let host, let port):
             var failure = UsbmuxError.absent(self, errno: EADDRNOTAVAIL)
-            for address in try await HostLookup.addresses(of: host, port: port) {
+            for address in try await HostResolver.addresses(of: host, port: port) {
                 do {
                     return try await connect(to: address, clock: clock)
                 } catch let error as UsbmuxError {

@@ -15,7 +15,7 @@ package enum UsbmuxAddress: Hashable, Sendable {
 
     /// - Throws: `UsbmuxError.badAddress` for anything but `UNIX:/path`, `/path`, `host:port` and `[v6]:port`.
     package init(_ text: String) throws(UsbmuxError) {
-        guard let address = Self.read(text) else { throw .badAddress(Untrusted(text, limit: 200).text) }
+        guard let address = Self.read(text) else { throw .badAddress(SanitizedText(text, limit: 200).text) }
         self = address
     }
 
@@ -63,7 +63,9 @@ package enum UsbmuxAddress: Hashable, Sendable {
     }
 
     private static func read(path: Substring) -> UsbmuxAddress? {
-        guard path.hasPrefix("/"), path.utf8.count <= LocalAddress.pathLimit, !path.utf8.contains(0) else { return nil }
+        guard path.hasPrefix("/"), path.utf8.count <= ListenAddress.pathLimit, !path.utf8.contains(0) else {
+            return nil
+        }
         return .unix(path: String(path))
     }
 }

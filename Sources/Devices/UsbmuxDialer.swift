@@ -1,5 +1,5 @@
 package import Model
-package import Sockets
+package import SystemIO
 
 /// Opens streams to phones by their UDID.
 ///
@@ -11,20 +11,20 @@ package struct UsbmuxDialer: Dialer {
     /// our socket without a word (connection_teardown in device.c). Seen for up to 3 of 10 dials of such an app.
     private static let attempts = 4
 
-    private let source: DeviceSource
+    private let source: DeviceMonitor
     private let client: any UsbmuxClient
 
-    init(source: DeviceSource, client: any UsbmuxClient) {
+    init(source: DeviceMonitor, client: any UsbmuxClient) {
         self.source = source
         self.client = client
     }
 
-    package func dial(_ route: Route) async throws -> Carrier {
+    package func dial(_ route: Route) async throws -> Connection {
         guard case .usb(let route) = route else {
-            throw DialFailure(.noRoute, "\(route) does not lead through a cable; dial it through the network")
+            throw DialError(.noRoute, "\(route) does not lead through a cable; dial it through the network")
         }
         guard route.port != 0 else {
-            throw DialFailure(.failed, "port 0 cannot be reached by anybody; give the port that the app listens on")
+            throw DialError(.failed, "port 0 cannot be reached by anybody; give the port that the app listens on")
         }
         var failure = UsbmuxError.closed(request: "Connect")
         var isLost = false
@@ -47,7 +47,7 @@ package struct UsbmuxDialer: Dialer {
             }
         }
         if isLost {
-            throw DialFailure(
+            throw DialError(
                 .failed,
                 "port \(route.port) of phone \(route.udid) was closed as soon as it was open; see what the app there says"
             )
@@ -56,41 +56,41 @@ package struct UsbmuxDialer: Dialer {
     }
 
     /// The one place where what usbmuxd said becomes what tunnels and probes say.
-    private func failure(_ error: UsbmuxError, at route: USBRoute) async -> DialFailure {
+    private func failure(_ error: UsbmuxError, at route: USBRoute) async -> DialError {
         let phone = "phone \(route.udid)"
         switch error {
         case .result(.refused, _), .result(.badCommand, _):
             // Both are also what a phone that was pulled meanwhile leaves behind, netmuxd's only word is the second one.
             guard await source.shows(route.udid) else { return .absent(route.udid) }
-            return DialFailure(
+            return DialError(
                 .refused,
                 "nothing listens on port \(route.port) of \(phone); start the app, or check the port"
             )
         case .result(.badDevice, _):
             return .absent(route.udid)
         case .timedOut:
-            return DialFailure(
+            return DialError(
                 .timedOut,
                 "\(phone) did not answer on port \(route.port) in time; unlock it, or unplug it and plug it in again"
             )
         case .absent:
-            return DialFailure(.usbmuxdAbsent, "\(phone) cannot be reached: \(error)")
+            return DialError(.usbmuxdAbsent, "\(phone) cannot be reached: \(error)")
         case .closed:
-            return DialFailure(
+            return DialError(
                 .usbmuxdAbsent,
                 "usbmuxd ended while \(phone) was being reached; try again when it is back"
             )
         case .limit:
-            return DialFailure(.limit, "\(phone) was not dialled: \(error)")
+            return DialError(.limit, "\(phone) was not dialled: \(error)")
         case .badAddress, .denied, .result, .garbled, .failed:
-            return DialFailure(.failed, "\(phone) cannot be reached: \(error)")
+            return DialError(.failed, "\(phone) cannot be reached: \(error)")
         }
     }
 }
 
-extension DialFailure {
-    static func absent(_ udid: UDID) -> DialFailure {
-        DialFailure(
+extension DialError {
+    static func absent(_ udid: UDID) -> DialError {
+        DialError(
             .deviceAbsent,
             "phone \(udid) is not plugged in; connect it by cable, or see `patchbay devices` for those that are"
         )

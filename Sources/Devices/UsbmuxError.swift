@@ -1,5 +1,5 @@
 import Glibc
-import Sockets
+import SystemIO
 
 /// Why something that was asked of usbmuxd was not had.
 package enum UsbmuxError: Error, Hashable {

@@ -17,7 +17,7 @@ enum UsbmuxReply: Hashable, Sendable {
         case .result(let result):
             self = .result(result)
         case .propertyList(let bytes):
-            try PropertyListGrammar.check(bytes)
+            try PropertyListValidator.check(bytes)
             do {
                 self = try PropertyListDecoder().decode(UsbmuxReply.self, from: Data(bytes))
             } catch {

@@ -4,11 +4,11 @@ import Model
 ///
 /// Claims, not facts: the registry and a person decide what they are worth.
 struct AdvertisedIdentity: Hashable, Sendable {
-    let app: Untrusted
+    let app: SanitizedText
     let appIsBundleID: Bool
-    let version: Untrusted?
-    let boot: Untrusted?
-    let role: Untrusted
+    let version: SanitizedText?
+    let boot: SanitizedText?
+    let role: SanitizedText
 
     /// The most that App Store Connect takes for a bundle identifier.
     static let bundleIDLimit = 155
@@ -16,15 +16,15 @@ struct AdvertisedIdentity: Hashable, Sendable {
     /// Reads the instance name as it was received, and the record beside it.
     init(instance: String, kind: EndpointKind, txt: TXTRecord) {
         if let bundleID = Self.bundleID(instance: instance, kind: kind, txt: txt) {
-            app = Untrusted(bundleID, limit: Self.bundleIDLimit)
+            app = SanitizedText(bundleID, limit: Self.bundleIDLimit)
             appIsBundleID = true
         } else {
-            app = Untrusted(instance)
+            app = SanitizedText(instance)
             appIsBundleID = false
         }
         version = Self.text(txt["version"] ?? txt["ver"])
         boot = Self.text(txt["boot"])
-        role = Self.text(txt["role"] ?? txt["id"]) ?? Untrusted("")
+        role = Self.text(txt["role"] ?? txt["id"]) ?? SanitizedText("")
     }
 
     private static func bundleID(instance: String, kind: EndpointKind, txt: TXTRecord) -> String? {
@@ -66,7 +66,7 @@ struct AdvertisedIdentity: Hashable, Sendable {
             }
     }
 
-    private static func text(_ value: String?) -> Untrusted? {
-        value.flatMap { $0.isEmpty ? nil : Untrusted($0) }
+    private static func text(_ value: String?) -> SanitizedText? {
+        value.flatMap { $0.isEmpty ? nil : SanitizedText($0) }
     }
 }

@@ -6,7 +6,7 @@ import Model
 /// They run on the Avahi thread, inside the poll's turn or inside the very call that makes the object.
 enum AvahiCallback {
     static func client(_ client: OpaquePointer?, _ state: AvahiClientState, _ userdata: UnsafeMutableRawPointer?) {
-        let server: AvahiFact.Server
+        let server: AvahiEvent.Server
         switch state {
         case AVAHI_CLIENT_CONNECTING: server = .connecting
         case AVAHI_CLIENT_S_REGISTERING, AVAHI_CLIENT_S_COLLISION: server = .registering
@@ -15,10 +15,10 @@ enum AvahiCallback {
         case AVAHI_CLIENT_FAILURE: server = .failed(avahi_client_errno(client))
         default: return
         }
-        AvahiTicket.report(.client(server), to: userdata)
+        AvahiCallbackContext.report(.client(server), to: userdata)
     }
 
-    static func change(_ event: AvahiBrowserEvent, _ client: @autoclosure () -> OpaquePointer?) -> AvahiFact.Change? {
+    static func change(_ event: AvahiBrowserEvent, _ client: @autoclosure () -> OpaquePointer?) -> AvahiEvent.Change? {
         switch event {
         case AVAHI_BROWSER_NEW: .appeared
         case AVAHI_BROWSER_REMOVE: .disappeared
@@ -46,9 +46,9 @@ enum AvahiCallback {
         )
     }
 
-    static func address(_ address: UnsafePointer<AvahiAddress>?) -> NetworkAddress? {
+    static func address(_ address: UnsafePointer<AvahiAddress>?) -> IPAddress? {
         guard let address else { return nil }
         let size = Int(address.pointee.proto) == Int(AVAHI_PROTO_INET) ? 4 : 16
-        return withUnsafeBytes(of: address.pointee.data) { NetworkAddress(bytes: Array($0.prefix(size))) }
+        return withUnsafeBytes(of: address.pointee.data) { IPAddress(bytes: Array($0.prefix(size))) }
     }
 }

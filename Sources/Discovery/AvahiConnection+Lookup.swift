@@ -18,7 +18,7 @@ extension AvahiConnection {
                     }
                     let key = AvahiCallback.key(interface, transport, name, type, domain)
                     let isOurOwn = flags.rawValue & AVAHI_LOOKUP_RESULT_OUR_OWN.rawValue != 0
-                    AvahiTicket.report(.service(change, key, isOurOwn: isOurOwn), to: userdata)
+                    AvahiCallbackContext.report(.service(change, key, isOurOwn: isOurOwn), to: userdata)
                 },
                 userdata
             )
@@ -41,15 +41,15 @@ extension AvahiConnection {
                 { resolver, _, _, event, _, _, _, host, address, port, txt, _, userdata in
                     guard event == AVAHI_RESOLVER_FOUND, let host else {
                         let client = avahi_service_resolver_get_client(resolver)
-                        return AvahiTicket.report(.unresolved(avahi_client_errno(client)), to: userdata)
+                        return AvahiCallbackContext.report(.unresolved(avahi_client_errno(client)), to: userdata)
                     }
-                    let details = ServiceDetails(
+                    let details = ResolvedService(
                         host: String(cString: host),
                         port: port,
-                        txt: TXTRecord(items: AvahiText.items(of: txt)),
+                        txt: TXTRecord(items: AvahiString.items(of: txt)),
                         address: AvahiCallback.address(address)
                     )
-                    AvahiTicket.report(.resolved(details), to: userdata)
+                    AvahiCallbackContext.report(.resolved(details), to: userdata)
                 },
                 userdata
             )
@@ -58,7 +58,7 @@ extension AvahiConnection {
 
     /// Follows the records of a name in Avahi's escaped notation; `type` is `AVAHI_DNS_TYPE_PTR` and so on.
     func browseRecords(
-        _ purpose: AvahiPurpose,
+        _ purpose: AvahiObjectKey,
         name: String,
         type: Int,
         interface: CInt = anyInterface,
@@ -78,7 +78,7 @@ extension AvahiConnection {
                         return
                     }
                     let bytes = Array(UnsafeRawBufferPointer(start: data, count: data == nil ? 0 : size))
-                    AvahiTicket.report(
+                    AvahiCallbackContext.report(
                         .record(change, interface: interface, transport: transport, data: bytes),
                         to: userdata
                     )

@@ -16,7 +16,7 @@ extension AvahiConnection {
         }
         guard let group = pointer(of: .group(id)) else { return CInt(AVAHI_ERR_DISCONNECTED) }
         let added = call { _ in
-            AvahiText.withList(spec.txt) { list in
+            AvahiString.withList(spec.txt) { list in
                 avahi_entry_group_add_service_strlst(
                     group,
                     Self.anyInterface,
@@ -38,7 +38,7 @@ extension AvahiConnection {
     func updateText(_ id: String, name: String, spec: AdvertisementSpec) -> CInt {
         guard let group = pointer(of: .group(id)) else { return CInt(AVAHI_ERR_DISCONNECTED) }
         return call { _ in
-            AvahiText.withList(spec.txt) { list in
+            AvahiString.withList(spec.txt) { list in
                 avahi_entry_group_update_service_txt_strlst(
                     group,
                     Self.anyInterface,
@@ -70,12 +70,12 @@ extension AvahiConnection {
         call { _ in avahi_entry_group_is_empty(group) != 0 ? CInt(AVAHI_OK) : avahi_entry_group_reset(group) }
     }
 
-    private func makeGroup(_ purpose: AvahiPurpose) -> CInt {
+    private func makeGroup(_ purpose: AvahiObjectKey) -> CInt {
         make(purpose) { client, userdata in
             avahi_entry_group_new(
                 client,
                 { group, state, userdata in
-                    let told: AvahiFact.Group
+                    let told: AvahiEvent.Group
                     switch state {
                     case AVAHI_ENTRY_GROUP_ESTABLISHED: told = .established
                     case AVAHI_ENTRY_GROUP_COLLISION: told = .collided
@@ -83,7 +83,7 @@ extension AvahiConnection {
                         told = .failed(avahi_client_errno(avahi_entry_group_get_client(group)))
                     default: return
                     }
-                    AvahiTicket.report(.group(told), to: userdata)
+                    AvahiCallbackContext.report(.group(told), to: userdata)
                 },
                 userdata
             )

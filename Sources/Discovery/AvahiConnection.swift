@@ -9,7 +9,7 @@ final class AvahiConnection {
     private struct Object {
         let pointer: OpaquePointer
         /// The userdata of the object's callbacks, which must live as long as the object does.
-        let ticket: AvahiTicket
+        let ticket: AvahiCallbackContext
     }
 
     /// The wildcards of the lookup calls.
@@ -17,20 +17,20 @@ final class AvahiConnection {
     static let anyProtocol = AvahiProtocol(AVAHI_PROTO_UNSPEC)
     static let domain = "local"
 
-    private(set) var fault: AvahiFault?
+    private(set) var fault: AvahiError?
     private unowned let engine: AvahiEngine
-    private let health: BonjourHealth
-    private let clientTicket: AvahiTicket
+    private let health: BonjourStatus
+    private let clientTicket: AvahiCallbackContext
     private var client: OpaquePointer?
-    private var objects: [AvahiPurpose: Object] = [:]
+    private var objects: [AvahiObjectKey: Object] = [:]
 
     /// Connects to the bus. The daemon need not be there: the client then reports when it appears.
     ///
-    /// - Throws: `AvahiFault` when there is no bus to connect to.
-    init(on poll: AvahiPollPointer, engine: AvahiEngine, health: BonjourHealth) throws(AvahiFault) {
+    /// - Throws: `AvahiError` when there is no bus to connect to.
+    init(on poll: AvahiPollPointer, engine: AvahiEngine, health: BonjourStatus) throws(AvahiError) {
         self.engine = engine
         self.health = health
-        clientTicket = AvahiTicket(purpose: .client, engine: engine)
+        clientTicket = AvahiCallbackContext(purpose: .client, engine: engine)
         let userdata = Unmanaged.passUnretained(clientTicket).toOpaque()
         var code: CInt = 0
         health.callBegan()
@@ -43,7 +43,7 @@ final class AvahiConnection {
         )
         // Not a fault however long it took: a hung daemon shows as CONNECTING now, and that has its own limit.
         _ = health.callEnded()
-        if client == nil { throw .unreachable(reason: AvahiText.error(code)) }
+        if client == nil { throw .unreachable(reason: AvahiString.error(code)) }
     }
 
     deinit { close() }
@@ -60,24 +60,24 @@ final class AvahiConnection {
     }
 
     /// False for what an object said before it was freed.
-    func holds(_ ticket: AvahiTicket) -> Bool {
+    func holds(_ ticket: AvahiCallbackContext) -> Bool {
         ticket === clientTicket || objects[ticket.purpose]?.ticket === ticket
     }
 
-    func has(_ purpose: AvahiPurpose) -> Bool { objects[purpose] != nil }
+    func has(_ purpose: AvahiObjectKey) -> Bool { objects[purpose] != nil }
 
-    func pointer(of purpose: AvahiPurpose) -> OpaquePointer? { objects[purpose]?.pointer }
+    func pointer(of purpose: AvahiObjectKey) -> OpaquePointer? { objects[purpose]?.pointer }
 
     /// Makes an object by one of the `avahi_…_new` calls, in the place of one that is there for the same purpose.
     ///
     /// - Returns: `AVAHI_OK` or the error.
     func make(
-        _ purpose: AvahiPurpose,
+        _ purpose: AvahiObjectKey,
         _ create: (OpaquePointer, UnsafeMutableRawPointer) -> OpaquePointer?
     ) -> CInt {
         // The callbacks of a C object that outlived its ticket would use freed memory.
         free(purpose)
-        let ticket = AvahiTicket(purpose: purpose, engine: engine)
+        let ticket = AvahiCallbackContext(purpose: purpose, engine: engine)
         return call { client in
             guard let object = create(client, Unmanaged.passUnretained(ticket).toOpaque()) else {
                 return avahi_client_errno(client)
@@ -88,7 +88,7 @@ final class AvahiConnection {
     }
 
     /// Frees one object; the only place where that happens while the connection stands.
-    func free(_ purpose: AvahiPurpose) {
+    func free(_ purpose: AvahiObjectKey) {
         guard let object = objects[purpose] else { return }
         _ = call { _ in
             objects[purpose] = nil
@@ -118,10 +118,10 @@ final class AvahiConnection {
         health.callBegan()
         let code = body(client)
         let elapsed = health.callEnded()
-        if elapsed > AvahiFault.callLimit {
+        if elapsed > AvahiError.callLimit {
             fault = .hung(seconds: Int(elapsed.components.seconds))
         } else if code < 0 {
-            fault = AvahiFault(code: code)
+            fault = AvahiError(code: code)
         }
         return code
     }

@@ -15,7 +15,7 @@ extension AvahiEngine {
             adverts[id] = nil
         }
         for (id, spec) in wishes {
-            var advert = adverts[id] ?? AdvertStateMachine(spec, alternative: AvahiText.alternative)
+            var advert = adverts[id] ?? AdvertisementStateMachine(spec, alternative: AvahiString.alternative)
             advert.want(spec.txt)
             if isReady, let connection { advance(&advert, id, on: connection) }
             adverts[id] = advert
@@ -23,29 +23,29 @@ extension AvahiEngine {
         }
         board.leftAll(but: wanted)
         table.own(
-            OwnServices(
+            PublishedServices(
                 services: Set(
                     adverts.values.filter { $0.phase == .published || $0.phase == .registering }
-                        .map { OwnServices.Service(name: Array($0.name.utf8), type: $0.wanted.type.text) }
+                        .map { PublishedServices.Service(name: Array($0.name.utf8), type: $0.wanted.type.text) }
                 ),
                 host: hostName
             )
         )
     }
 
-    func handleGroup(_ group: AvahiFact.Group, _ id: String) {
+    func handleGroup(_ group: AvahiEvent.Group, _ id: String) {
         guard var advert = adverts[id] else { return }
         switch group {
         case .established:
             advert.established()
             logger.info(
                 "advertised",
-                metadata: ["id": "\(id)", "name": "\(Untrusted(advert.name))", "type": "\(advert.wanted.type)"]
+                metadata: ["id": "\(id)", "name": "\(SanitizedText(advert.name))", "type": "\(advert.wanted.type)"]
             )
         case .collided: advert.collided()
         case .failed(let code):
             if isFault(code) { return }
-            advert.failed("Avahi says: \(AvahiText.error(code))")
+            advert.failed("Avahi says: \(AvahiString.error(code))")
         }
         adverts[id] = advert
     }
@@ -62,7 +62,7 @@ extension AvahiEngine {
     ///
     /// A name is looked for before it is first used. Avahi's own probes do not always find it: who announced a record less than
     /// a second ago does not answer them, and in the conflict that follows the other one may have to change its name.
-    private func advance(_ advert: inout AdvertStateMachine, _ id: String, on connection: AvahiConnection) {
+    private func advance(_ advert: inout AdvertisementStateMachine, _ id: String, on connection: AvahiConnection) {
         while let step = advert.step(now: .now) {
             if step == .publish, !advert.wasPublished {
                 if reconciliation != nil { return }
@@ -80,15 +80,15 @@ extension AvahiEngine {
             case Int(AVAHI_OK): step == .publish ? advert.committed(now: .now) : advert.textUpdated(now: .now)
             case Int(AVAHI_ERR_COLLISION): advert.collided()
             case _ where connection.fault != nil: return
-            default: advert.failed("Avahi says: \(AvahiText.error(code))")
+            default: advert.failed("Avahi says: \(AvahiString.error(code))")
             }
         }
     }
 
-    private func progress(of advert: AdvertStateMachine, isReady: Bool) -> AdvertisementBoard.Progress {
-        var progress = AdvertisementBoard.Progress(
+    private func progress(of advert: AdvertisementStateMachine, isReady: Bool) -> AdvertisementStore.Progress {
+        var progress = AdvertisementStore.Progress(
             state: .waiting,
-            finalName: Untrusted(advert.name),
+            finalName: SanitizedText(advert.name),
             isSettled: advert.isSettled
         )
         switch advert.phase {

@@ -5,15 +5,15 @@ import Model
 /// How the engine asks for services, and what it makes of the answers.
 extension AvahiEngine {
     /// - Returns: The browsers whose ALL_FOR_NOW can be waited for.
-    func startBrowsers(on connection: AvahiConnection) -> [AvahiPurpose] {
-        var browsers: [AvahiPurpose] = []
+    func startBrowsers(on connection: AvahiConnection) -> [AvahiObjectKey] {
+        var browsers: [AvahiObjectKey] = []
         for type in options.types {
             let services = connection.browseServices(type)
             guard services == CInt(AVAHI_OK) else {
-                failedTypes[type] = AvahiText.error(services)
+                failedTypes[type] = AvahiString.error(services)
                 logger.warning(
                     "a service type is not browsed",
-                    metadata: ["type": "\(type)", "reason": "\(AvahiText.error(services))"]
+                    metadata: ["type": "\(type)", "reason": "\(AvahiString.error(services))"]
                 )
                 continue
             }
@@ -42,7 +42,7 @@ extension AvahiEngine {
             case .followRecords(let key):
                 let name = splitName(of: key)
                 for (purpose, type) in [
-                    (AvahiPurpose.location(key), AVAHI_DNS_TYPE_SRV), (.text(key), AVAHI_DNS_TYPE_TXT),
+                    (AvahiObjectKey.location(key), AVAHI_DNS_TYPE_SRV), (.text(key), AVAHI_DNS_TYPE_TXT),
                 ] {
                     let code = connection.browseRecords(
                         purpose,
@@ -59,18 +59,18 @@ extension AvahiEngine {
             case .refuse(let key, let reason):
                 logger.notice(
                     "a service is refused",
-                    metadata: ["name": "\(Untrusted(key.instance))", "type": "\(key.type)", "reason": "\(reason)"]
+                    metadata: ["name": "\(SanitizedText(key.instance))", "type": "\(key.type)", "reason": "\(reason)"]
                 )
             case .drop(let count, let limit):
                 logger.warning(
                     "services are dropped because of a limit",
-                    metadata: ["limit": "\(limit)", "dropped": "\(count)", "next": "\(BonjourHealth.floodRemedy)"]
+                    metadata: ["limit": "\(limit)", "dropped": "\(count)", "next": "\(BonjourStatus.floodRemedy)"]
                 )
             }
         }
     }
 
-    func handleService(_ change: AvahiFact.Change, _ key: ServiceKey?, isOurOwn: Bool, of browser: AvahiPurpose) {
+    func handleService(_ change: AvahiEvent.Change, _ key: ServiceKey?, isOurOwn: Bool, of browser: AvahiObjectKey) {
         switch change {
         case .appeared:
             guard let key, !isOurOwn, accepts(key.interface) else { return }
@@ -83,11 +83,11 @@ extension AvahiEngine {
     }
 
     func handleRecord(
-        _ change: AvahiFact.Change,
+        _ change: AvahiEvent.Change,
         interface: CInt,
         transport: CInt,
         _ data: [UInt8],
-        of purpose: AvahiPurpose
+        of purpose: AvahiObjectKey
     ) {
         switch change {
         case .appeared, .disappeared: break
@@ -98,7 +98,7 @@ extension AvahiEngine {
         switch purpose {
         case .pointers(let type):
             guard accepts(interface), let target = DNSName(pointerData: data), target.isAskable,
-                case .split(let name) = SplitAdvert(target: target, of: type, in: AvahiConnection.domain)
+                case .split(let name) = InstanceName(target: target, of: type, in: AvahiConnection.domain)
             else { return }
             let key = ServiceKey(
                 interface: interface,
@@ -109,10 +109,10 @@ extension AvahiEngine {
             )
             if isThere { table.foundSplit(key) } else { table.disappeared(key) }
         case .location(let key):
-            if let record = ServiceRecord(data: data) { table.location(key, record, isThere: isThere) }
+            if let record = SRVRecord(data: data) { table.location(key, record, isThere: isThere) }
         case .text(let key): table.text(key, TXTRecord(recordData: data), isThere: isThere)
         case .addresses(let host, let isIPv4):
-            guard let address = NetworkAddress(bytes: data), address.isIPv4 == isIPv4 else { return }
+            guard let address = IPAddress(bytes: data), address.isIPv4 == isIPv4 else { return }
             table.address(host, address, transport: transport, isThere: isThere)
         case .client, .services, .resolver, .group, .heartbeat: break
         }
@@ -123,7 +123,7 @@ extension AvahiEngine {
         logger.debug(
             "a service did not resolve",
             metadata: [
-                "name": "\(Untrusted(key.instance))", "type": "\(key.type)", "reason": "\(AvahiText.error(code))",
+                "name": "\(SanitizedText(key.instance))", "type": "\(key.type)", "reason": "\(AvahiString.error(code))",
             ]
         )
         table.unresolved(key, now: .now)
@@ -134,14 +134,14 @@ extension AvahiEngine {
         localInterfaces.names[interface].map { options.interfaces.accepts($0) } ?? true
     }
 
-    private func browserFailed(_ purpose: AvahiPurpose, _ code: CInt) {
+    private func browserFailed(_ purpose: AvahiObjectKey, _ code: CInt) {
         guard !isFault(code) else { return }
         reconciliation?.heard(purpose)
-        if case .services(let type) = purpose { failedTypes[type] = AvahiText.error(code) }
+        if case .services(let type) = purpose { failedTypes[type] = AvahiString.error(code) }
         warn("a browser failed", purpose, code)
     }
 
-    private func follow(_ purpose: AvahiPurpose, _ host: HostKey, _ type: Int, on connection: AvahiConnection) {
+    private func follow(_ purpose: AvahiObjectKey, _ host: HostKey, _ type: Int, on connection: AvahiConnection) {
         let code = connection.browseRecords(purpose, name: host.name, type: type, interface: host.interface)
         if code != CInt(AVAHI_OK) { warn("the addresses of a host cannot be followed", purpose, code) }
     }
@@ -152,10 +152,10 @@ extension AvahiEngine {
         return DNSName(labels: labels + DNSName(plain: "\(key.type).\(key.domain)").labels).escaped
     }
 
-    private func warn(_ message: Logger.Message, _ purpose: AvahiPurpose, _ code: CInt) {
+    private func warn(_ message: Logger.Message, _ purpose: AvahiObjectKey, _ code: CInt) {
         logger.warning(
             message,
-            metadata: ["object": "\(Untrusted("\(purpose)", limit: 200))", "reason": "\(AvahiText.error(code))"]
+            metadata: ["object": "\(SanitizedText("\(purpose)", limit: 200))", "reason": "\(AvahiString.error(code))"]
         )
     }
 }

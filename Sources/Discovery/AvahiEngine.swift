@@ -10,44 +10,44 @@ actor AvahiEngine {
     /// The times that tests shorten.
     struct Timing: Sendable {
         /// How often the daemon is asked whether it answers. A hung daemon tells nothing by itself, and the question that
-        /// it does not answer is reported after `BonjourHealth.patience`.
+        /// it does not answer is reported after `BonjourStatus.patience`.
         var heartbeat = Duration.seconds(2)
     }
 
-    nonisolated let loop: AvahiLoop
+    nonisolated let loop: AvahiThreadExecutor
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     let options: DiscoveryOptions
-    let board: AdvertisementBoard
+    let board: AdvertisementStore
     let logger: Logger
     private let silent: SilentRoutes
     private let timing: Timing
-    private let feed: SightingFeed
-    private let health: BonjourHealth
+    private let feed: SightingQueue
+    private let health: BonjourStatus
 
-    private var inbox: [(ticket: AvahiTicket, fact: AvahiFact)] = []
+    private var inbox: [(ticket: AvahiCallbackContext, fact: AvahiEvent)] = []
     var connection: AvahiConnection?
-    private var recovery: Recovery
+    private var recovery: ReconnectStateMachine
     var table = ServiceTable()
-    var reconciliation: Reconciliation?
+    var reconciliation: InitialSync?
     var failedTypes: [ServiceType: String] = [:]
-    var adverts: [String: AdvertStateMachine] = [:]
+    var adverts: [String: AdvertisementStateMachine] = [:]
     /// This machine's, as Avahi publishes it.
     var hostName: String?
     private var isBrowsing = false
     private var nextHeartbeat: ContinuousClock.Instant?
     /// What the last failure was, for the status until the next connection stands.
-    private var lastFault: AvahiFault?
+    private var lastFault: AvahiError?
     /// As they were when this turn first needed them.
     private var interfaces: LocalInterfaces?
 
     init(
-        loop: AvahiLoop,
+        loop: AvahiThreadExecutor,
         options: DiscoveryOptions,
         timing: Timing,
-        feed: SightingFeed,
-        board: AdvertisementBoard,
-        health: BonjourHealth,
+        feed: SightingQueue,
+        board: AdvertisementStore,
+        health: BonjourStatus,
         silent: SilentRoutes,
         logger: Logger
     ) {
@@ -59,11 +59,11 @@ actor AvahiEngine {
         self.health = health
         self.silent = silent
         self.logger = logger
-        recovery = Recovery(now: .now)
+        recovery = ReconnectStateMachine(now: .now)
     }
 
     /// Takes what a callback told; it is looked at in the next turn.
-    func receive(_ fact: AvahiFact, from ticket: AvahiTicket) { inbox.append((ticket, fact)) }
+    func receive(_ fact: AvahiEvent, from ticket: AvahiCallbackContext) { inbox.append((ticket, fact)) }
 
     /// Does everything that is to be done now.
     ///
@@ -100,7 +100,7 @@ actor AvahiEngine {
         return current
     }
 
-    private func handle(_ fact: AvahiFact, of purpose: AvahiPurpose) {
+    private func handle(_ fact: AvahiEvent, of purpose: AvahiObjectKey) {
         switch fact {
         case .client(.connecting): recovery.handle(.connecting, now: .now)
         case .client(.registering):
@@ -112,7 +112,7 @@ actor AvahiEngine {
             hostName = connection?.hostName()?.lowercased()
             nextHeartbeat = .now + timing.heartbeat
             logger.info("Avahi is there", metadata: ["types": "\(options.types.map(\.text).joined(separator: " "))"])
-        case .client(.failed(let code)): fail(.unreachable(reason: AvahiText.error(code)))
+        case .client(.failed(let code)): fail(.unreachable(reason: AvahiString.error(code)))
         case .service(let change, let key, let isOurOwn):
             handleService(change, key, isOurOwn: isOurOwn, of: purpose)
         case .record(let change, let interface, let transport, let data):
@@ -128,7 +128,7 @@ actor AvahiEngine {
 
     /// An error that a callback brought: the connection's end, or only this object's.
     func isFault(_ code: CInt) -> Bool {
-        guard let fault = AvahiFault(code: code) else { return false }
+        guard let fault = AvahiError(code: code) else { return false }
         fail(fault)
         return true
     }
@@ -151,7 +151,7 @@ actor AvahiEngine {
         guard let connection else { return }
         if !isBrowsing {
             isBrowsing = true
-            reconciliation = Reconciliation(of: startBrowsers(on: connection), now: .now)
+            reconciliation = InitialSync(of: startBrowsers(on: connection), now: .now)
         }
         let routes = silent.take()
         if !routes.isEmpty { table.lookAgain(at: routes, now: .now) }
@@ -174,10 +174,10 @@ actor AvahiEngine {
             loop.nudge()
             feed.send(.sourceReconciled(.bonjour))
         }
-        let phase: BonjourHealth.Phase
+        let phase: BonjourStatus.Phase
         switch recovery.phase {
         case .disconnected:
-            phase = lastFault.map { BonjourHealth.Phase(after: $0) } ?? .disconnected(reason: "not connected yet")
+            phase = lastFault.map { BonjourStatus.Phase(after: $0) } ?? .disconnected(reason: "not connected yet")
         case .connecting: phase = .connecting
         case .registering: phase = .registering
         case .running: phase = .running
@@ -190,7 +190,7 @@ actor AvahiEngine {
         )
     }
 
-    private func fail(_ fault: AvahiFault) {
+    private func fail(_ fault: AvahiError) {
         let wasBrowsing = isBrowsing
         if wasBrowsing {
             // avahi-daemon's end or the bus's: which of the two it was is not told, and the next try says it.
@@ -199,7 +199,7 @@ actor AvahiEngine {
                 metadata: ["reason": "\(fault)", "next": "`systemctl status dbus avahi-daemon`"]
             )
         } else if lastFault == nil {
-            health.report(BonjourHealth.Phase(after: fault))
+            health.report(BonjourStatus.Phase(after: fault))
             let status = health.status
             logger.notice(
                 "Avahi is not there",

@@ -21,11 +21,11 @@ package final class BonjourSource: Service {
     private let timing: AvahiEngine.Timing
     private let logger: Logger
     private let clock: any Clock<Duration>
-    private let feed = SightingFeed()
-    private let board = AdvertisementBoard()
-    private let health = BonjourHealth()
+    private let feed = SightingQueue()
+    private let board = AdvertisementStore()
+    private let health = BonjourStatus()
     private let silent = SilentRoutes()
-    private let loop = AvahiLoop()
+    private let loop = AvahiThreadExecutor()
     private let hasRun = Atomic(false)
 
     package convenience init(options: DiscoveryOptions, logger: Logger) {
@@ -64,7 +64,7 @@ package final class BonjourSource: Service {
         // Throws when cancelled, which asks for the same as a graceful shutdown.
         try? await gracefulShutdown()
         loop.stop()
-        if health.blockedFor < BonjourHealth.patience { await loop.ended() }
+        if health.blockedFor < BonjourStatus.patience { await loop.ended() }
         board.serve(false)
         health.report(.stopped)
         feed.finish()

@@ -33,17 +33,17 @@ struct LocalInterfaces: Sendable {
     }
 
     /// Whether a packet to the address goes out on that interface without a router between.
-    func isOnLink(_ address: NetworkAddress, interface: CInt) -> Bool {
+    func isOnLink(_ address: IPAddress, interface: CInt) -> Bool {
         networks.contains { network in
             network.interface == interface && network.address.count == address.bytes.count
                 && zip(zip(network.address, address.bytes), network.mask).allSatisfy { ($0.0 ^ $0.1) & $1 == 0 }
         }
     }
 
-    func isOwn(_ address: NetworkAddress) -> Bool { networks.contains { $0.address == address.bytes } }
+    func isOwn(_ address: IPAddress) -> Bool { networks.contains { $0.address == address.bytes } }
 
     /// Lower is better: IPv4 before IPv6, routable before link-local. The first route is the one that is dialled first.
-    func rank(of address: NetworkAddress) -> Int {
+    func rank(of address: IPAddress) -> Int {
         switch (address.isIPv4, address.isLinkLocal) {
         case (true, false): 0
         case (false, false): 1

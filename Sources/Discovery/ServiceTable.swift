@@ -54,12 +54,12 @@ struct ServiceTable: Sendable {
         var needsAddress = false
         /// Failures in a row.
         var attempts = 0
-        var details: ServiceDetails?
+        var details: ResolvedService?
         var host: HostKey?
         var listed: Sighting?
         var refusal: String?
         var isOurOwn = false
-        var location: ServiceRecord?
+        var location: SRVRecord?
         var txt: TXTRecord?
 
         /// Whether no lookup of it has ended yet.
@@ -75,7 +75,7 @@ struct ServiceTable: Sendable {
 
         struct Told: Hashable, Sendable {
             let transport: CInt
-            let address: NetworkAddress
+            let address: IPAddress
         }
     }
 
@@ -100,7 +100,7 @@ struct ServiceTable: Sendable {
     var instances: [ServiceKey: Instance] = [:]
     var hosts: [HostKey: Host] = [:]
     var tally = Tally()
-    private var own = OwnServices()
+    private var own = PublishedServices()
     var queue = LookupQueue()
     var resting = Timetable()
     /// Those that are kept and asked for once more.
@@ -137,7 +137,7 @@ struct ServiceTable: Sendable {
     }
 
     /// What is ours from now on.
-    mutating func own(_ own: OwnServices) {
+    mutating func own(_ own: PublishedServices) {
         guard own != self.own else { return }
         dirty.formUnion(instances.keys.filter { own.names($0) || self.own.names($0) })
         self.own = own
@@ -179,7 +179,7 @@ struct ServiceTable: Sendable {
     }
 
     /// A resolver answered, for the first time or because something changed.
-    mutating func resolved(_ key: ServiceKey, _ details: ServiceDetails, now: Instant) {
+    mutating func resolved(_ key: ServiceKey, _ details: ResolvedService, now: Instant) {
         guard var instance = instances[key] else { return }
         let isNews = instance.details != details
         switch instance.resolution {
@@ -222,7 +222,7 @@ struct ServiceTable: Sendable {
     }
 
     /// An SRV record of a split advert came or went.
-    mutating func location(_ key: ServiceKey, _ record: ServiceRecord, isThere: Bool) {
+    mutating func location(_ key: ServiceKey, _ record: SRVRecord, isThere: Bool) {
         guard var instance = instances[key], instance.resolution == .records else { return }
         // Of two records, the old one leaves after the new one came.
         if !isThere, instance.location != record { return }
@@ -241,7 +241,7 @@ struct ServiceTable: Sendable {
     }
 
     /// An A or AAAA record came or went.
-    mutating func address(_ key: HostKey, _ address: NetworkAddress, transport: CInt, isThere: Bool) {
+    mutating func address(_ key: HostKey, _ address: IPAddress, transport: CInt, isThere: Bool) {
         guard var host = hosts[key] else { return }
         let told = Host.Told(transport: transport, address: address)
         if isThere { host.addresses.insert(told) } else { host.addresses.remove(told) }
@@ -272,7 +272,7 @@ struct ServiceTable: Sendable {
         instances[key] = instance
     }
 
-    private mutating func settle(_ key: ServiceKey, _ details: ServiceDetails?) {
+    private mutating func settle(_ key: ServiceKey, _ details: ResolvedService?) {
         guard var instance = instances[key] else { return }
         instance.details = details
         let host = details.map { HostKey(interface: key.interface, name: $0.host) }
@@ -326,8 +326,8 @@ struct ServiceTable: Sendable {
 
     private func verdict(
         _ key: ServiceKey,
-        _ details: ServiceDetails?,
-        _ addresses: [NetworkAddress],
+        _ details: ResolvedService?,
+        _ addresses: [IPAddress],
         _ local: LocalInterfaces
     ) -> (Sighting?, refusal: String?) {
         guard let details else { return (nil, nil) }
@@ -340,8 +340,8 @@ struct ServiceTable: Sendable {
 
 extension ServiceTable.Instance {
     /// Both records or nothing: RFC 6763, section 6.1, demands a TXT record of every service.
-    fileprivate var recordDetails: ServiceDetails? {
+    fileprivate var recordDetails: ResolvedService? {
         guard let location, let txt else { return nil }
-        return ServiceDetails(host: location.target.escaped, port: location.port, txt: txt)
+        return ResolvedService(host: location.target.escaped, port: location.port, txt: txt)
     }
 }

@@ -4,8 +4,8 @@ extension Sighting {
     /// The sighting of a resolved service; nil when its type is none. It is blocked when none of its addresses may be dialled.
     init?(
         of key: ServiceKey,
-        _ details: ServiceDetails,
-        at addresses: some Sequence<NetworkAddress>,
+        _ details: ResolvedService,
+        at addresses: some Sequence<IPAddress>,
         seenFrom local: LocalInterfaces
     ) {
         guard let type = ServiceType(key.type) else { return nil }
@@ -15,13 +15,13 @@ extension Sighting {
             .sorted { ($0.rank, $0.text) < ($1.rank, $1.text) }
         let kind = EndpointKind(serviceType: type)
         let identity = AdvertisedIdentity(instance: key.instance, kind: kind, txt: details.txt)
-        let host = Untrusted(details.host, limit: 255)
+        let host = SanitizedText(details.host, limit: 255)
         self.init(
             id: key.id,
             kind: kind,
             app: identity.app,
             appIsBundleID: identity.appIsBundleID,
-            name: Untrusted(key.instance),
+            name: SanitizedText(key.instance),
             host: host,
             role: identity.role,
             version: identity.version,

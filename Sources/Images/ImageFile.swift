@@ -56,7 +56,7 @@ package struct ImageFile: Hashable, Sendable {
     }
 
     /// JPEG at a quality of 75, less where that is too much, or PNG where that is smaller still.
-    private static func smallest(of raster: Raster, within limit: Int) throws(ImageError) -> ImageFile? {
+    private static func smallest(of raster: Bitmap, within limit: Int) throws(ImageError) -> ImageFile? {
         let jpeg = try JPEG.file(of: raster, quality: 75)
         if let png = PNG.file(of: raster, limit: min(jpeg.count, limit)) {
             return ImageFile(format: .png, width: raster.width, height: raster.height, bytes: png)

@@ -9,10 +9,10 @@ enum JPEG {
 
     /// Opened at an eighth to the whole of its size: the smallest that has an edge of `edge` at least, so that a photograph
     /// takes no more memory than it needs.
-    static func raster(of bytes: [UInt8], atLeast edge: Int) throws(ImageError) -> Raster {
+    static func raster(of bytes: [UInt8], atLeast edge: Int) throws(ImageError) -> Bitmap {
         try reading(bytes) { handle, width, height throws(ImageError) in
             let eighths = (1...8).first { max(scaled(width, $0), scaled(height, $0)) >= edge } ?? 8
-            var raster = Raster(width: scaled(width, eighths), height: scaled(height, eighths), pixels: [])
+            var raster = Bitmap(width: scaled(width, eighths), height: scaled(height, eighths), pixels: [])
             raster.pixels = [UInt8](repeating: 0, count: raster.stride * raster.height)
             let status = tjDecompress2(
                 handle,
@@ -36,7 +36,7 @@ enum JPEG {
     }
 
     /// An opaque raster as a file. The colours are kept at full resolution: text on a screen is often coloured.
-    static func file(of raster: Raster, quality: Int) throws(ImageError) -> [UInt8] {
+    static func file(of raster: Bitmap, quality: Int) throws(ImageError) -> [UInt8] {
         guard let handle = tjInitCompress() else { throw .damaged(message(of: nil)) }
         defer { tjDestroy(handle) }
         let limit = tjBufSize(CInt(raster.width), CInt(raster.height), CInt(TJSAMP_444.rawValue))

@@ -7,12 +7,12 @@ enum PNG {
         try reading(bytes) { image throws(ImageError) in (Int(image.width), Int(image.height)) }
     }
 
-    static func raster(of bytes: [UInt8]) throws(ImageError) -> (raster: Raster, isOpaque: Bool) {
+    static func raster(of bytes: [UInt8]) throws(ImageError) -> (raster: Bitmap, isOpaque: Bool) {
         try reading(bytes) { image throws(ImageError) in
             let isOpaque = image.format & png_uint_32(PNG_FORMAT_FLAG_ALPHA) == 0
             image.format = CImages_bgra
             let (width, height) = (Int(image.width), Int(image.height))
-            var raster = Raster(
+            var raster = Bitmap(
                 width: width,
                 height: height,
                 pixels: [UInt8](repeating: 0, count: width * height * 4)
@@ -25,7 +25,7 @@ enum PNG {
     }
 
     /// An opaque raster as a file; nil where that would have more bytes than `limit`.
-    static func file(of raster: Raster, limit: Int) -> [UInt8]? {
+    static func file(of raster: Bitmap, limit: Int) -> [UInt8]? {
         let colours = withoutAlpha(raster)
         var image = png_image()
         image.version = png_uint_32(PNG_IMAGE_VERSION)
@@ -64,7 +64,7 @@ enum PNG {
         }
     }
 
-    private static func withoutAlpha(_ raster: Raster) -> [UInt8] {
+    private static func withoutAlpha(_ raster: Bitmap) -> [UInt8] {
         let count = raster.width * raster.height
         return [UInt8](unsafeUninitializedCapacity: count * 3) { colours, filled in
             raster.pixels.withUnsafeBufferPointer { pixels in

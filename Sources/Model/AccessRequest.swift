@@ -5,12 +5,12 @@ package struct AccessRequest: Hashable, Sendable, Codable {
     /// `WDJB-MJHT`: what the person types.
     package let code: String
     /// The process that asks.
-    package let asker: Caller
-    package let name: Untrusted
+    package let asker: AuditActor
+    package let name: SanitizedText
     package let permissions: Permissions
     package let expires: Date
 
-    package init(code: String, asker: Caller, name: Untrusted, permissions: Permissions, expires: Date) {
+    package init(code: String, asker: AuditActor, name: SanitizedText, permissions: Permissions, expires: Date) {
         self.code = code
         self.asker = asker
         self.name = name

@@ -16,14 +16,14 @@ package struct Advertisement: Hashable, Sendable, Codable, Identifiable {
     package var state: State
     package var reason: String?
     /// The name under which it is published: the one asked for, or what Avahi made of it after a collision.
-    package var finalName: Untrusted
+    package var finalName: SanitizedText
 
     package init(
         id: String,
         spec: AdvertisementSpec,
         state: State,
         reason: String? = nil,
-        finalName: Untrusted
+        finalName: SanitizedText
     ) {
         self.id = id
         self.spec = spec
@@ -51,8 +51,8 @@ package struct AdvertisementSpec: Hashable, Sendable, Codable {
 
     /// Why this cannot be published, in words; nil when it can.
     package var problem: String? {
-        if !(1...Untrusted.nameLimit).contains(name.utf8.count) {
-            return "the name has \(name.utf8.count) bytes; a Bonjour name has 1 to \(Untrusted.nameLimit)"
+        if !(1...SanitizedText.nameLimit).contains(name.utf8.count) {
+            return "the name has \(name.utf8.count) bytes; a Bonjour name has 1 to \(SanitizedText.nameLimit)"
         }
         if name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
             return "the name holds a control character; Bonjour names are plain text (RFC 6763, 4.1.1)"

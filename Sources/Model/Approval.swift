@@ -21,12 +21,12 @@ package struct Approval: Hashable, Sendable, Codable, Identifiable {
     /// New with every approval.
     package let id: String
     package let endpoint: EndpointID
-    package let by: Caller
+    package let by: AuditActor
     package let at: Date
     /// The app that was announced there. Another app at the same address is not approved.
-    package let app: Untrusted
+    package let app: SanitizedText
     /// The host that announced the addresses.
-    package let host: Untrusted
+    package let host: SanitizedText
     package let addresses: [Address]
     /// The port that the owner named; needed for ports below 1024 only. Other ports change with each launch.
     package let port: UInt16?
@@ -34,10 +34,10 @@ package struct Approval: Hashable, Sendable, Codable, Identifiable {
     package init(
         id: String,
         endpoint: EndpointID,
-        by: Caller,
+        by: AuditActor,
         at: Date,
-        app: Untrusted,
-        host: Untrusted,
+        app: SanitizedText,
+        host: SanitizedText,
         addresses: [Address],
         port: UInt16? = nil
     ) {

@@ -1,6 +1,6 @@
 /// What part of a grant somebody else is to get: the body of `POST /v1/grants/{id}/delegate`.
 package struct DelegationSpec: Hashable, Sendable, Codable {
-    package var name: Untrusted
+    package var name: SanitizedText
     package var permissions: Permissions
     /// Seconds that it lives. Nil is 8 hours, or what is left of the grant above it.
     package var lifetime: Int?
@@ -10,7 +10,7 @@ package struct DelegationSpec: Hashable, Sendable, Codable {
     package var user: UInt32?
 
     package init(
-        name: Untrusted,
+        name: SanitizedText,
         permissions: Permissions,
         lifetime: Int? = nil,
         idle: Int? = nil,

@@ -25,9 +25,9 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     /// A phone, as much of it as an endpoint's reader needs.
     package struct Place: Hashable, Sendable, Codable {
         package var udid: UDID?
-        package var host: Untrusted?
+        package var host: SanitizedText?
 
-        package init(udid: UDID? = nil, host: Untrusted? = nil) {
+        package init(udid: UDID? = nil, host: SanitizedText? = nil) {
             self.udid = udid
             self.host = host
         }
@@ -35,9 +35,9 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
 
     package let id: EndpointID
     package var kind: EndpointKind
-    package var app: Untrusted
-    package var name: Untrusted
-    package var version: Untrusted?
+    package var app: SanitizedText
+    package var name: SanitizedText
+    package var version: SanitizedText?
     package var place: Place
     package var state: State
     /// Why it is suspect, offline or blocked, as a sentence.
@@ -50,10 +50,10 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     package var txtIsTruncated: Bool?
     /// Which sources see it now.
     package var sources: [Sighting.Source]
-    package var boot: Untrusted?
+    package var boot: SanitizedText?
     /// The name that the server gave itself over an approved route: a bundle identifier for AppReveal, else the name in
     /// `serverInfo`. Another name on the same route is a contradiction until an owner approves the endpoint again.
-    package var server: Untrusted?
+    package var server: SanitizedText?
     /// When this endpoint was first listed.
     package var since: Date
     /// When a source last saw it, or a probe last reached it; nil for one that was written down and never reached.
@@ -62,9 +62,9 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     package init(
         id: EndpointID,
         kind: EndpointKind,
-        app: Untrusted,
-        name: Untrusted,
-        version: Untrusted? = nil,
+        app: SanitizedText,
+        name: SanitizedText,
+        version: SanitizedText? = nil,
         place: Place = Place(),
         state: State,
         reason: String? = nil,
@@ -72,7 +72,7 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
         routes: [EndpointRoute] = [],
         txt: TXTRecord = TXTRecord(),
         sources: [Sighting.Source] = [],
-        boot: Untrusted? = nil,
+        boot: SanitizedText? = nil,
         since: Date,
         lastSeen: Date?
     ) {
@@ -97,7 +97,7 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
 
 extension Endpoint {
     /// The app as an approved route reports it; nil when no route is approved. Grants for an app look at nothing else.
-    package var approvedApp: Untrusted? { approval == .approved ? app : nil }
+    package var approvedApp: SanitizedText? { approval == .approved ? app : nil }
 
     /// The routes that may be dialled, as the list shows them. A dial asks `ApprovalPolicy` again.
     package var approvedRoutes: [EndpointRoute] { routes.filter(\.isApproved) }

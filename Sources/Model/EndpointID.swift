@@ -22,7 +22,7 @@ package struct EndpointID: Hashable, Sendable, Comparable, CustomStringConvertib
     ///   - app: A bundle identifier or any name.
     ///   - place: What tells two of the same app apart for a person; may be empty.
     ///   - attempt: 1 for the plain id; 2 and up append `-2`, `-3`… where the plain one is taken.
-    package init(app: Untrusted, place: String, attempt: Int = 1) {
+    package init(app: SanitizedText, place: String, attempt: Int = 1) {
         let suffix = attempt > 1 ? "-\(attempt)" : ""
         let room = Self.lengthLimit - suffix.utf8.count
         let words = [Self.slug(app.text.split(separator: ".").last.map(String.init) ?? app.text), Self.slug(place)]
@@ -58,7 +58,7 @@ extension EndpointID: Codable {
         guard let id = EndpointID(text) else {
             throw DecodingError.dataCorruptedError(
                 in: container,
-                debugDescription: "\"\(Untrusted(text))\" is not an endpoint id; `patchbay list` shows them"
+                debugDescription: "\"\(SanitizedText(text))\" is not an endpoint id; `patchbay list` shows them"
             )
         }
         self = id

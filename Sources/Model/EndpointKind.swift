@@ -36,7 +36,7 @@ package struct EndpointKind: Hashable, Sendable, Comparable, CustomStringConvert
 
 extension EndpointKind: Codable {
     package init(from decoder: any Decoder) throws {
-        self.init(Untrusted(try decoder.singleValueContainer().decode(String.self)).text)
+        self.init(SanitizedText(try decoder.singleValueContainer().decode(String.self)).text)
     }
 
     package func encode(to encoder: any Encoder) throws {

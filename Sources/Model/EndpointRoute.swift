@@ -4,26 +4,26 @@
 package struct EndpointRoute: Hashable, Sendable {
     package let route: Route
     /// The app that runs there, as the route's source reports it; empty when the source does not know.
-    package let app: Untrusted
+    package let app: SanitizedText
     /// Whether `app` is a bundle identifier, and not only a name.
     package let appIsBundleID: Bool
     /// The launch of the app, as the route's source reports it.
-    package let boot: Untrusted?
+    package let boot: SanitizedText?
     /// Whether the route may be dialled: the verdict of `ApprovalPolicy`.
     package var approval: Endpoint.Approval
     /// Whether a secret is held for this route and this launch.
     package var isSecretHeld = false
     /// The app that answered on this route instead of `app`; nil unless there was a contradiction.
-    package var mismatch: Untrusted?
+    package var mismatch: SanitizedText?
 
     /// Without `approval` it is as without any consent: a cable or a configured address is approved, an advert is not.
     package init(
         _ route: Route,
-        app: Untrusted = Untrusted(""),
+        app: SanitizedText = SanitizedText(""),
         appIsBundleID: Bool = false,
-        boot: Untrusted? = nil,
+        boot: SanitizedText? = nil,
         approval: Endpoint.Approval? = nil,
-        mismatch: Untrusted? = nil
+        mismatch: SanitizedText? = nil
     ) {
         self.route = route
         self.app = app
@@ -55,11 +55,11 @@ extension EndpointRoute: Codable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
         route = try Route(from: decoder)
-        app = try container.decodeIfPresent(Untrusted.self, forKey: .app) ?? Untrusted("")
+        app = try container.decodeIfPresent(SanitizedText.self, forKey: .app) ?? SanitizedText("")
         appIsBundleID = try container.decodeIfPresent(Bool.self, forKey: .appIsBundleID) ?? false
-        boot = try container.decodeIfPresent(Untrusted.self, forKey: .boot)
+        boot = try container.decodeIfPresent(SanitizedText.self, forKey: .boot)
         approval = try container.decode(Endpoint.Approval.self, forKey: .approval)
-        mismatch = try container.decodeIfPresent(Untrusted.self, forKey: .mismatch)
+        mismatch = try container.decodeIfPresent(SanitizedText.self, forKey: .mismatch)
         isSecretHeld = try container.decodeIfPresent(Bool.self, forKey: .isSecretHeld) ?? false
     }
 

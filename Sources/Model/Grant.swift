@@ -14,7 +14,7 @@ package struct Grant: Hashable, Sendable, Codable, Identifiable {
 
     package let id: String
     /// What the redeemer calls itself.
-    package let name: Untrusted
+    package let name: SanitizedText
     package let permissions: Permissions
     package let binding: GrantBinding
     /// The grant it was made under; when that one ends, so does this.
@@ -30,7 +30,7 @@ package struct Grant: Hashable, Sendable, Codable, Identifiable {
 
     package init(
         id: String,
-        name: Untrusted,
+        name: SanitizedText,
         permissions: Permissions,
         binding: GrantBinding,
         parent: String?,

@@ -18,7 +18,7 @@ package struct Invite: Hashable, Sendable, Codable, Identifiable {
     package let used: Int
     /// Wrong secrets that were tried on it.
     package let wrong: Int
-    package let createdBy: Caller
+    package let createdBy: AuditActor
     package let created: Date
     package let expires: Date
     package let end: End?
@@ -29,7 +29,7 @@ package struct Invite: Hashable, Sendable, Codable, Identifiable {
         uses: Int,
         used: Int,
         wrong: Int,
-        createdBy: Caller,
+        createdBy: AuditActor,
         created: Date,
         expires: Date,
         end: End?

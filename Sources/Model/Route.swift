@@ -14,14 +14,14 @@ package struct LANRoute: Hashable, Sendable, Codable {
     /// The kernel's index of that interface, needed as scope of `fe80::` addresses; 0 where there is none.
     package let interfaceIndex: UInt32
     /// The host that announced the address (the SRV target); nil when the owner wrote the address down.
-    package let host: Untrusted?
+    package let host: SanitizedText?
 
     package init(
         address: String,
         port: UInt16,
         interface: String? = nil,
         interfaceIndex: UInt32 = 0,
-        host: Untrusted? = nil
+        host: SanitizedText? = nil
     ) {
         self.address = address
         self.port = port
@@ -54,7 +54,7 @@ extension Route {
     }
 
     /// The host that announced it by mDNS; nil of a cable and of a configured address.
-    package var host: Untrusted? {
+    package var host: SanitizedText? {
         if case .lan(let lan) = self { lan.host } else { nil }
     }
 

@@ -9,7 +9,7 @@ package enum Selector: Hashable, Sendable {
     package func includes(_ endpoint: Endpoint) -> Bool { includes(endpoint.id, approvedApp: endpoint.approvedApp) }
 
     /// The same by `Endpoint.id` and `Endpoint.approvedApp`.
-    package func includes(_ id: EndpointID, approvedApp: Untrusted?) -> Bool {
+    package func includes(_ id: EndpointID, approvedApp: SanitizedText?) -> Bool {
         switch self {
         case .all: true
         case .endpoints(let ids): ids.contains(id)

@@ -2,11 +2,11 @@
 package struct ServerIdentity: Hashable, Sendable {
     package var kind: EndpointKind
     /// The app's bundle identifier, when the server tells it to strangers.
-    package var app: Untrusted?
-    package var name: Untrusted?
-    package var version: Untrusted?
+    package var app: SanitizedText?
+    package var name: SanitizedText?
+    package var version: SanitizedText?
     /// New at each launch of the app, when the server tells it.
-    package var boot: Untrusted?
+    package var boot: SanitizedText?
     /// Whether it says that it wants its session token with every request.
     package var wantsToken: Bool
     /// Whether it takes a message a line on one stream. Such a server may have one client, which the next one replaces.
@@ -23,10 +23,10 @@ package struct ServerIdentity: Hashable, Sendable {
 
     package init(
         kind: EndpointKind,
-        app: Untrusted? = nil,
-        name: Untrusted? = nil,
-        version: Untrusted? = nil,
-        boot: Untrusted? = nil,
+        app: SanitizedText? = nil,
+        name: SanitizedText? = nil,
+        version: SanitizedText? = nil,
+        boot: SanitizedText? = nil,
         wantsToken: Bool = false,
         takesLines: Bool = false
     ) {

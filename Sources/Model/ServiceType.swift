@@ -48,7 +48,7 @@ extension ServiceType: Codable {
         guard let type = ServiceType(text) else {
             throw DecodingError.dataCorruptedError(
                 in: container,
-                debugDescription: "\"\(Untrusted(text))\" is not a service type; write it like _appreveal._tcp"
+                debugDescription: "\"\(SanitizedText(text))\" is not a service type; write it like _appreveal._tcp"
             )
         }
         self = type

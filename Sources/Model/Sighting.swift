@@ -26,18 +26,18 @@ package struct Sighting: Hashable, Sendable {
     package let id: ID
     package let kind: EndpointKind
     /// The app: its bundle identifier where the source knows it, else the name under which it advertised itself.
-    package let app: Untrusted
+    package let app: SanitizedText
     /// True when `app` is a bundle identifier, which two sightings of one app share; a name is only a name.
     package let appIsBundleID: Bool
     /// What people call it: the Bonjour instance name, the configured name, or the app's own.
-    package let name: Untrusted
+    package let name: SanitizedText
     /// Where it runs as its source knows it: an SRV target (`iphone.local`), or nil where a device says it better.
-    package let host: Untrusted?
+    package let host: SanitizedText?
     /// The phone that it runs on; known over the cable only.
     package let device: UDID?
     /// What tells two servers of one app on one host apart (a TXT `role` or `id` key); empty almost always.
-    package let role: Untrusted
-    package let version: Untrusted?
+    package let role: SanitizedText
+    package let version: SanitizedText?
     package let txt: TXTRecord
     /// Every way to reach it that this sighting knows, the best first.
     package let routes: [Route]
@@ -46,22 +46,22 @@ package struct Sighting: Hashable, Sendable {
     /// Why none of its addresses may be dialled; nil when one may.
     package let blocked: String?
     /// Changes with each launch of the app, where the source can tell; the port is what changes otherwise.
-    package let boot: Untrusted?
+    package let boot: SanitizedText?
 
     package init(
         id: ID,
         kind: EndpointKind,
-        app: Untrusted,
+        app: SanitizedText,
         appIsBundleID: Bool,
-        name: Untrusted,
-        host: Untrusted? = nil,
+        name: SanitizedText,
+        host: SanitizedText? = nil,
         device: UDID? = nil,
-        role: Untrusted = Untrusted(""),
-        version: Untrusted? = nil,
+        role: SanitizedText = SanitizedText(""),
+        version: SanitizedText? = nil,
         txt: TXTRecord = TXTRecord(),
         routes: [Route],
         port: UInt16? = nil,
-        boot: Untrusted? = nil,
+        boot: SanitizedText? = nil,
         blocked: String? = nil
     ) {
         self.id = id
@@ -84,7 +84,7 @@ package struct Sighting: Hashable, Sendable {
 extension Sighting {
     /// The role of a server that has not said its name: its port is what tells two of them on one phone apart, and stays
     /// the same after a relaunch.
-    package static func namelessRole(port: UInt16) -> Untrusted { Untrusted("port-\(port)") }
+    package static func namelessRole(port: UInt16) -> SanitizedText { SanitizedText("port-\(port)") }
 }
 
 /// What a source tells, in order.

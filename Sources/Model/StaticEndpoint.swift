@@ -19,10 +19,10 @@ package struct StaticEndpoint: Hashable, Sendable, Codable {
 
     /// Why this cannot be an endpoint, in words; nil when it can.
     package var problem: String? {
-        if Untrusted(name).text != name || name.isEmpty {
-            return "the name must be plain text of 1 to \(Untrusted.nameLimit) bytes"
+        if SanitizedText(name).text != name || name.isEmpty {
+            return "the name must be plain text of 1 to \(SanitizedText.nameLimit) bytes"
         }
-        if let app, Untrusted(app, limit: 155).text != app || app.isEmpty {
+        if let app, SanitizedText(app, limit: 155).text != app || app.isEmpty {
             return "the app must be a bundle identifier such as com.example.shop"
         }
         if !Self.isKind(kind.text) {
@@ -30,7 +30,7 @@ package struct StaticEndpoint: Hashable, Sendable, Codable {
                 "the kind must be a word of letters, digits and hyphens, such as appreveal, app-debug, mcp, dart-vm or tcp"
         }
         if !Self.isAddress(address) {
-            return "\"\(Untrusted(address))\" is neither a numeric IP address nor localhost"
+            return "\"\(SanitizedText(address))\" is neither a numeric IP address nor localhost"
         }
         if port == 0 { return "port 0 cannot be reached by anybody; give the port that the server listens on" }
         return nil
@@ -46,7 +46,7 @@ package struct StaticEndpoint: Hashable, Sendable, Codable {
             default: false
             }
         }
-        return allowed && (1...Untrusted.nameLimit).contains(text.utf8.count)
+        return allowed && (1...SanitizedText.nameLimit).contains(text.utf8.count)
     }
 
     /// Whether the text has the characters of a numeric address; the socket call has the last word.

@@ -5,7 +5,7 @@ import FoundationEssentials
 extension TXTRecord: Codable {
     private struct Pair: Codable {
         var key: String
-        var value: Untrusted?
+        var value: SanitizedText?
         var base64: Data?
     }
 
@@ -20,8 +20,8 @@ extension TXTRecord: Codable {
         let pairs = entries.map { entry in
             guard let value = entry.value else { return Pair(key: entry.key) }
             let text = String(validating: value, as: UTF8.self)
-            if let text, Untrusted(text, limit: .max).text == text {
-                return Pair(key: entry.key, value: Untrusted(text, limit: .max))
+            if let text, SanitizedText(text, limit: .max).text == text {
+                return Pair(key: entry.key, value: SanitizedText(text, limit: .max))
             }
             return Pair(key: entry.key, base64: Data(value))
         }

@@ -65,7 +65,8 @@ package struct TXTRecord: Hashable, Sendable {
     package var problem: String? {
         for (entry, item) in zip(entries, items) {
             if !Self.isKey(entry.key) {
-                return "the TXT key \"\(Untrusted(entry.key))\" must be printable ASCII without \"=\" (RFC 6763, 6.4)"
+                return
+                    "the TXT key \"\(SanitizedText(entry.key))\" must be printable ASCII without \"=\" (RFC 6763, 6.4)"
             }
             if item.count > 255 { return "the TXT item \"\(entry.key)\" has \(item.count) bytes; at most 255 fit" }
         }

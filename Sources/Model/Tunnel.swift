@@ -20,7 +20,7 @@ package struct Tunnel: Hashable, Sendable, Codable, Identifiable {
     package let owner: UInt32
     package var state: State
     /// What is listened on now: `127.0.0.1:43211`, `[::1]:43211`, or a socket's path. `tcp:0` shows the port it got.
-    package var bound: [LocalAddress]
+    package var bound: [ListenAddress]
     package var statistics: TunnelStatistics
     package let since: Date
     /// The tunnel that gave its local address up for this one; said once, to whoever asked for this one.
@@ -31,7 +31,7 @@ package struct Tunnel: Hashable, Sendable, Codable, Identifiable {
         spec: TunnelSpec,
         owner: UInt32,
         state: State,
-        bound: [LocalAddress] = [],
+        bound: [ListenAddress] = [],
         statistics: TunnelStatistics = TunnelStatistics(),
         since: Date
     ) {
@@ -47,7 +47,7 @@ package struct Tunnel: Hashable, Sendable, Codable, Identifiable {
 
 /// What was asked for: where to listen and where it leads. Kept in the state directory and restored at start.
 package struct TunnelSpec: Hashable, Sendable, Codable {
-    package var local: LocalAddress
+    package var local: ListenAddress
     package let target: TunnelTarget
     /// Refuse to replace a tunnel that is on the same local address already, as adb's option of the name.
     package let noRebind: Bool
@@ -59,7 +59,7 @@ package struct TunnelSpec: Hashable, Sendable, Codable {
     package let allowsBrowsers: Bool
 
     package init(
-        local: LocalAddress,
+        local: ListenAddress,
         target: TunnelTarget,
         noRebind: Bool = false,
         isKept: Bool = true,
@@ -94,7 +94,7 @@ package struct TunnelStatistics: Hashable, Sendable, Codable {
     /// Connections accepted so far, and those open now.
     package var connections: UInt64 = 0
     package var open: UInt64 = 0
-    /// Connections that failed, by reason (`DialFailure.Reason`).
+    /// Connections that failed, by reason (`DialError.Reason`).
     package var failures: [String: UInt64] = [:]
     /// How long the last successful dial took, in milliseconds.
     package var lastConnectMilliseconds: Double?

@@ -5,7 +5,7 @@ extension TunnelSpec {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
         self.init(
-            local: try container.decode(LocalAddress.self, forKey: .local),
+            local: try container.decode(ListenAddress.self, forKey: .local),
             target: try container.decode(TunnelTarget.self, forKey: .target),
             noRebind: try container.decode(Bool.self, forKey: .noRebind),
             isKept: try container.decode(Bool.self, forKey: .isKept),

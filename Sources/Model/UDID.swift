@@ -29,7 +29,7 @@ extension UDID: Codable {
         guard let udid = UDID(text) else {
             throw DecodingError.dataCorruptedError(
                 in: container,
-                debugDescription: "\"\(Untrusted(text))\" is not a UDID; `patchbay devices` lists those it knows"
+                debugDescription: "\"\(SanitizedText(text))\" is not a UDID; `patchbay devices` lists those it knows"
             )
         }
         self = udid

@@ -14,8 +14,8 @@ package actor EndpointRegistry {
         case snapshot([Endpoint], revision: UInt64)
     }
 
-    private var board: EndpointBoard
-    private var feed: ChangeFeed
+    private var board: EndpointTable
+    private var feed: ChangeLog
     private let now: @Sendable () -> Date
 
     /// - Parameters:
@@ -25,14 +25,14 @@ package actor EndpointRegistry {
     ///   - revision: The last revision of that run.
     ///   - now: The wall clock, for what people read.
     package init(
-        records: [EndpointRecord] = [],
+        records: [PersistedEndpoint] = [],
         trusts: [EndpointID: EndpointTrust] = [:],
         retired: RetiredIDs = RetiredIDs(),
         startingAfter revision: UInt64 = 0,
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
-        board = EndpointBoard(records: records, trusts: trusts, retired: retired)
-        feed = ChangeFeed(startingAfter: revision)
+        board = EndpointTable(records: records, trusts: trusts, retired: retired)
+        feed = ChangeLog(startingAfter: revision)
         self.now = now
     }
 
@@ -43,7 +43,7 @@ package actor EndpointRegistry {
     package func list(ifChangedSince revision: UInt64?) -> (endpoints: [Endpoint], revision: UInt64)? {
         revision == feed.revision ? nil : list
     }
-    package var records: [EndpointRecord] { board.records }
+    package var records: [PersistedEndpoint] { board.records }
     package var retired: RetiredIDs { board.retired }
     package var revision: UInt64 { feed.revision }
     package var refusals: Refusals { board.refusals }
@@ -66,7 +66,7 @@ package actor EndpointRegistry {
     }
 
     /// Takes in what a probe of an endpoint found; nil is success.
-    package func report(_ failure: DialFailure?, of id: EndpointID) {
+    package func report(_ failure: DialError?, of id: EndpointID) {
         publish(board.report(failure, of: id, at: now()))
     }
 
@@ -76,12 +76,12 @@ package actor EndpointRegistry {
     }
 
     /// Takes in that another app answered on an approved route than the one that was expected there.
-    package func setMismatch(_ app: Untrusted, on route: Route, of id: EndpointID) {
+    package func setMismatch(_ app: SanitizedText, on route: Route, of id: EndpointID) {
         publish(board.setMismatch(app, on: route, of: id))
     }
 
     /// Takes in the name that the server of an endpoint gave itself over an approved route.
-    package func setServer(_ name: Untrusted, version: Untrusted?, of id: EndpointID) {
+    package func setServer(_ name: SanitizedText, version: SanitizedText?, of id: EndpointID) {
         publish(board.setServer(name, version: version, of: id))
     }
 
@@ -107,7 +107,7 @@ package actor EndpointRegistry {
     /// Ends every feed; the daemon is going.
     package func finish() { feed.finish() }
 
-    private func publish(_ outcomes: [EndpointBoard.Outcome]) {
+    private func publish(_ outcomes: [EndpointTable.Outcome]) {
         for outcome in outcomes {
             switch outcome {
             case .added(let endpoint): feed.append(.added, endpoint)

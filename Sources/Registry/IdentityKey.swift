@@ -6,11 +6,11 @@ package import Model
 /// the person who works with it.
 package struct IdentityKey: Hashable, Sendable, Codable {
     package let kind: EndpointKind
-    package let app: Untrusted
+    package let app: SanitizedText
     package let place: String
-    package let role: Untrusted
+    package let role: SanitizedText
 
-    package init(kind: EndpointKind, app: Untrusted, place: String, role: Untrusted) {
+    package init(kind: EndpointKind, app: SanitizedText, place: String, role: SanitizedText) {
         self.kind = kind
         self.app = app
         self.place = place
@@ -21,7 +21,7 @@ package struct IdentityKey: Hashable, Sendable, Codable {
     init(ofNameless kind: EndpointKind, on udid: UDID, port: UInt16) {
         self.init(
             kind: kind,
-            app: Untrusted(""),
+            app: SanitizedText(""),
             place: "device:\(udid)",
             role: Sighting.namelessRole(port: port)
         )

@@ -9,14 +9,14 @@ struct Liveness: Hashable, Sendable {
     static let failuresToOffline = 3
 
     private(set) var failures = 0
-    private(set) var lastFailure: DialFailure?
+    private(set) var lastFailure: DialError?
 
     mutating func succeeded() {
         failures = 0
         lastFailure = nil
     }
 
-    mutating func failed(_ failure: DialFailure) {
+    mutating func failed(_ failure: DialError) {
         failures += 1
         lastFailure = failure
     }

@@ -3,9 +3,9 @@ import Model
 /// Sightings that are not listed because of a limit.
 package struct Refusals: Sendable {
     package enum Limit: Hashable, Sendable {
-        /// `EndpointBoard.limitPerAddress`
+        /// `EndpointTable.limitPerAddress`
         case perAddress
-        /// `EndpointBoard.limit`, less its reserve for adverts
+        /// `EndpointTable.limit`, less its reserve for adverts
         case total
     }
 

@@ -11,10 +11,11 @@ package enum RegistryError: Error, Equatable {
 extension RegistryError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .noSuchEndpoint(let id): "no endpoint is called \"\(Untrusted(id))\"; `patchbay list` shows them all"
+        case .noSuchEndpoint(let id): "no endpoint is called \"\(SanitizedText(id))\"; `patchbay list` shows them all"
         case .stillSeen(let id):
             "\(id) is still there and would be listed again; only an offline endpoint can be forgotten"
-        case .nameTaken(let name): "a static endpoint called \"\(Untrusted(name))\" stands already; choose another name"
+        case .nameTaken(let name):
+            "a static endpoint called \"\(SanitizedText(name))\" stands already; choose another name"
         }
     }
 }

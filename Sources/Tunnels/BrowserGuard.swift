@@ -1,4 +1,4 @@
-package import Sockets
+package import SystemIO
 
 /// Decides from the first bytes of a connection whether a web page may have sent them.
 ///

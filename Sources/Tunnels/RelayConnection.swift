@@ -1,5 +1,5 @@
 import Glibc
-import Sockets
+import SystemIO
 
 /// A client and a carrier that were made one stream: what has been said on each side, and what follows from it.
 ///
@@ -26,42 +26,42 @@ final class RelayConnection {
     /// Whether it is looked at again by the clock.
     var awaitsLook = false
 
-    private var client: RelayEnd
-    private var carrier: RelayEnd
+    private var client: RelaySocket
+    private var carrier: RelaySocket
     private var up: RelayDirection
     private var down: RelayDirection
-    private let halfClose: Carrier.HalfClose
+    private let halfClose: Connection.HalfClose
     private var hasToldCarrier = false
     private var hasToldClient = false
     private var lastMoved: ContinuousClock.Instant
     /// When a byte last went to the carrier, and whether one has come back since.
     private var lastUp: ContinuousClock.Instant
     private var hasAnswered = false
-    private var departure = Departure()
-    private var hearing: Hearing
+    private var departure = ClientDisconnectProbe()
+    private var hearing: EOFClassifier
     /// While it is there, the client's bytes are kept from the carrier.
-    private var screen: RelayScreen?
+    private var screen: RelayInspector?
     /// The client was refused and told so; until when it may take its time to close.
     private var farewell: (refusal: BrowserGuard.Refusal, end: ContinuousClock.Instant)?
 
     init(
-        _ adoption: RelayInbox.Adoption,
+        _ adoption: RelayCommandQueue.Adoption,
         generation: UInt32,
-        space: RelaySpace,
+        space: RelayBufferPool,
         now: ContinuousClock.Instant
     ) {
-        client = RelayEnd(Descriptor(owning: adoption.client))
-        carrier = RelayEnd(Descriptor(owning: adoption.carrier))
+        client = RelaySocket(Descriptor(owning: adoption.client))
+        carrier = RelaySocket(Descriptor(owning: adoption.carrier))
         halfClose = adoption.halfClose
         observer = adoption.observer
         lease = adoption.lease
-        hearing = Hearing(of: adoption.witness)
+        hearing = EOFClassifier(of: adoption.witness)
         self.generation = generation
         up = RelayDirection(in: space)
         down = RelayDirection(early: adoption.early, in: space)
         lastMoved = now
         lastUp = now
-        let speaksFirst = adoption.early.withUnsafeBytes { !$0.isEmpty && RelayScreen.isOther($0) }
+        let speaksFirst = adoption.early.withUnsafeBytes { !$0.isEmpty && RelayInspector.isOther($0) }
         screen = speaksFirst ? nil : adoption.screen
     }
 
@@ -75,7 +75,7 @@ final class RelayConnection {
     /// Moves what can be moved, both ways.
     ///
     /// - Returns: Whether more could be moved once the others have had their turn.
-    func pump(through space: RelaySpace, now: ContinuousClock.Instant) -> Bool {
+    func pump(through space: RelayBufferPool, now: ContinuousClock.Instant) -> Bool {
         if screen != nil { look(space, now) }
         if farewell != nil { return client.discard(into: space.scratch) }
         let before = (up: up.bytes, down: down.bytes)
@@ -92,7 +92,7 @@ final class RelayConnection {
     }
 
     /// Whom to ask about the carrier's end, once there is one: he is to be asked at this moment.
-    func summons(now: ContinuousClock.Instant) -> (any CarrierWitness)? {
+    func summons(now: ContinuousClock.Instant) -> (any LinkChecker)? {
         carrier.isAtEnd ? hearing.begin(now: now) : nil
     }
 
@@ -106,7 +106,7 @@ final class RelayConnection {
     ///   - owners: Knows whether a client is still there.
     ///   - now: The time of this round.
     /// - Returns: `timed` where nothing will tell but a later call.
-    func settle(idle: Duration, owners: SocketOwners, now: ContinuousClock.Instant) -> Verdict {
+    func settle(idle: Duration, owners: SocketOwnerLookup, now: ContinuousClock.Instant) -> Verdict {
         if let farewell {
             return client.isAtEnd || now >= farewell.end ? .over(.refused(farewell.refusal)) : .timed
         }
@@ -115,7 +115,8 @@ final class RelayConnection {
         return verdict
     }
 
-    private func settleStreams(_ idle: Duration, _ owners: SocketOwners, _ now: ContinuousClock.Instant) -> Verdict {
+    private func settleStreams(_ idle: Duration, _ owners: SocketOwnerLookup, _ now: ContinuousClock.Instant) -> Verdict
+    {
         if up.isEnded, !hasToldCarrier, client.fault == nil, halfClose == .propagates, !carrier.isBroken {
             hasToldCarrier = true
             carrier.finish()
@@ -146,7 +147,7 @@ final class RelayConnection {
         return isQuiet && down.isEmpty && client.isFlushed && carrier.isFlushed ? .over(.drained) : .timed
     }
 
-    private func isClientGone(_ owners: SocketOwners, _ now: ContinuousClock.Instant) -> Bool {
+    private func isClientGone(_ owners: SocketOwnerLookup, _ now: ContinuousClock.Instant) -> Bool {
         if client.isHungUp || client.fault != nil { return true }
         guard halfClose == .destroys, client.isTCP else { return false }
         return departure.isCertain(of: client.number, asking: owners, now: now)
@@ -167,11 +168,11 @@ final class RelayConnection {
     }
 
     /// Asks the screen about what the client has sent, and does as it says.
-    private func look(_ space: RelaySpace, _ now: ContinuousClock.Instant) {
+    private func look(_ space: RelayBufferPool, _ now: ContinuousClock.Instant) {
         if carrier.isReadable, down.bytes == 0, down.isEmpty {
             let room = UnsafeMutableRawBufferPointer(rebasing: space.scratch[..<5])
             let count = carrier.peek(into: room)
-            if count > 0, RelayScreen.isOther(UnsafeRawBufferPointer(rebasing: room[..<count])) { screen = nil }
+            if count > 0, RelayInspector.isOther(UnsafeRawBufferPointer(rebasing: room[..<count])) { screen = nil }
         }
         guard client.isReadable, var screen else { return }
         switch screen.look(at: client, space: space, now: now) {
@@ -180,13 +181,13 @@ final class RelayConnection {
         case .refused(let refusal):
             self.screen = nil
             farewell = (refusal, now + screen.farewell)
-            _ = Farewell.response(to: refusal).withUnsafeBytes { client.send($0) }
+            _ = ForbiddenResponse.response(to: refusal).withUnsafeBytes { client.send($0) }
             client.finish()
         }
     }
 
     /// The target has nothing more for the client, or the client takes nothing more.
-    private func settleAfterTarget(_ verdict: Hearing.Verdict) -> Verdict {
+    private func settleAfterTarget(_ verdict: EOFClassifier.Verdict) -> Verdict {
         let isCarrierGone = carrier.isAtEnd && (halfClose == .destroys || carrier.isHungUp || carrier.fault != nil)
         guard up.isEnded || isCarrierGone else { return client.fault == nil ? .open : .timed }
         guard client.isFlushed, isCarrierGone || carrier.isFlushed else { return .timed }

@@ -17,14 +17,14 @@ struct RelayDirection: ~Copyable {
 
     private var waiting: RelayBuffer?
     /// What is moved without copying, while the source has more than the sink takes.
-    private var pipe: RelayPipe?
+    private var pipe: SplicePipe?
     /// The source sends much at a time. One that does not is cheaper to copy.
     private var isBulk = false
 
     /// - Parameters:
     ///   - early: Bytes that were read from the source before.
     ///   - space: Where the buffer for them comes from.
-    init(early: [UInt8] = [], in space: RelaySpace) {
+    init(early: [UInt8] = [], in space: RelayBufferPool) {
         early.withUnsafeBytes { if !$0.isEmpty { waiting = space.buffer(holding: $0) } }
     }
 
@@ -41,9 +41,9 @@ struct RelayDirection: ~Copyable {
     ///
     /// - Returns: How many bytes moved, and whether more could.
     mutating func pump(
-        from source: inout RelayEnd,
-        to sink: inout RelayEnd,
-        through space: RelaySpace
+        from source: inout RelaySocket,
+        to sink: inout RelaySocket,
+        through space: RelayBufferPool
     ) -> (moved: Int, hasMore: Bool) {
         var moved = 0
         if discards { dropAll(space) }
@@ -67,13 +67,13 @@ struct RelayDirection: ~Copyable {
     }
 
     /// Gives up: the sink will never take what waits.
-    private mutating func breakOff(_ space: RelaySpace) {
+    private mutating func breakOff(_ space: RelayBufferPool) {
         isEnded = true
         hasLoss = hasLoss || !isEmpty
         dropAll(space)
     }
 
-    private mutating func dropAll(_ space: RelaySpace) {
+    private mutating func dropAll(_ space: RelayBufferPool) {
         if let rest = waiting.take() { space.recycle(rest) }
         if let rest = pipe.take() { space.recycle(rest) }
         isBulk = false
@@ -82,7 +82,7 @@ struct RelayDirection: ~Copyable {
     /// Takes what the source has into a pipe.
     ///
     /// - Returns: False when it took nothing; then reading tells what there is.
-    private mutating func splice(from source: borrowing RelayEnd, _ space: RelaySpace) -> Bool {
+    private mutating func splice(from source: borrowing RelaySocket, _ space: RelayBufferPool) -> Bool {
         if pipe == nil { pipe = space.pipe() }
         let count = pipe?.fill(from: source.number) ?? 0
         if count > 0 { isBulk = count >= Self.bulk }
@@ -90,7 +90,9 @@ struct RelayDirection: ~Copyable {
     }
 
     /// Reads once, and writes what came, or keeps it.
-    private mutating func copy(from source: inout RelayEnd, to sink: inout RelayEnd, _ space: RelaySpace) -> Int {
+    private mutating func copy(from source: inout RelaySocket, to sink: inout RelaySocket, _ space: RelayBufferPool)
+        -> Int
+    {
         let count = source.receive(into: space.scratch)
         guard count > 0, !discards else { return count }
         let bytes = UnsafeRawBufferPointer(rebasing: space.scratch[..<count])
@@ -101,7 +103,7 @@ struct RelayDirection: ~Copyable {
         return sent
     }
 
-    private mutating func deliver(to sink: inout RelayEnd, _ space: RelaySpace) -> Int {
+    private mutating func deliver(to sink: inout RelaySocket, _ space: RelayBufferPool) -> Int {
         var sent = 0
         if var buffer = waiting.take() {
             sent = sink.send(buffer.bytes)

@@ -1,4 +1,4 @@
-import Sockets
+import SystemIO
 
 /// How a relayed connection ended, and how much it carried.
 package struct RelayOutcome: Hashable, Sendable {

@@ -4,6 +4,6 @@ package import Model
 package protocol RouteResolver: Sendable {
     /// The best first. Asked anew for each connection, so that a tunnel follows an app that moves.
     ///
-    /// - Throws: `DialFailure` (`noRoute`, `deviceAbsent`, `usbmuxdAbsent`) when there is none.
-    func routes(to target: TunnelTarget) async throws(DialFailure) -> [Route]
+    /// - Throws: `DialError` (`noRoute`, `deviceAbsent`, `usbmuxdAbsent`) when there is none.
+    func routes(to target: TunnelTarget) async throws(DialError) -> [Route]
 }

@@ -1,6 +1,6 @@
 import Glibc
 import Model
-import Sockets
+import SystemIO
 
 /// Turns a tunnel's local address into listening sockets.
 enum TunnelBinding {
@@ -12,7 +12,7 @@ enum TunnelBinding {
     ///   - port: For an address with port 0: the port it had before, and gets again or not at all.
     /// - Returns: One, or two where both loopback addresses are meant.
     /// - Throws: `TunnelError.inUse`, `.cannotListen`, `.badLocal`.
-    static func listen(on local: LocalAddress, port: UInt16? = nil) throws(TunnelError) -> [Listener] {
+    static func listen(on local: ListenAddress, port: UInt16? = nil) throws(TunnelError) -> [Listener] {
         switch local {
         case .unix(let path):
             return [try listener(.unix(path: path), for: local)]
@@ -23,7 +23,7 @@ enum TunnelBinding {
             guard let address = SocketAddress(numeric: host, port: asked == 0 ? port ?? 0 : asked) else {
                 throw .badLocal(
                     local,
-                    "\"\(Untrusted(host))\" is not a numeric address of this machine; write it like 127.0.0.1"
+                    "\"\(SanitizedText(host))\" is not a numeric address of this machine; write it like 127.0.0.1"
                 )
             }
             return [try listener(address, for: local)]
@@ -31,12 +31,12 @@ enum TunnelBinding {
     }
 
     /// 127.0.0.1 and ::1; the first alone where the kernel has no IPv6.
-    private static func onBoth(_ port: UInt16, for local: LocalAddress) throws(TunnelError) -> [Listener] {
+    private static func onBoth(_ port: UInt16, for local: ListenAddress) throws(TunnelError) -> [Listener] {
         let first = try listener(.ipv4(INADDR_LOOPBACK, port: port), for: local)
         return [first] + (try second(first.address.port ?? port, for: local).map { [$0] } ?? [])
     }
 
-    private static func onFreePort(for local: LocalAddress) throws(TunnelError) -> [Listener] {
+    private static func onFreePort(for local: ListenAddress) throws(TunnelError) -> [Listener] {
         // A port that is free on one address and not on the other is kept until the end, or it would be offered again.
         var halves: [Listener] = []
         for _ in 0..<attempts {
@@ -50,7 +50,7 @@ enum TunnelBinding {
         throw .cannotListen(local, "no port is free on both 127.0.0.1 and ::1")
     }
 
-    private static func second(_ port: UInt16, for local: LocalAddress) throws(TunnelError) -> Listener? {
+    private static func second(_ port: UInt16, for local: ListenAddress) throws(TunnelError) -> Listener? {
         do {
             return try Listener(on: .ipv6(1, port: port, scope: 0))
         } catch SocketError.failed(_, _, let code) where [EAFNOSUPPORT, EADDRNOTAVAIL].contains(code) {
@@ -60,7 +60,7 @@ enum TunnelBinding {
         }
     }
 
-    private static func listener(_ address: SocketAddress, for local: LocalAddress) throws(TunnelError) -> Listener {
+    private static func listener(_ address: SocketAddress, for local: ListenAddress) throws(TunnelError) -> Listener {
         do {
             return try Listener(on: address)
         } catch {
@@ -68,7 +68,7 @@ enum TunnelBinding {
         }
     }
 
-    private static func translated(_ error: any Error, _ local: LocalAddress) -> TunnelError {
+    private static func translated(_ error: any Error, _ local: ListenAddress) -> TunnelError {
         switch error {
         case SocketError.inUse: .inUse(local)
         case SocketError.failed(_, _, let code) where code == EACCES || code == EPERM:

@@ -4,13 +4,13 @@ package import Model
 package enum TunnelError: Error, Hashable, Sendable {
     case noSuchTunnel(String)
     /// Another tunnel of ours is on that local address.
-    case taken(LocalAddress, by: String)
+    case taken(ListenAddress, by: String)
     /// Another program is.
-    case inUse(LocalAddress)
+    case inUse(ListenAddress)
     /// The local address cannot be listened on, for a reason in words.
-    case cannotListen(LocalAddress, String)
+    case cannotListen(ListenAddress, String)
     /// The text is no address that anybody could listen on.
-    case badLocal(LocalAddress, String)
+    case badLocal(ListenAddress, String)
     /// The target makes no sense.
     case badTarget(String)
     case tooMany(limit: Int)
@@ -30,7 +30,7 @@ extension TunnelError: CustomStringConvertible {
 
     private var what: String {
         switch self {
-        case .noSuchTunnel(let id): "no tunnel is called \"\(Untrusted(id))\""
+        case .noSuchTunnel(let id): "no tunnel is called \"\(SanitizedText(id))\""
         case .taken(let local, let id): "\(local) is the address of tunnel \(id)"
         case .inUse(let local): "\(local) is in use by another program"
         case .cannotListen(let local, let reason), .badLocal(let local, let reason):

@@ -13,7 +13,7 @@ package struct TunnelLimits: Hashable, Sendable {
     package let pause: Duration
     /// The longest pause before a listening socket that takes no clients is tried again.
     package let longestPause: Duration
-    package let screen: ScreenLimits
+    package let screen: InspectionTimeouts
 
     package init(
         connections: Int = 2_000,
@@ -22,7 +22,7 @@ package struct TunnelLimits: Hashable, Sendable {
         retry: Duration = .seconds(2),
         pause: Duration = .milliseconds(100),
         longestPause: Duration = .seconds(10),
-        screen: ScreenLimits = ScreenLimits()
+        screen: InspectionTimeouts = InspectionTimeouts()
     ) {
         self.connections = connections
         self.dials = dials

@@ -1,18 +1,18 @@
 import FoundationEssentials
 import Model
-import Sockets
+import SystemIO
 
 /// A tunnel that is asked for, before anything has changed for it.
 struct TunnelPlan {
     let spec: TunnelSpec
     /// The tunnel on its local address, which it replaces.
-    let old: TunnelRecord?
+    let old: TunnelEntry?
     /// Whether the old one is the very same.
     let isThere: Bool
     /// Empty where the old one has the address.
     let listeners: [Listener]
 
-    init(spec: TunnelSpec, old: TunnelRecord?, owner: UInt32, listeners: [Listener]) {
+    init(spec: TunnelSpec, old: TunnelEntry?, owner: UInt32, listeners: [Listener]) {
         self.spec = spec
         self.old = old
         self.listeners = listeners
@@ -20,7 +20,7 @@ struct TunnelPlan {
     }
 
     /// As it is kept.
-    func entry(id: String, _ owner: UInt32) -> TunnelLedger.Entry {
-        TunnelLedger.Entry(id: id, spec: spec, owner: owner, port: listeners.first?.address.port, since: Date())
+    func entry(id: String, _ owner: UInt32) -> PersistedTunnels.Entry {
+        PersistedTunnels.Entry(id: id, spec: spec, owner: owner, port: listeners.first?.address.port, since: Date())
     }
 }

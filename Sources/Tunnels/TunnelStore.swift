@@ -1,10 +1,10 @@
 import FoundationEssentials
 package import Logging
-package import State
+package import SystemIO
 
 /// Keeps the tunnels in a file, `tunnels.json`, so that they stand again after a restart.
 package struct TunnelStore: Sendable {
-    private let file: StateFile<TunnelLedger>
+    private let file: StateFile<PersistedTunnels>
     private let health: StateHealth?
 
     /// - Parameters:
@@ -24,7 +24,7 @@ package struct TunnelStore: Sendable {
     /// What was saved last; an empty ledger when nothing was.
     ///
     /// - Throws: `TunnelError.notRead`; then the file is as it was.
-    func load() async throws(TunnelError) -> TunnelLedger {
+    func load() async throws(TunnelError) -> PersistedTunnels {
         do {
             return try await read()
         } catch {
@@ -32,18 +32,18 @@ package struct TunnelStore: Sendable {
         }
     }
 
-    private func read() async throws(StateError) -> TunnelLedger {
+    private func read() async throws(StateError) -> PersistedTunnels {
         try await file.read { data in
             // At least the ids that can be made out are not given to other tunnels.
             let words = String(decoding: data, as: UTF8.self).split(separator: "\"")
-            return TunnelLedger(next: (words.compactMap(TunnelLedger.number).max() ?? 0) &+ 1)
-        } ?? TunnelLedger()
+            return PersistedTunnels(next: (words.compactMap(PersistedTunnels.number).max() ?? 0) &+ 1)
+        } ?? PersistedTunnels()
     }
 
     /// Replaces what is kept. When it returns, it is on the disk.
     ///
     /// - Throws: `TunnelError.notSaved`; then the file is as it was.
-    func save(_ ledger: TunnelLedger) async throws(TunnelError) {
+    func save(_ ledger: PersistedTunnels) async throws(TunnelError) {
         do {
             try await file.write(ledger)
         } catch {

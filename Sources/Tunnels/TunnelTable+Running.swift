@@ -70,7 +70,7 @@ extension TunnelTable: Service {
     }
 
     /// A dial knows better than the resolver whether a target is there, unless there was news while it was under way.
-    private func note(_ report: TunnelDoor.Report, of door: TunnelDoor) async {
+    private func note(_ report: TunnelListener.Report, of door: TunnelListener) async {
         let id = door.id
         guard records[id]?.door === door else { return }
         switch report {

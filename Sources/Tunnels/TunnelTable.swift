@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 package import Logging
 package import Model
-package import Sockets
+package import SystemIO
 
 /// The one list of tunnels, and what keeps them standing.
 ///
@@ -11,17 +11,17 @@ package import Sockets
 package actor TunnelTable {
     /// What the table hands to its `run()`.
     enum Job: Sendable {
-        case serve(TunnelDoor)
+        case serve(TunnelListener)
         /// Try again to get the local address of a tunnel.
         case retry(String)
     }
 
     /// Carries the bytes of all tunnels; stopped at the end of `run()`.
-    package nonisolated let relay: RelayLoop
+    package nonisolated let relay: Relay
 
-    var records: [String: TunnelRecord] = [:]
+    var records: [String: TunnelEntry] = [:]
     var isReconsidering = false
-    nonisolated let news = RouteNews()
+    nonisolated let news = RouteGeneration()
     let dialer: TargetDialer
     let feed = Broadcast<TunnelEvent>(slow: .ends(after: 256))
     nonisolated let limits: TunnelLimits
@@ -30,8 +30,8 @@ package actor TunnelTable {
     nonisolated let logger: Logger
 
     private let store: TunnelStore?
-    private let check: OwnerCheck
-    private let quota: ConnectionQuota
+    private let check: ClientOwnerCheck
+    private let quota: ConnectionLimit
     private var next: UInt64 = 1
     private var isStopping = false
     private var isChanging = false
@@ -45,7 +45,7 @@ package actor TunnelTable {
     ///   - store: Nil keeps nothing.
     ///   - check: Tells an owner's clients from others'; nil asks the kernel.
     ///   - limits: See there.
-    ///   - idle: See `RelayLoop`.
+    ///   - idle: See `Relay`.
     ///   - clock: What the pauses in `limits` are measured with.
     ///   - logger: For the operator.
     /// - Throws: `TunnelError.notRead` when there are kept tunnels that cannot be read.
@@ -53,7 +53,7 @@ package actor TunnelTable {
         resolver: any RouteResolver,
         dialer: any Dialer,
         store: TunnelStore?,
-        check: OwnerCheck? = nil,
+        check: ClientOwnerCheck? = nil,
         limits: TunnelLimits = TunnelLimits(),
         idle: Duration = .seconds(5),
         clock: any Clock<Duration> = PollerClock(),
@@ -61,12 +61,12 @@ package actor TunnelTable {
     ) async throws(TunnelError) {
         self.dialer = TargetDialer(resolver: resolver, dialer: dialer)
         self.store = store
-        self.check = check ?? OwnerCheck(logger: logger)
+        self.check = check ?? ClientOwnerCheck(logger: logger)
         self.limits = limits
         self.clock = clock
         self.logger = logger
-        relay = RelayLoop(idle: idle)
-        quota = ConnectionQuota(limit: limits.connections)
+        relay = Relay(idle: idle)
+        quota = ConnectionLimit(limit: limits.connections)
         do { try await restore() } catch {
             await relay.stop()
             throw error
@@ -191,7 +191,7 @@ package actor TunnelTable {
         guard let ledger = try await store?.load() else { return }
         next = max(ledger.next, (ledger.tunnels.map { number($0.id) }.max() ?? 0) &+ 1)
         for entry in ledger.tunnels {
-            records[entry.id] = TunnelRecord(
+            records[entry.id] = TunnelEntry(
                 id: entry.id,
                 spec: entry.spec,
                 owner: entry.owner ?? geteuid(),
@@ -264,13 +264,13 @@ package actor TunnelTable {
     }
 
     /// The tunnel on a local address; `tcp:0` is nobody's.
-    private func holder(of local: LocalAddress) -> TunnelRecord? {
+    private func holder(of local: ListenAddress) -> TunnelEntry? {
         if case .tcp(_, 0) = local { return nil }
         return records.values.first { $0.local == local }
     }
 
     /// Listens, and says which tunnel of ours is in the way where one is: 8080 and 127.0.0.1:8080 overlap, for one.
-    private func listen(_ local: LocalAddress, port: UInt16? = nil) throws(TunnelError) -> [Listener] {
+    private func listen(_ local: ListenAddress, port: UInt16? = nil) throws(TunnelError) -> [Listener] {
         do {
             return try TunnelBinding.listen(on: local, port: port)
         } catch .inUse(let local) {
@@ -319,7 +319,7 @@ package actor TunnelTable {
         next += 1
         let tally = tally(id)
         let door = listeners.isEmpty ? nil : door(id, spec, owner, listeners, tally)
-        records[id] = TunnelRecord(
+        records[id] = TunnelEntry(
             id: id,
             spec: spec,
             owner: owner,
@@ -341,7 +341,7 @@ package actor TunnelTable {
 
     /// All at once: the relay's thread takes their cuts in one go, and one after the other each would wait for a whole turn of
     /// the busy ones.
-    private func close(_ records: some Collection<TunnelRecord>) async {
+    private func close(_ records: some Collection<TunnelEntry>) async {
         let doors = records.compactMap(\.door)
         await withDiscardingTaskGroup { group in
             for door in doors { group.addTask { await door.close() } }
@@ -350,10 +350,10 @@ package actor TunnelTable {
 
     private func save(
         without removed: Set<String> = [],
-        with entries: [TunnelLedger.Entry] = [],
+        with entries: [PersistedTunnels.Entry] = [],
         next: UInt64? = nil
     ) async throws(TunnelError) {
-        var ledger = TunnelLedger()
+        var ledger = PersistedTunnels()
         ledger.next = next ?? self.next
         ledger.tunnels = records.values
             .filter { $0.spec.isKept && !removed.contains($0.id) }.map(\.entry)
@@ -362,22 +362,22 @@ package actor TunnelTable {
         try await store?.save(ledger)
     }
 
-    private func tally(_ id: String) -> TunnelTally { TunnelTally(id: id, quota: quota, feed: feed) }
+    private func tally(_ id: String) -> TunnelMetrics { TunnelMetrics(id: id, quota: quota, feed: feed) }
 
     private func door(
         _ id: String,
         _ spec: TunnelSpec,
         _ owner: UInt32,
         _ listeners: [Listener],
-        _ tally: TunnelTally
-    ) -> TunnelDoor {
-        TunnelDoor(
+        _ tally: TunnelMetrics
+    ) -> TunnelListener {
+        TunnelListener(
             id: id,
-            gate: TunnelGate(
+            gate: ClientAuthorizer(
                 spec: spec,
                 owner: owner,
                 check: check,
-                screen: ClientScreen(limits: limits.screen, clock: clock)
+                screen: ClientInspector(limits: limits.screen, clock: clock)
             ),
             listeners: listeners,
             tally: tally,
@@ -390,5 +390,5 @@ package actor TunnelTable {
         )
     }
 
-    private func number(_ id: String) -> UInt64 { TunnelLedger.number(of: id) ?? 0 }
+    private func number(_ id: String) -> UInt64 { PersistedTunnels.number(of: id) ?? 0 }
 }

@@ -18,9 +18,9 @@ enum ExitStatus: CInt, CaseIterable {
 
     init(for error: any Error) {
         switch error {
-        case let complaint as Complaint: self = complaint.status
+        case let complaint as CLIError: self = complaint.status
         case let error as ClientError: self.init(for: error)
-        case is OutputClosed: self = .outputClosed
+        case is BrokenPipe: self = .outputClosed
         case is CancellationError: self = .interrupted
         // Everything else that is thrown comes from the parser of the command line.
         default: self = .usage

@@ -29,14 +29,14 @@ struct GlobalOptions: ParsableArguments {
 
     /// The broker, as the one that this process is to it.
     ///
-    /// - Throws: `Complaint` where a grant is wanted and none is kept.
+    /// - Throws: `CLIError` where a grant is wanted and none is kept.
     var client: PatchbayClient {
-        get throws(Complaint) { try Self.client(socket: socket, broker: broker) }
+        get throws(CLIError) { try Self.client(socket: socket, broker: broker) }
     }
 
     /// The broker alone, for who has no grant yet.
     var door: PatchbayClient {
-        get throws(Complaint) { PatchbayClient(address: try Self.address(socket: socket, broker: broker).broker) }
+        get throws(CLIError) { PatchbayClient(address: try Self.address(socket: socket, broker: broker).broker) }
     }
 
     /// Whether the command line says which broker is meant.
@@ -44,15 +44,15 @@ struct GlobalOptions: ParsableArguments {
 
     /// Whether calls are made under a grant.
     var usesGrant: Bool {
-        get throws(Complaint) { try Self.address(socket: socket, broker: broker).wantsGrant }
+        get throws(CLIError) { try Self.address(socket: socket, broker: broker).wantsGrant }
     }
 
-    var output: Output { Output.standard(color) }
+    var output: Console { Console.standard(color) }
 
-    static func client(socket: String?, broker: String?) throws(Complaint) -> PatchbayClient {
+    static func client(socket: String?, broker: String?) throws(CLIError) -> PatchbayClient {
         let (address, wantsGrant) = try address(socket: socket, broker: broker)
         guard wantsGrant else { return PatchbayClient(address: address) }
-        let folder = try GrantFolder(environment: ProcessInfo.processInfo.environment)
+        let folder = try CredentialStore(environment: ProcessInfo.processInfo.environment)
         _ = try folder.entry(for: address)
         // Whoever joins anew does so for those, too, that run already: an agent's client keeps `patchbay mcp` for days.
         return PatchbayClient(address: address) {
@@ -64,13 +64,13 @@ struct GlobalOptions: ParsableArguments {
     private static func address(
         socket: String?,
         broker: String?
-    ) throws(Complaint) -> (broker: BrokerAddress, wantsGrant: Bool) {
+    ) throws(CLIError) -> (broker: BrokerAddress, wantsGrant: Bool) {
         if socket != nil, broker != nil {
             throw .usage("--socket and --broker name two brokers", try: "leave one of them out")
         }
         let told = ProcessInfo.processInfo.environment[brokerVariable].flatMap { $0.isEmpty ? nil : $0 }
         guard let text = broker ?? (socket == nil ? told : nil) else { return (.unix(path: path(of: socket)), false) }
-        return (try BrokerArgument.address(text), true)
+        return (try BrokerAddressArgument.address(text), true)
     }
 
     private static let brokerVariable = "PATCHBAY_BROKER"
@@ -78,7 +78,7 @@ struct GlobalOptions: ParsableArguments {
     /// Where the broker is, given what `--socket` says; a relative path begins where the shell stands.
     static func path(of socket: String?) -> String {
         let explicit = socket.map { $0.hasPrefix("/") ? $0 : FileManager.default.currentDirectoryPath + "/" + $0 }
-        return SocketPath.find(
+        return BrokerSocketPath.find(
             explicit: explicit,
             environment: ProcessInfo.processInfo.environment,
             userID: geteuid(),

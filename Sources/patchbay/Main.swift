@@ -6,6 +6,6 @@ enum Main {
     static func main() async {
         // A reader that goes away is an error of one write (EPIPE), not the end of the process.
         signal(SIGPIPE, SIG_IGN)
-        exit(await Launch.run(Array(CommandLine.arguments.dropFirst())))
+        exit(await CommandRunner.run(Array(CommandLine.arguments.dropFirst())))
     }
 }

@@ -17,21 +17,30 @@ struct Patchbay: AsyncParsableCommand {
             """,
         version: Version.text,
         groupedSubcommands: [
-            CommandGroup(name: "Looking", subcommands: [Status.self, List.self, Watch.self, Show.self, Devices.self]),
-            CommandGroup(name: "Connecting", subcommands: [Forward.self, Tunnels.self, Iproxy.self, Stdio.self]),
+            CommandGroup(
+                name: "Looking",
+                subcommands: [
+                    StatusCommand.self, ListCommand.self, WatchCommand.self, ShowCommand.self, DevicesCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Connecting",
+                subcommands: [ForwardCommand.self, TunnelsCommand.self, IproxyCommand.self, StdioCommand.self]
+            ),
             CommandGroup(
                 name: "Announcing",
-                subcommands: [Advertise.self, Advertisements.self, Add.self, Forget.self]
+                subcommands: [AdvertiseCommand.self, AdvertisementsCommand.self, AddCommand.self, ForgetCommand.self]
             ),
-            CommandGroup(name: "Calling", subcommands: [Tools.self, Call.self, MCP.self]),
+            CommandGroup(name: "Calling", subcommands: [ToolsCommand.self, CallCommand.self, MCPCommand.self]),
             CommandGroup(
                 name: "Letting in",
                 subcommands: [
-                    Pair.self, Join.self, Invites.self, Grants.self, Revoke.self, Requests.self, Approve.self,
-                    Deny.self, Secrets.self, Audit.self,
+                    PairCommand.self, JoinCommand.self, InvitesCommand.self, GrantsCommand.self, RevokeCommand.self,
+                    RequestsCommand.self, ApproveCommand.self,
+                    DenyCommand.self, SecretCommand.self, AuditCommand.self,
                 ]
             ),
-            CommandGroup(name: "Repairing", subcommands: [Doctor.self, Clocks.self]),
+            CommandGroup(name: "Repairing", subcommands: [DoctorCommand.self, ClockCommand.self]),
         ]
     )
 }

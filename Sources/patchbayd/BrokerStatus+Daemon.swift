@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Model
-import Pairing
+import AccessControl
 import Registry
 import Tunnels
 
@@ -10,9 +10,9 @@ extension BrokerStatus {
     init(
         of registry: EndpointRegistry,
         tunnels: TunnelTable,
-        phones: PhoneList,
+        phones: AttachedDevices,
         sources: [SourceStatus],
-        pairing: PairingStore,
+        pairing: AccessStore,
         storage: [String],
         anyUser: Bool,
         since: Date

@@ -25,7 +25,7 @@ extension Configuration {
     private var brokerProblem: String? {
         if let socket = broker.socket, !Self.isSocketPath(socket) {
             return "broker.socket is \"\(socket)\"; it must be an absolute path of at most "
-                + "\(LocalAddress.pathLimit) bytes"
+                + "\(ListenAddress.pathLimit) bytes"
         }
         if let folder = broker.stateDirectory, !folder.hasPrefix("/") || folder.utf8.contains(0) {
             return "broker.state_directory is \"\(folder)\"; it must be an absolute path"
@@ -67,11 +67,11 @@ extension Configuration {
     private var endpointsProblem: String? {
         for (index, endpoint) in endpoints.enumerated() {
             guard let problem = endpoint.problem else { continue }
-            return "[[endpoint]] number \(index + 1) (\"\(Untrusted(endpoint.name))\"): \(problem)"
+            return "[[endpoint]] number \(index + 1) (\"\(SanitizedText(endpoint.name))\"): \(problem)"
         }
         let names = endpoints.map(\.name)
         return names.first { name in names.count { $0 == name } > 1 }.map {
-            "two [[endpoint]] tables are called \"\(Untrusted($0))\"; each needs a name of its own"
+            "two [[endpoint]] tables are called \"\(SanitizedText($0))\"; each needs a name of its own"
         }
     }
 
@@ -81,6 +81,6 @@ extension Configuration {
     }
 
     private static func isSocketPath(_ path: String) -> Bool {
-        path.hasPrefix("/") && path.utf8.count <= LocalAddress.pathLimit && !path.utf8.contains(0)
+        path.hasPrefix("/") && path.utf8.count <= ListenAddress.pathLimit && !path.utf8.contains(0)
     }
 }

@@ -3,7 +3,7 @@ import Model
 
 /// The file's spelling: tables and keys in snake case, each of them optional.
 ///
-/// A value that does not fit is said in the file's words (`ConfigurationMisfit`). Written by hand because a synthesised decoder demands every key, and strict decoding wants to see each key asked for.
+/// A value that does not fit is said in the file's words (`ConfigurationValueError`). Written by hand because a synthesised decoder demands every key, and strict decoding wants to see each key asked for.
 extension Configuration: Decodable {
     private enum Table: String, CodingKey {
         case broker, api, discovery, devices, tunnels, mcp
@@ -114,7 +114,7 @@ extension Configuration.Devices.Client {
     init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard let client = Self(rawValue: try container.decode(String.self)) else {
-            throw ConfigurationMisfit(path: decoder.codingPath, what: "must be \(Self.choice)")
+            throw ConfigurationValueError(path: decoder.codingPath, what: "must be \(Self.choice)")
         }
         self = client
     }

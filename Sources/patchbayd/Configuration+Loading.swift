@@ -1,7 +1,7 @@
 import CLinux
 import FoundationEssentials
 import Glibc
-import Sockets
+import SystemIO
 import TOMLKit
 
 /// Finding the file and reading it strictly: a key that nobody knows is an error, not a wish.
@@ -41,9 +41,9 @@ extension Configuration {
         } catch let error as UnexpectedKeysError {
             throw ConfigurationError.unknownKeys(
                 file: file,
-                keys: error.keys.values.map { ConfigurationMisfit.place($0) }.sorted()
+                keys: error.keys.values.map { ConfigurationValueError.place($0) }.sorted()
             )
-        } catch let error as ConfigurationMisfit {
+        } catch let error as ConfigurationValueError {
             throw ConfigurationError.wrong(file: file, what: error.sentence)
         }
     }

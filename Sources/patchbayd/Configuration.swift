@@ -45,7 +45,7 @@ struct Configuration: Equatable, Sendable {
         /// Ports on a phone's loopback that are tried for debug servers.
         var probePorts: [UInt16] = [9_876, 8_765]
         /// Streams through usbmuxd at once; one more is refused.
-        var maxStreams = MuxBudget.standard
+        var maxStreams = UsbmuxConnectionLimit.standard
     }
 
     struct Tunnels: Equatable, Sendable, Decodable {

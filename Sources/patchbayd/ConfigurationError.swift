@@ -13,7 +13,7 @@ enum ConfigurationError: Error, Equatable {
 
 /// Without anything that a terminal would obey: keys and values come from the file as they are.
 extension ConfigurationError: CustomStringConvertible {
-    var description: String { Untrusted(sentence, limit: .max).text }
+    var description: String { SanitizedText(sentence, limit: .max).text }
 
     private var sentence: String {
         switch self {

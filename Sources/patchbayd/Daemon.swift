@@ -1,17 +1,16 @@
 import API
 import Devices
 import Discovery
-import Facade
+import UsbmuxServer
 import FoundationEssentials
 import Glibc
 import Logging
 import Model
-import Pairing
-import Probes
+import AccessControl
+import Probing
 import Registry
 import ServiceLifecycle
-import Sockets
-import State
+import SystemIO
 import Tunnels
 import UnixSignals
 
@@ -20,10 +19,10 @@ struct Daemon: Sendable {
     private let services: [any Service]
     private let notifier: SystemdNotifier
     private let statics: StaticEndpoints
-    private let pairing: PairingStore
+    private let pairing: AccessStore
     private let logger: Logger
     /// Held until the end: the socket's file goes with it.
-    private let socket: DoorSocket
+    private let socket: APIUnixSocket
     /// Held until the end: nobody else may write there.
     private let lock: StateLock
 
@@ -39,8 +38,8 @@ struct Daemon: Sendable {
         notifier = SystemdNotifier(environment: environment)
         let hangups = await HangupNotice(logger: logger)
         // What cannot do without a descriptor takes it now, and not when there is none left.
-        _ = (Poller.shared, SerialThread.files)
-        let descriptors = DescriptorPlan.make(wanted: configuration.tunnels.maxConnections, logger: logger)
+        _ = (Poller.shared, ThreadExecutor.files)
+        let descriptors = FileDescriptorBudget.make(wanted: configuration.tunnels.maxConnections, logger: logger)
         let directory = try StateDirectory.prepare(
             explicit: stateDirectory ?? configuration.broker.stateDirectory,
             environment: environment
@@ -55,10 +54,10 @@ struct Daemon: Sendable {
         )
 
         // Who may come in.
-        let pairing: PairingStore
+        let pairing: AccessStore
         do {
-            pairing = try PairingStore(in: directory, credentials: environment["CREDENTIALS_DIRECTORY"], logger: logger)
-        } catch let error as PairingError {
+            pairing = try AccessStore(in: directory, credentials: environment["CREDENTIALS_DIRECTORY"], logger: logger)
+        } catch let error as AccessError {
             throw DaemonError.pairing(what: error.description)
         }
         self.pairing = pairing
@@ -86,25 +85,25 @@ struct Daemon: Sendable {
         }
 
         // The sources, and the ways to what they see.
-        let sources = try Sources(configuration: configuration, environment: environment, logger: logger)
-        let dialer = RouteDialer(lan: LANDialer(), usb: sources.devices?.dialer)
-        let phones = PhoneList()
+        let sources = try DiscoverySources(configuration: configuration, environment: environment, logger: logger)
+        let dialer = CompositeDialer(lan: LANDialer(), usb: sources.devices?.dialer)
+        let phones = AttachedDevices()
         let tunnels = try await Self.reading { () async throws(TunnelError) in
             try await TunnelTable(
-                resolver: RegistryRoutes(registry: registry, devices: sources.devices, pairing: pairing),
+                resolver: RegistryRouteResolver(registry: registry, devices: sources.devices, pairing: pairing),
                 dialer: dialer,
                 store: TunnelStore(directory: directory, health: health, logger: logger),
                 limits: TunnelLimits(connections: descriptors.connections),
                 logger: logger
             )
         }
-        let crowd = Crowd()
+        let crowd = ConnectionLimiter()
         let prober = LivenessProber(
             board: ProbedRegistry(registry: registry, bonjour: sources.bonjour, tunnels: tunnels, clients: crowd),
             dialer: dialer
         )
         let ports = sources.devices.map { _ in
-            PhonePorts(
+            DevicePortScanner(
                 ports: configuration.devices.probePorts,
                 dialer: dialer,
                 isInUse: { dialer.uses.contains($0) },
@@ -117,10 +116,10 @@ struct Daemon: Sendable {
         let facade = try await Self.facade(configuration, environment, phones, dialer, tunnels.relay, logger)
         let start = Date()
         let activation = try SocketActivation(environment: environment)
-        let loopback = LoopbackSockets(configuration.api, activation: activation, logger: logger)
-        let granted = GrantedTunnels(table: tunnels, pairing: pairing)
+        let loopback = APITCPSockets(configuration.api, activation: activation, logger: logger)
+        let granted = TunnelPolicy(table: tunnels, pairing: pairing)
         let agents = try await Self.reading { () async throws(StateError) in
-            try await AgentParts(
+            try await MCPComponents(
                 configuration.mcp,
                 in: directory,
                 health: health,
@@ -134,7 +133,7 @@ struct Daemon: Sendable {
                 logger: logger
             )
         }
-        let broker = Broker(
+        let broker = APIServices(
             registry: registry,
             tunnels: tunnels,
             pairing: pairing,
@@ -142,7 +141,7 @@ struct Daemon: Sendable {
             agents: agents.agents,
             port: loopback.port,
             devices: phones,
-            advertisements: BonjourDesk(source: sources.bonjour),
+            advertisements: BonjourAdvertisementPublisher(source: sources.bonjour),
             statics: statics,
             probe: { await prober.probe($0) },
             storageProblems: { await health.problems() + [pairing.storageProblem].compactMap { $0 } },
@@ -160,14 +159,14 @@ struct Daemon: Sendable {
             }
         )
         let path = AbsolutePath.of(
-            SocketPath.listen(
+            BrokerSocketPath.listen(
                 explicit: socket ?? configuration.broker.socket,
                 environment: environment,
                 userID: geteuid()
             )
         )
-        let owners = Owners.ofThisMachine()
-        let socket = try DoorSocket(
+        let owners = OwnerPolicy.ofThisMachine()
+        let socket = try APIUnixSocket(
             at: path,
             activation: activation,
             owners: owners,
@@ -176,10 +175,10 @@ struct Daemon: Sendable {
         self.socket = socket
         func door(
             _ listener: consuming Descriptor,
-            _ kind: Door.Kind,
+            _ kind: APIServer.Kind,
             onOpen: @escaping @Sendable () async -> Void
-        ) -> Door {
-            Door(
+        ) -> APIServer {
+            APIServer(
                 owning: listener,
                 kind: kind,
                 broker: broker,
@@ -203,34 +202,35 @@ struct Daemon: Sendable {
 
         // In the order of the data's way; stopped in reverse.
         var services: [any Service] = [
-            hangups, Expiry(of: pairing), broker.trust,
-            SecretExpiry(registry: registry, pairing: pairing, logger: logger),
-            EndpointSaver(registry: registry, file: registryFile, logger: logger),
+            hangups, ExpirationService(of: pairing), broker.trust,
+            StaleSecretCleaner(registry: registry, pairing: pairing, logger: logger),
+            RegistryPersister(registry: registry, file: registryFile, logger: logger),
         ]
         if let bonjour = sources.bonjour {
             services += [
-                bonjour, SightingFollower(registry: registry, events: bonjour.events, logger: logger),
-                AdvertisementJournal(bonjour: bonjour, logger: logger),
+                bonjour, SightingForwarder(registry: registry, events: bonjour.events, logger: logger),
+                AdvertisementLogger(bonjour: bonjour, logger: logger),
             ]
         }
         if let devices = sources.devices, let ports {
             services += [
-                devices, PhoneFollower(source: devices, phones: phones, ports: ports, tunnels: tunnels, logger: logger),
+                devices,
+                DeviceEventForwarder(source: devices, phones: phones, ports: ports, tunnels: tunnels, logger: logger),
                 ports,
-                SightingFollower(registry: registry, events: ports.events, logger: logger),
+                SightingForwarder(registry: registry, events: ports.events, logger: logger),
             ]
         }
         services += [
-            tunnels, EndpointFollower(registry: registry, tunnels: tunnels, ports: ports), prober,
+            tunnels, TunnelTargetRefresher(registry: registry, tunnels: tunnels, ports: ports), prober,
             WatchdogFeeder(notifier: notifier) {
                 _ = await registry.revision
                 _ = await tunnels.list()
             },
-            EndpointJournal(registry: registry, logger: logger), TunnelJournal(tunnels: tunnels, logger: logger),
+            EndpointLogger(registry: registry, logger: logger), TunnelLogger(tunnels: tunnels, logger: logger),
         ]
         services += agents.services
         services += loopbackDoors
-        services += [door, StopNotice(notifier: notifier, logger: logger)]
+        services += [door, ShutdownNotifier(notifier: notifier, logger: logger)]
         // After the tunnels, and so stopped before them: the relay is theirs.
         if let facade { services.append(facade) }
         self.services = services
@@ -247,14 +247,14 @@ struct Daemon: Sendable {
     private static func facade(
         _ configuration: Configuration,
         _ environment: [String: String],
-        _ phones: PhoneList,
-        _ dialer: RouteDialer,
-        _ relay: RelayLoop,
+        _ phones: AttachedDevices,
+        _ dialer: CompositeDialer,
+        _ relay: Relay,
         _ logger: Logger
-    ) async throws -> Facade? {
+    ) async throws -> UsbmuxServer? {
         guard let path = try configuration.facadePath(environment) else { return nil }
-        return Facade(
-            on: try DoorSocket.make(at: path, or: "devices.facade"),
+        return UsbmuxServer(
+            on: try APIUnixSocket.make(at: path, or: "devices.facade"),
             phones: await phones.deviceLists(),
             dialer: dialer,
             usbmuxd: NativeUsbmuxClient(address: try configuration.usbmuxdAddress(environment)),

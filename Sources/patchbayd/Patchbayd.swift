@@ -73,7 +73,7 @@ struct Patchbayd: AsyncParsableCommand {
     }
 
     func run() async throws {
-        CoreFile.forbid()
+        CoreDump.forbid()
         // What a thread frees in a heap of its own is of no use to the others; they are a dozen, and two of them are busy.
         CLinux_limit_heaps(2)
         // A block of a screenshot goes back to the system when it is freed.
@@ -103,13 +103,13 @@ struct Patchbayd: AsyncParsableCommand {
 
     /// The file, or where none was found.
     static func origin(of configuration: Configuration, _ environment: [String: String]) -> String {
-        if let file = configuration.file { return Untrusted(file, limit: .max).text }
+        if let file = configuration.file { return SanitizedText(file, limit: .max).text }
         let places = Configuration.places(environment).joined(separator: " nor at ")
         return "there is no file at \(places), so every key is at its default"
     }
 
     private static func complain(_ text: String) {
-        FileHandleOutput.standardError.write("\(text)\n")
+        StandardErrorWriter.standardError.write("\(text)\n")
     }
 }
 

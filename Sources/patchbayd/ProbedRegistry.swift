@@ -1,16 +1,16 @@
 import API
 import Discovery
 import Model
-import Probes
+import Probing
 import Registry
 import Tunnels
 
 /// The registry, as the prober sees it. Avahi is asked again about an endpoint whose probe failed.
-struct ProbedRegistry: LivenessBoard {
+struct ProbedRegistry: LivenessStore {
     let registry: EndpointRegistry
     let bonjour: BonjourSource?
     let tunnels: TunnelTable
-    let clients: Crowd
+    let clients: ConnectionLimiter
 
     func list(ifChangedSince revision: UInt64?) async -> (endpoints: [Endpoint], revision: UInt64)? {
         await registry.list(ifChangedSince: revision)
@@ -23,7 +23,7 @@ struct ProbedRegistry: LivenessBoard {
         return .only(Set(targets.compactMap { if case .endpoint(let id) = $0 { id } else { nil } }))
     }
 
-    func report(_ failure: DialFailure?, of id: EndpointID) async {
+    func report(_ failure: DialError?, of id: EndpointID) async {
         await registry.report(failure, of: id)
         guard failure != nil, let bonjour, let endpoint = try? await registry.endpoint(id), endpoint.state == .suspect
         else { return }

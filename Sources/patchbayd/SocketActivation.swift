@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import Sockets
+import SystemIO
 
 /// The listening sockets that systemd made for us (sd_listen_fds(3)), so that callers wait while we restart.
 ///

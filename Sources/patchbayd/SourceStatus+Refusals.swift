@@ -8,9 +8,9 @@ extension SourceStatus {
         var losses: [String] = []
         let (crowded, beyond) = (refusals.count(by: .perAddress), refusals.count(by: .total))
         if crowded > 0 {
-            losses.append("\(crowded) because one address may bring \(EndpointBoard.limitPerAddress) endpoints")
+            losses.append("\(crowded) because one address may bring \(EndpointTable.limitPerAddress) endpoints")
         }
-        if beyond > 0 { losses.append("\(beyond) because \(EndpointBoard.limit) endpoints are the limit") }
+        if beyond > 0 { losses.append("\(beyond) because \(EndpointTable.limit) endpoints are the limit") }
         self.init(
             name: "list",
             state: .ok,

@@ -1,7 +1,7 @@
 import CLinux
 import FoundationEssentials
 import Glibc
-import Sockets
+import SystemIO
 
 /// The folder for what must outlive a restart: nobody else's business, so mode 0700.
 enum StateDirectory {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import Sockets
+import SystemIO
 
 /// The right to be the only broker that uses a state folder; the kernel takes it back when the process ends, however it does.
 final class StateLock: Sendable {

@@ -1,7 +1,7 @@
 import API
 import Model
 import Registry
-import State
+import SystemIO
 
 /// The endpoints that a person wrote down: those of the configuration, and those added since, which are kept.
 actor StaticEndpoints: StaticEndpointDesk {
@@ -38,7 +38,7 @@ actor StaticEndpoints: StaticEndpointDesk {
             throw RegistryError.nameTaken(endpoint.name)
         }
         if let problem = await health.problems().first {
-            throw Problem(.unavailable, "\"\(Untrusted(endpoint.name))\" is not added: \(problem)")
+            throw Problem(.unavailable, "\"\(SanitizedText(endpoint.name))\" is not added: \(problem)")
         }
         added.append(endpoint)
         do {
@@ -46,7 +46,7 @@ actor StaticEndpoints: StaticEndpointDesk {
         } catch {
             // What is not kept is not listed either: a restart would take it away without a word.
             added.removeAll { $0.name == endpoint.name }
-            throw Problem(.unavailable, "\"\(Untrusted(endpoint.name))\" is not added: \(error)")
+            throw Problem(.unavailable, "\"\(SanitizedText(endpoint.name))\" is not added: \(error)")
         }
         let sighting = Self.sighting(of: endpoint)
         await registry.apply(.seen(sighting))
@@ -60,7 +60,7 @@ actor StaticEndpoints: StaticEndpointDesk {
         for endpoint in configured {
             let sighting = Self.sighting(of: endpoint)
             guard await registry.endpoint(seenAs: sighting.id)?.id == id else { continue }
-            let name = Untrusted(endpoint.name)
+            let name = SanitizedText(endpoint.name)
             let file = configurationFile ?? "the configuration file"
             throw Problem(
                 .conflict,
@@ -88,9 +88,9 @@ actor StaticEndpoints: StaticEndpointDesk {
         return Sighting(
             id: Sighting.ID(source: .config, key: endpoint.name),
             kind: endpoint.kind,
-            app: Untrusted(endpoint.app ?? endpoint.name, limit: 155),
+            app: SanitizedText(endpoint.app ?? endpoint.name, limit: 155),
             appIsBundleID: endpoint.app != nil,
-            name: Untrusted(endpoint.name),
+            name: SanitizedText(endpoint.name),
             routes: [.lan(LANRoute(address: address, port: endpoint.port))]
         )
     }

@@ -44,7 +44,7 @@ struct SystemdNotifier: Sendable {
 }
 
 /// Tells systemd and the operator that we stop, as soon as we begin to: started last, it is the first to be stopped.
-struct StopNotice: Service {
+struct ShutdownNotifier: Service {
     let notifier: SystemdNotifier
     let logger: Logger
 

@@ -9,7 +9,7 @@ import Testing
     private func sentence<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> String {
         let bytes = Array(text.utf8)
         do {
-            _ = try Wire.decoder().decode(type, from: Data(bytes))
+            _ = try JSONCoding.decoder().decode(type, from: Data(bytes))
         } catch let error as DecodingError {
             return error.sentence(about: bytes)
         }
@@ -47,6 +47,6 @@ import Testing
         (#"{"secret":["geheim"]}"#, #""secret" must be a text, not a list"#),
     ])
     func `a secret in the wrong shape is not repeated`(body: String, what: String) throws {
-        #expect(try sentence(SecretSpec.self, body) == what)
+        #expect(try sentence(EndpointSecretSpec.self, body) == what)
     }
 }

@@ -1,6 +1,6 @@
 import HTTPTypes
 import Model
-import Pairing
+import AccessControl
 import Testing
 
 @testable import API
@@ -9,7 +9,7 @@ import Testing
     private func found(_ path: String, cookie: String? = nil) -> [Token]? {
         var request = HTTPRequest(method: .get, scheme: "http", authority: "localhost", path: path)
         if let cookie { request.headerFields[.cookie] = cookie }
-        return ExposedTokens.find(in: request)
+        return LeakedTokenDetector.find(in: request)
     }
 
     @Test(arguments: Token.Kind.allCases)

@@ -1,8 +1,8 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 
 /// Compares Patchbay with what else forwards a port to a phone, on this machine.
 @main
@@ -47,7 +47,7 @@ struct Bench: AsyncParsableCommand {
 
     func run() async throws {
         // 5,000 clients and their servers are in this process, and children inherit the limit.
-        try DescriptorLimit.raise()
+        try FileDescriptorLimit.raise()
         let plan = Plan(
             rounds: quick ? min(rounds, 2) : rounds,
             topics: Set(only),

@@ -1,7 +1,7 @@
 import CLinux
 import FoundationEssentials
 import Glibc
-import Sockets
+import SystemIO
 
 /// Ctrl-C in the middle of a run: nothing of it is left behind.
 ///

@@ -1,5 +1,5 @@
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 
 /// The run: every trial, round by round, each of the compared in turn.
 ///

@@ -68,7 +68,7 @@ class App:
 
     def __init__(self, work):
         self.log = open(os.path.join(work, "app.log"), "w+")
-        self.process = subprocess.Popen([sys.executable, os.path.join(TESTS, "Rig/sampleapp.py"), "--sequential"], stdout=self.log,
+        self.process = subprocess.Popen([sys.executable, os.path.join(TESTS, "TestSupport/sampleapp.py"), "--sequential"], stdout=self.log,
                                         stderr=subprocess.STDOUT)
         self.port = int(eventually("the sample app says no port", self.line))
 

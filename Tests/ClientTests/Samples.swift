@@ -10,10 +10,10 @@ enum Samples {
     }()
 
     static let endpoint = Endpoint(
-        id: EndpointID(app: Untrusted("com.example.shop"), place: "Test iPhone"),
+        id: EndpointID(app: SanitizedText("com.example.shop"), place: "Test iPhone"),
         kind: .appreveal,
-        app: Untrusted("com.example.shop"),
-        name: Untrusted("Shop"),
+        app: SanitizedText("com.example.shop"),
+        name: SanitizedText("Shop"),
         place: Endpoint.Place(udid: udid),
         state: .online,
         approval: .approved,
@@ -37,10 +37,10 @@ enum Samples {
         id: "a1",
         spec: AdvertisementSpec(name: "Shop", type: .appreveal, port: 8080),
         state: .published,
-        finalName: Untrusted("Shop #2")
+        finalName: SanitizedText("Shop #2")
     )
 
     static func json(_ value: some Encodable) throws -> String {
-        String(decoding: try Wire.encoder().encode(value), as: UTF8.self)
+        String(decoding: try JSONCoding.encoder().encode(value), as: UTF8.self)
     }
 }

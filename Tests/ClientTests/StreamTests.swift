@@ -31,14 +31,14 @@ import Testing
     }
 
     @Test func `held tunnels are told with their addresses, then their failures`() async throws {
-        let failure = TunnelFailure(tunnel: "t3", reason: .refused, detail: "nothing listens on port 22")
+        let failure = TunnelConnectionFailure(tunnel: "t3", reason: .refused, detail: "nothing listens on port 22")
         let pieces = [
             ScriptedBroker.streamHead, "event: tunnels\ndata: \(try Samples.json([Samples.tunnel]))\n\n",
             "event: failure\ndata: \(try Samples.json(failure))\n\n",
         ]
 
         try await ScriptedBroker.with(.pieces(pieces)) { broker, client in
-            var events: [HeldTunnelEvent] = []
+            var events: [EphemeralTunnelEvent] = []
             try await client.holdTunnels([Samples.tunnel.spec]) { events.append($0) }
 
             #expect(events == [.opened([Samples.tunnel]), .failure(failure)])

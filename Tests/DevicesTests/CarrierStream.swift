@@ -1,8 +1,8 @@
 import Glibc
-import Sockets
+import SystemIO
 
 /// Reads from a stream until so many bytes are there, or its end.
-func read(_ count: Int, from carrier: borrowing Carrier) async throws -> String {
+func read(_ count: Int, from carrier: borrowing Connection) async throws -> String {
     var bytes = carrier.early
     while bytes.count < count {
         try await Poller.shared.wait(for: .readable, of: carrier.descriptor.number)

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 import Synchronization
 
 @testable import Devices
@@ -111,7 +111,7 @@ struct FakeClient: Sendable {
         }
     }
 
-    func send(_ bytes: [UInt8]) { _ = Rig.Stream.send(bytes[...], to: number) }
+    func send(_ bytes: [UInt8]) { _ = TestSupport.Stream.send(bytes[...], to: number) }
 
     /// Keeps the connection until the other end closes it.
     func waitForEnd() {

@@ -1,7 +1,7 @@
 import Glibc
 import Model
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 import Testing
 
 @testable import Devices
@@ -9,7 +9,7 @@ import Testing
 @Suite struct LibusbmuxdClientTests {
     @Test func `it works where it would abort the process, beyond descriptor 1024`() async throws {
         try await withScratchFolder { scratch in
-            try DescriptorLimit.raise()
+            try FileDescriptorLimit.raise()
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(1, Samples.phone)], welcome: "hello") }
             var held: [CInt] = []
             defer { for number in held { close(number) } }
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func `what it closes is not ours`() async throws {
-        let thread = LibraryThread(named: "test")
+        let thread = IsolatedLibraryThread(named: "test")
         let ours = try #require(SocketPair())
         let number = ours.near.number
 
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func `what goes on after a call is woken at once, and in the process's own table`() async throws {
-        let thread = LibraryThread(named: "test")
+        let thread = IsolatedLibraryThread(named: "test")
         let ours = try #require(SocketPair())
         var slowest = Duration.zero
         for _ in 0..<200 {
@@ -73,7 +73,7 @@ import Testing
     @Test func `its streams do not block, and hold a place`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], welcome: "hello") }
-            let budget = MuxBudget()
+            let budget = UsbmuxConnectionLimit()
             let client = LibusbmuxdClient(address: fake.address, budget: budget)
             do {
                 let carrier = try await client.connect(deviceID: 1, port: 1)

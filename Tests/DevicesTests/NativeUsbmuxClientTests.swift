@@ -1,7 +1,7 @@
 import Glibc
 import Model
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 import Testing
 
 @testable import Devices
@@ -39,7 +39,7 @@ import Testing
                 _ = client.request()
                 client.send(garbage.bytes)
             }
-            let budget = MuxBudget()
+            let budget = UsbmuxConnectionLimit()
             let client = NativeUsbmuxClient(address: fake.address, budget: budget)
 
             await #expect(throws: UsbmuxError.self) { _ = try await client.listDevices() }
@@ -108,7 +108,7 @@ import Testing
     @Test func `a place is taken as long as the stream is held, and no longer`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: []) }
-            let budget = MuxBudget(limit: 1)
+            let budget = UsbmuxConnectionLimit(limit: 1)
             let client = NativeUsbmuxClient(address: fake.address, budget: budget, connectLimit: .milliseconds(500))
             do {
                 let first = try await client.connect(deviceID: 1, port: 1)
@@ -165,7 +165,7 @@ import Testing
     @Test func `cancelling gives up at once and leaves no place taken`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
-            let budget = MuxBudget()
+            let budget = UsbmuxConnectionLimit()
             let client = NativeUsbmuxClient(address: fake.address, budget: budget)
             let start = ContinuousClock.now
 

@@ -1,6 +1,6 @@
 import Model
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 import Synchronization
 import Testing
 
@@ -12,11 +12,11 @@ import Testing
     }
 
     /// Why a dial failed; nil when it did not.
-    private static func reason(_ dialer: UsbmuxDialer, _ route: Route) async throws -> DialFailure.Reason? {
+    private static func reason(_ dialer: UsbmuxDialer, _ route: Route) async throws -> DialError.Reason? {
         do {
             _ = try await dialer.dial(route)
             return nil
-        } catch let failure as DialFailure {
+        } catch let failure as DialError {
             return failure.reason
         }
     }
@@ -41,7 +41,7 @@ import Testing
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 client.behave(phones: [(1, Samples.phone)], connect: code.withLock { $0 })
             }
-            let budget = MuxBudget(limit: 1)
+            let budget = UsbmuxConnectionLimit(limit: 1)
             let client = NativeUsbmuxClient(address: fake.address, budget: budget, connectLimit: .milliseconds(100))
             try await withSource(at: fake.address, client: client) { source in
                 try await eventually("the phone is listed") { await source.devices().count == 1 }
@@ -107,10 +107,10 @@ import Testing
         }
     }
 
-    @Test(arguments: [(silences: 2, reason: nil), (silences: .max, reason: DialFailure.Reason.failed)])
+    @Test(arguments: [(silences: 2, reason: nil), (silences: .max, reason: DialError.Reason.failed)])
     func `a Connect that usbmuxd closes without an answer is tried again, and is not called its end`(
         silences: Int,
-        reason: DialFailure.Reason?
+        reason: DialError.Reason?
     ) async throws {
         try await withScratchFolder { scratch in
             let connects = Mutex(0)
@@ -207,7 +207,7 @@ private final class InterruptedClient: UsbmuxClient {
     func listDevices() async throws -> [UsbmuxDeviceRecord] { try await client.listDevices() }
     func readBUID() async throws -> String { try await client.readBUID() }
 
-    func connect(deviceID: UInt32, port: UInt16) async throws -> Carrier {
+    func connect(deviceID: UInt32, port: UInt16) async throws -> Connection {
         let interruption = state.withLock { state in
             defer { state.interruption = nil }
             return state.interruption

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 import Testing
 
 @testable import Devices

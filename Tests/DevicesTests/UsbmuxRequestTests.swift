@@ -15,7 +15,7 @@ import Testing
 
     private static func wire(_ request: UsbmuxRequest) throws -> Wire? {
         guard case .propertyList(let bytes) = try request.message(tag: 1).body else { return nil }
-        try PropertyListGrammar.check(bytes)
+        try PropertyListValidator.check(bytes)
         return try PropertyListDecoder().decode(Wire.self, from: Data(bytes))
     }
 

@@ -1,5 +1,5 @@
 import Model
-import Rig
+import TestSupport
 import Testing
 
 @testable import Discovery
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func `an SRV record gives port and target`() throws {
-        let record = try #require(ServiceRecord(data: [0, 0, 0, 0, 0x1F, 0x90] + wire("phone", "local")))
+        let record = try #require(SRVRecord(data: [0, 0, 0, 0, 0x1F, 0x90] + wire("phone", "local")))
 
         #expect(record.port == 8080)
         #expect(record.target.escaped == "phone.local")
@@ -54,7 +54,7 @@ import Testing
             as [[UInt8]]
     )
     func `an SRV record that is cut, has no host or bytes too many is refused`(data: [UInt8]) {
-        #expect(ServiceRecord(data: data) == nil)
+        #expect(SRVRecord(data: data) == nil)
     }
 
     @Test func `TXT data keeps order and stops where a string claims more than there is`() {
@@ -75,7 +75,7 @@ import Testing
                 #expect(name.labels.reduce(1) { $0 + $1.count + 1 } == data.count)
                 #expect(name.escaped.utf8.allSatisfy { (0x21...0x7E).contains($0) })
             }
-            if let record = ServiceRecord(data: data) { #expect(record.target.isAskable) }
+            if let record = SRVRecord(data: data) { #expect(record.target.isAskable) }
             #expect(TXTRecord(recordData: data).entries.count <= TXTRecord.keyLimit)
         }
     }

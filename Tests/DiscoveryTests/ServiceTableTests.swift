@@ -1,5 +1,5 @@
 import Model
-import Rig
+import TestSupport
 import Testing
 
 @testable import Discovery
@@ -18,8 +18,8 @@ import Testing
         ]
     )
 
-    private func details(_ host: String = "phone.local", port: UInt16 = 8080, _ txt: String...) -> ServiceDetails {
-        ServiceDetails(host: host, port: port, txt: TXTRecord(items: txt.map { Array($0.utf8) }))
+    private func details(_ host: String = "phone.local", port: UInt16 = 8080, _ txt: String...) -> ResolvedService {
+        ResolvedService(host: host, port: port, txt: TXTRecord(items: txt.map { Array($0.utf8) }))
     }
 
     private func host(_ name: String = "phone.local") -> HostKey { HostKey(interface: 2, name: name) }
@@ -210,7 +210,7 @@ import Testing
 
         table.resolved(
             key("a"),
-            ServiceDetails(host: "h.local", port: 1, txt: TXTRecord(), address: address(10, 0, 0, 9)),
+            ResolvedService(host: "h.local", port: 1, txt: TXTRecord(), address: address(10, 0, 0, 9)),
             now: now
         )
 
@@ -230,7 +230,7 @@ import Testing
 
         table.resolved(
             key("b"),
-            ServiceDetails(host: "b.local", port: 1, txt: TXTRecord(), address: address(10, 0, 0, 9)),
+            ResolvedService(host: "b.local", port: 1, txt: TXTRecord(), address: address(10, 0, 0, 9)),
             now: now
         )
 
@@ -276,7 +276,10 @@ import Testing
 
     @Test func `what turns out to be our own is no longer listed, and a twin on another host is`() throws {
         var table = try listing(key("Demo", type: "_debug._tcp"))
-        var own = OwnServices(services: [.init(name: Array("Demo".utf8), type: "_debug._tcp")], host: "other.local")
+        var own = PublishedServices(
+            services: [.init(name: Array("Demo".utf8), type: "_debug._tcp")],
+            host: "other.local"
+        )
         #expect(table.isTaken("Demo", .debug) && !table.isTaken("Demo", .mcp) && !table.isTaken("demo2", .debug))
         table.own(own)
         #expect(table.takeEvents(seenFrom: local).isEmpty)
@@ -286,7 +289,7 @@ import Testing
         #expect(table.takeEvents(seenFrom: local) == [.lost(key("Demo", type: "_debug._tcp").id)])
         #expect(!table.isTaken("Demo", .debug) && table.unresolved == 0)
 
-        table.own(OwnServices())
+        table.own(PublishedServices())
         #expect(table.takeEvents(seenFrom: local).count == 1)
     }
 
@@ -302,8 +305,8 @@ import Testing
     @Test func `a split advert is listed out of its records, whose old ones leave after the new ones came`() throws {
         var table = ServiceTable()
         let app = key("AppReveal-com.example.app")
-        let first = try #require(ServiceRecord(data: [0, 0, 0, 0, 0, 80] + wire("phone", "local")))
-        let second = try #require(ServiceRecord(data: [0, 0, 0, 0, 0, 81] + wire("phone", "local")))
+        let first = try #require(SRVRecord(data: [0, 0, 0, 0, 0, 80] + wire("phone", "local")))
+        let second = try #require(SRVRecord(data: [0, 0, 0, 0, 0, 81] + wire("phone", "local")))
         table.foundSplit(app)
         #expect(table.takeActions() == [.followRecords(app)])
         table.location(app, first, isThere: true)

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Rig
+import TestSupport
 
 /// The real patchbayd in a scratch folder, and the real patchbay to talk to it.
 final class RunningBroker {

@@ -4,14 +4,14 @@ import FoundationEssentials
 
 enum Samples {
     /// What a screen looks like to a codec: flat, with a few edges.
-    static func screen(width: Int, height: Int) -> Raster {
+    static func screen(width: Int, height: Int) -> Bitmap {
         raster(width, height) { x, y in
             (x / 40 + y / 40) % 2 == 0 ? (250, 250, 250, 255) : (UInt8(y * 255 / height), 120, 40, 255)
         }
     }
 
     /// What nothing makes small.
-    static func noise(width: Int, height: Int) -> Raster {
+    static func noise(width: Int, height: Int) -> Bitmap {
         var state: UInt64 = 42
         return raster(width, height) { _, _ in
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -23,7 +23,7 @@ enum Samples {
         _ width: Int,
         _ height: Int,
         _ pixel: (Int, Int) -> (UInt8, UInt8, UInt8, UInt8)
-    ) -> Raster {
+    ) -> Bitmap {
         var pixels: [UInt8] = []
         pixels.reserveCapacity(width * height * 4)
         for y in 0..<height {
@@ -32,7 +32,7 @@ enum Samples {
                 pixels += [blue, green, red, alpha]
             }
         }
-        return Raster(width: width, height: height, pixels: pixels)
+        return Bitmap(width: width, height: height, pixels: pixels)
     }
 
     /// A PNG whose header says this, with nothing behind it.

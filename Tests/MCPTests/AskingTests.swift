@@ -1,6 +1,6 @@
 import JSON
 import Model
-import Rig
+import TestSupport
 import Synchronization
 import Testing
 
@@ -17,14 +17,14 @@ import Testing
         return ["content": [["type": "text", "text": .string((try? answer.get())?["action"]?.string ?? "\(answer)")]]]
     }
 
-    private static func call(_ session: String, accept: String = DoorBench.both) -> AgentCall {
+    private static func call(_ session: String, accept: String = DoorBench.both) -> MCPHTTPRequest {
         DoorBench.call(
             DoorBench.request("tools/call", ["name": "x"], id: 9),
             headers: ["Mcp-Session-Id": [session], "Accept": [accept]]
         )
     }
 
-    private static func answer(_ id: JSON, _ session: String, action: JSON = "accept") -> AgentCall {
+    private static func answer(_ id: JSON, _ session: String, action: JSON = "accept") -> MCPHTTPRequest {
         DoorBench.call(
             ["jsonrpc": "2.0", "id": id, "result": ["action": action]],
             headers: ["Mcp-Session-Id": [session]]
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test func `what a client can be asked is known after a restart`() async throws {
-        let key = SessionKey()
+        let key = SessionIDSigner()
         let session = try await DoorBench(key: key).handshake("2025-11-25", Self.able)
         let bench = DoorBench(Self.asking, key: key)
 

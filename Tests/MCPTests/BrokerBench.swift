@@ -1,7 +1,7 @@
 import FoundationEssentials
 import JSON
 import Model
-import Pairing
+import AccessControl
 import Registry
 import Synchronization
 import Testing
@@ -10,20 +10,20 @@ import Tunnels
 @testable import MCP
 
 /// Apps that a test makes up.
-final class FakeApps: Apps {
-    private let lists = Mutex<[EndpointID: Result<AppTools, AppFailure>]>([:])
-    private let heard = Mutex<[AppCall]>([])
+final class FakeApps: AppCaller {
+    private let lists = Mutex<[EndpointID: Result<CachedToolList, AppError>]>([:])
+    private let heard = Mutex<[ToolCall]>([])
     private let result: JSONObject
     /// The one that they take; nil where they cannot be asked.
     let secret = Mutex<String?>(nil)
 
     init(result: JSONObject = ["content": [["type": "text", "text": "tapped"]], "own": 1]) { self.result = result }
 
-    var calls: [AppCall] { heard.withLock { $0 } }
+    var calls: [ToolCall] { heard.withLock { $0 } }
 
-    func set(_ list: Result<AppTools, AppFailure>, of id: EndpointID) { lists.withLock { $0[id] = list } }
+    func set(_ list: Result<CachedToolList, AppError>, of id: EndpointID) { lists.withLock { $0[id] = list } }
 
-    func tools(of endpoint: Endpoint, for caller: AgentCaller) async throws(AppFailure) -> AppTools {
+    func tools(of endpoint: Endpoint, for caller: AgentCaller) async throws(AppError) -> CachedToolList {
         guard let list = lists.withLock({ $0[endpoint.id] }) else { throw .noTools(endpoint.id) }
         return try list.get()
     }
@@ -41,7 +41,7 @@ final class FakeApps: Apps {
     func isOpen(_ endpoint: Endpoint, for caller: AgentCaller) async -> Bool? { doors.withLock { $0[endpoint.id] } }
     func wantsSecret(_ endpoint: Endpoint) -> Bool { doors.withLock { $0[endpoint.id] == false } }
 
-    func call(_ call: AppCall, of caller: AgentCaller) async -> JSONObject {
+    func call(_ call: ToolCall, of caller: AgentCaller) async -> JSONObject {
         heard.withLock { $0.append(call) }
         return result
     }
@@ -55,7 +55,7 @@ final class ScriptedTrust: AgentTrust {
         var ports: [EndpointID: UInt16] = [:]
         /// Those whose token is for a launch that was not seen.
         var unseen: Set<EndpointID> = []
-        var refusal: PairingError?
+        var refusal: AccessError?
     }
 
     let state = Mutex(State())
@@ -90,7 +90,7 @@ final class ScriptedTrust: AgentTrust {
 }
 
 /// Tunnels that are only noted.
-final class FakeTunnels: TunnelDesk {
+final class FakeTunnels: TunnelProvider {
     private let specs = Mutex<[TunnelSpec]>([])
 
     var opened: [TunnelSpec] { specs.withLock { $0 } }
@@ -151,12 +151,12 @@ struct BrokerBench: Sendable {
     let phones = AsyncStream.makeStream(of: [Device].self)
     /// Says when the server has begun to follow.
     let followed = AsyncStream.makeStream(of: Void.self)
-    let server: BrokerServer
+    let server: BrokerMCPServer
 
     init() {
         let (lists, follows) = (phones.stream, followed.continuation)
         let (registry, isAnswering) = (registry, isAnswering)
-        server = BrokerServer(
+        server = BrokerMCPServer(
             registry: registry,
             apps: apps,
             trust: trust,
@@ -170,7 +170,7 @@ struct BrokerBench: Sendable {
             ),
             probe: { endpoint in
                 guard let answers = isAnswering.ask(endpoint.id) else { return }
-                await registry.report(answers ? nil : DialFailure(.refused, "refused"), of: endpoint.id)
+                await registry.report(answers ? nil : DialError(.refused, "refused"), of: endpoint.id)
             },
             clock: clock
         )
@@ -197,13 +197,13 @@ struct BrokerBench: Sendable {
         Sighting(
             id: Sighting.ID(source: .bonjour, key: "\(app)/\(host)"),
             kind: .appreveal,
-            app: Untrusted(app),
+            app: SanitizedText(app),
             appIsBundleID: true,
-            name: Untrusted("AppReveal-\(app)"),
-            host: Untrusted(host),
-            version: Untrusted("3.2.0"),
+            name: SanitizedText("AppReveal-\(app)"),
+            host: SanitizedText(host),
+            version: SanitizedText("3.2.0"),
             txt: TXTRecord(items: txt.map { Array($0.utf8) }),
-            routes: [.lan(LANRoute(address: "192.168.1.20", port: port, interface: "eth0", host: Untrusted(host)))]
+            routes: [.lan(LANRoute(address: "192.168.1.20", port: port, interface: "eth0", host: SanitizedText(host)))]
         )
     }
 
@@ -212,7 +212,7 @@ struct BrokerBench: Sendable {
         _ arguments: JSONObject = [:],
         of caller: AgentCaller = owner
     ) async throws -> JSONObject {
-        let request = AgentRequest("tools/call", ["name": .string(tool), "arguments": .object(arguments)])
+        let request = MCPRequest("tools/call", ["name": .string(tool), "arguments": .object(arguments)])
         return try await server.answer(request, of: caller)
     }
 }

@@ -12,7 +12,11 @@ import Testing
         async throws
     {
         let bench = BrokerBench()
-        let door = AgentDoor(bench.server, sessions: SessionDesk(key: SessionKey()), heartbeat: Heartbeat())
+        let door = StreamableHTTPTransport(
+            bench.server,
+            sessions: SessionStore(key: SessionIDSigner()),
+            heartbeat: KeepAliveTimer()
+        )
         let nobody = BrokerBench.grant([], on: .endpoints([]))
         var bodies: Set<[UInt8]> = []
 
@@ -31,10 +35,14 @@ import Testing
 
     @Test func `ten endpoints are listed in two thousand bytes`() async throws {
         let bench = BrokerBench()
-        let door = AgentDoor(bench.server, sessions: SessionDesk(key: SessionKey()), heartbeat: Heartbeat())
+        let door = StreamableHTTPTransport(
+            bench.server,
+            sessions: SessionStore(key: SessionIDSigner()),
+            heartbeat: KeepAliveTimer()
+        )
         for number in 10..<20 {
             let id = try await bench.see("com.example.shop", on: "Test-iPhone-\(number).local")
-            bench.apps.set(.success(AppTools(tools: Array(repeating: [:], count: 50))), of: id)
+            bench.apps.set(.success(CachedToolList(tools: Array(repeating: [:], count: 50))), of: id)
             bench.trust.state.withLock { $0.held[id] = "x" }
         }
 
@@ -76,7 +84,7 @@ import Testing
 
         let result = try await bench.call("endpoint_list")
         let resource = try await bench.server.answer(
-            AgentRequest("resources/read", ["uri": .string("patchbay://endpoint/\(id)")]),
+            MCPRequest("resources/read", ["uri": .string("patchbay://endpoint/\(id)")]),
             of: BrokerBench.owner
         )
 

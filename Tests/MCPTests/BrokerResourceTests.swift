@@ -8,7 +8,7 @@ import Testing
     private func read(_ uri: String, _ bench: BrokerBench, of caller: AgentCaller = BrokerBench.owner) async throws
         -> JSON
     {
-        let result = try await bench.server.answer(AgentRequest("resources/read", ["uri": .string(uri)]), of: caller)
+        let result = try await bench.server.answer(MCPRequest("resources/read", ["uri": .string(uri)]), of: caller)
         let content = try #require(result["contents"]?.array?.first)
         #expect(content["uri"] == .string(uri) && content["mimeType"] == "application/json")
         return try JSON(parsing: content["text"]?.string ?? "")
@@ -18,7 +18,7 @@ import Testing
         let bench = BrokerBench()
         let id = try await bench.see()
 
-        let list = try await bench.server.answer(AgentRequest("resources/list"), of: BrokerBench.owner)
+        let list = try await bench.server.answer(MCPRequest("resources/list"), of: BrokerBench.owner)
 
         let uris = list["resources"]?.array?.compactMap { $0["uri"]?.string }
         #expect(uris == ["patchbay://endpoints", "patchbay://devices", "patchbay://endpoint/\(id)"])
@@ -35,16 +35,20 @@ import Testing
         for uri in ["patchbay://endpoint/\(id)", "patchbay://devices", "patchbay://no", "file:///etc/passwd"] {
             await #expect(throws: RPCError.unknownResource(uri)) { try await read(uri, bench, of: caller) }
         }
-        let list = try await bench.server.answer(AgentRequest("resources/list"), of: caller)
+        let list = try await bench.server.answer(MCPRequest("resources/list"), of: caller)
         #expect(list["resources"]?.array?.count == 1)
     }
 
     @Test func `what cannot be read cannot be subscribed to`() async throws {
         let bench = BrokerBench()
         let id = try await bench.see()
-        let door = AgentDoor(bench.server, sessions: SessionDesk(key: SessionKey()), heartbeat: Heartbeat())
+        let door = StreamableHTTPTransport(
+            bench.server,
+            sessions: SessionStore(key: SessionIDSigner()),
+            heartbeat: KeepAliveTimer()
+        )
         func post(_ method: String, _ params: JSONObject, _ caller: AgentCaller, session: String? = nil) async throws
-            -> (headers: [AgentReply.Header], JSON)
+            -> (headers: [MCPHTTPResponse.Header], JSON)
         {
             var answers = Answers()
             let headers = session.map { ["Mcp-Session-Id": [$0]] } ?? [:]
@@ -83,7 +87,7 @@ import Testing
         var params: JSONObject = [:]
 
         repeat {
-            let page = try await bench.server.answer(AgentRequest("resources/list", params), of: BrokerBench.owner)
+            let page = try await bench.server.answer(MCPRequest("resources/list", params), of: BrokerBench.owner)
             uris.formUnion(page["resources"]?.array?.compactMap { $0["uri"]?.string } ?? [])
             params["cursor"] = page["nextCursor"]
         } while params["cursor"] != nil
@@ -92,7 +96,7 @@ import Testing
     }
 
     @Test func `an artifact is read at every address, as text or as bytes, by who may`() async throws {
-        struct Shelf: Artifacts {
+        struct Shelf: ArtifactReader {
             func artifact(_ sha: String, for caller: AgentCaller) async -> Artifact? {
                 guard caller.isOwner else { return nil }
                 return switch sha {
@@ -102,10 +106,10 @@ import Testing
                 }
             }
         }
-        let door = AgentDoor(
+        let door = StreamableHTTPTransport(
             ScriptedServer(),
-            sessions: SessionDesk(key: SessionKey()),
-            heartbeat: Heartbeat(),
+            sessions: SessionStore(key: SessionIDSigner()),
+            heartbeat: KeepAliveTimer(),
             artifacts: Shelf()
         )
         func read(_ sha: String, of caller: AgentCaller = BrokerBench.owner) async throws -> JSON {

@@ -1,6 +1,6 @@
 import JSON
 import Model
-import Pairing
+import AccessControl
 import Synchronization
 import Testing
 
@@ -34,11 +34,11 @@ import Testing
     ) async throws {
         let server = BrokerBench().server
 
-        let first = try await server.answer(AgentRequest(method), of: BrokerBench.owner)
+        let first = try await server.answer(MCPRequest(method), of: BrokerBench.owner)
 
-        #expect(try await server.answer(AgentRequest(method, ["cursor": .null]), of: BrokerBench.owner) == first)
+        #expect(try await server.answer(MCPRequest(method, ["cursor": .null]), of: BrokerBench.owner) == first)
         await #expect(throws: RPCError.invalidParams("no list has that cursor")) {
-            try await server.answer(AgentRequest(method, ["cursor": "made-up"]), of: BrokerBench.owner)
+            try await server.answer(MCPRequest(method, ["cursor": "made-up"]), of: BrokerBench.owner)
         }
     }
 
@@ -56,7 +56,7 @@ import Testing
         let bench = BrokerBench()
         try await bench.see()
         let text: JSON = #"{"endpoint": "shop", "name": "tap", "arguments": "{\"id\": \"buy\"}"}"#
-        let request = AgentRequest("tools/call", ["name": "endpoint_call", "arguments": text])
+        let request = MCPRequest("tools/call", ["name": "endpoint_call", "arguments": text])
 
         let result = try await bench.server.answer(request, of: BrokerBench.owner)
 
@@ -67,7 +67,7 @@ import Testing
     @Test func `a tool that the app does not list is answered with the nearest names`() async throws {
         let bench = BrokerBench()
         let id = try await bench.see()
-        bench.apps.set(.success(AppTools(tools: Self.tools)), of: id)
+        bench.apps.set(.success(CachedToolList(tools: Self.tools)), of: id)
 
         let result = try await bench.call("endpoint_tools", ["endpoint": "shop", "name": "take_screenshot"])
 
@@ -136,7 +136,10 @@ import Testing
     @Test func `tools are listed in one line each, and cleaned`() async throws {
         let bench = BrokerBench()
         let id = try await bench.see()
-        bench.apps.set(.success(AppTools(tools: Self.tools, staleness: .needsSecret(id), hasChanged: true)), of: id)
+        bench.apps.set(
+            .success(CachedToolList(tools: Self.tools, staleness: .needsSecret(id), hasChanged: true)),
+            of: id
+        )
 
         let all = try await bench.call("endpoint_tools", ["endpoint": "shop"])
         let some = try await bench.call("endpoint_tools", ["endpoint": "shop", "query": "PICTURE"])
@@ -159,7 +162,7 @@ import Testing
 
         let result = try await bench.call("endpoint_tools", ["endpoint": "shop"])
 
-        #expect(result.isError && result.text == AppFailure.notApproved(id).sentence(for: .agent))
+        #expect(result.isError && result.text == AppError.notApproved(id).sentence(for: .agent))
     }
 
     @Test func `pairing goes from a person's yes to the token to paired, and never says the token`() async throws {

@@ -64,12 +64,12 @@ import Testing
         async let waited = bench.call("endpoint_wait", ["endpoint": "shop", "timeout_s": 20])
         for _ in 0..<4 {
             await bench.clock.waitForSleepers(2)
-            bench.clock.advance(by: BrokerServer.probePause)
+            bench.clock.advance(by: BrokerMCPServer.probePause)
         }
         await bench.clock.waitForSleepers(2)
         let before = try await bench.registry.endpoint(id).state
         bench.isAnswering.set(true)
-        bench.clock.advance(by: BrokerServer.probePause)
+        bench.clock.advance(by: BrokerMCPServer.probePause)
 
         #expect(before == .offline)
         #expect(try await waited.structure?["event"] == "online")
@@ -83,7 +83,7 @@ import Testing
         async let waited = bench.call("endpoint_wait", ["endpoint": "shop", "event": "offline"])
         for _ in 0..<2 {
             await bench.clock.waitForSleepers(2)
-            bench.clock.advance(by: BrokerServer.probePause)
+            bench.clock.advance(by: BrokerMCPServer.probePause)
         }
 
         #expect(try await waited.structure?["event"] == "offline")
@@ -97,7 +97,7 @@ import Testing
         async let waited = bench.call("endpoint_wait", ["endpoint": "shop", "event": "restarted"])
         await bench.clock.waitForSleepers(2)
         bench.isAnswering.set(true)
-        bench.clock.advance(by: BrokerServer.probePause)
+        bench.clock.advance(by: BrokerMCPServer.probePause)
 
         #expect(try await waited.structure?["event"] == "restarted")
     }
@@ -117,7 +117,7 @@ import Testing
     @Test func `nobody is told of what is not theirs`() async throws {
         let bench = BrokerBench()
         let id = try await bench.see()
-        var news = BrokerNews.Gathered()
+        var news = ChangeCoalescer.Gathered()
         news.phones = true
         news.take(EndpointChange(revision: 1, kind: .changed, endpoint: try await bench.registry.endpoint(id)))
 
@@ -135,7 +135,7 @@ import Testing
         let (_, changes) = await bench.registry.changes()
         for port in 4_001...4_010 { try await bench.see(port: UInt16(port)) }
         await bench.registry.finish()
-        var news = BrokerNews.Gathered()
+        var news = ChangeCoalescer.Gathered()
 
         for await change in changes { news.take(change) }
 
@@ -154,7 +154,7 @@ import Testing
             for await _ in bench.followed.stream { break }
             let id = try await bench.see()
             await bench.clock.waitForSleeper()
-            bench.clock.advance(by: BrokerNews.gathering)
+            bench.clock.advance(by: ChangeCoalescer.gathering)
 
             #expect(await everything.next() == .resources)
             #expect(await everything.next() == .resource("patchbay://endpoints"))
@@ -164,7 +164,7 @@ import Testing
             bench.phones.continuation.yield([])
             bench.phones.continuation.yield([])
             await bench.clock.waitForSleeper()
-            bench.clock.advance(by: BrokerNews.gathering)
+            bench.clock.advance(by: ChangeCoalescer.gathering)
 
             #expect(await everything.next() == .resource("patchbay://devices"))
             group.cancelAll()

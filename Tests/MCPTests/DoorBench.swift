@@ -5,15 +5,15 @@ import Synchronization
 @testable import MCP
 
 /// A server that answers what a test says, and remembers what it was asked.
-final class ScriptedServer: AgentServer {
-    typealias Script = @Sendable (AgentRequest) async throws(RPCError) -> JSONObject
+final class ScriptedServer: MCPServer {
+    typealias Script = @Sendable (MCPRequest) async throws(RPCError) -> JSONObject
 
     private let script: Script
     private let capabilities: JSONObject
     /// The schema of all its tools, as far as that is known.
     private let schema: JSON?
     private let listeners = Mutex<[AsyncStream<ServerChange>.Continuation]>([])
-    private let heard = Mutex<[AgentRequest]>([])
+    private let heard = Mutex<[MCPRequest]>([])
 
     init(
         capabilities: JSONObject = [
@@ -37,7 +37,7 @@ final class ScriptedServer: AgentServer {
         ParameterHeaders(of: schema)
     }
 
-    var requests: [AgentRequest] { heard.withLock { $0 } }
+    var requests: [MCPRequest] { heard.withLock { $0 } }
     var listenerCount: Int { listeners.withLock { $0.count } }
 
     func description(for caller: AgentCaller) async -> ServerDescription {
@@ -48,7 +48,7 @@ final class ScriptedServer: AgentServer {
         )
     }
 
-    func answer(_ request: AgentRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
+    func answer(_ request: MCPRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
         heard.withLock { $0.append(request) }
         return try await script(request)
     }
@@ -63,9 +63,9 @@ final class ScriptedServer: AgentServer {
 }
 
 /// What went back to a caller.
-final class Answers: AgentWriter, Sendable {
+final class Answers: MCPResponseBodyWriter, Sendable {
     private struct State {
-        var reply: AgentReply?
+        var reply: MCPHTTPResponse?
         var isStream = false
         var hasEnded = false
         var text = ""
@@ -74,7 +74,7 @@ final class Answers: AgentWriter, Sendable {
     private let state = Mutex(State())
     private let events = AsyncStream.makeStream(of: String.self)
 
-    var reply: AgentReply? { state.withLock { $0.reply } }
+    var reply: MCPHTTPResponse? { state.withLock { $0.reply } }
     var isStream: Bool { state.withLock { $0.isStream } }
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
     var text: String { state.withLock { $0.text } }
@@ -85,8 +85,8 @@ final class Answers: AgentWriter, Sendable {
         }
     }
 
-    func write(_ reply: AgentReply) async throws { state.withLock { $0.reply = reply } }
-    func begin(_ headers: [AgentReply.Header]) async throws { state.withLock { $0.isStream = true } }
+    func write(_ reply: MCPHTTPResponse) async throws { state.withLock { $0.reply = reply } }
+    func begin(_ headers: [MCPHTTPResponse.Header]) async throws { state.withLock { $0.isStream = true } }
     func send(_ bytes: [UInt8]) async throws {
         let text = String(decoding: bytes, as: UTF8.self)
         state.withLock { $0.text += text }
@@ -106,33 +106,33 @@ final class Answers: AgentWriter, Sendable {
 
 /// A door with a scripted server behind it.
 struct DoorBench: Sendable {
-    static let caller = AgentCaller(.process(uid: 7, pid: 1, executable: Untrusted("/bin/x")), permissions: nil)
+    static let caller = AgentCaller(.process(uid: 7, pid: 1, executable: SanitizedText("/bin/x")), permissions: nil)
     static let both = "application/json, text/event-stream"
 
     let server: ScriptedServer
-    let door: AgentDoor
-    let sessions: SessionDesk
-    let heartbeat = Heartbeat(clock: StillClock())
+    let door: StreamableHTTPTransport
+    let sessions: SessionStore
+    let heartbeat = KeepAliveTimer(clock: StillClock())
 
-    init(_ server: ScriptedServer = ScriptedServer(), key: SessionKey = SessionKey()) {
+    init(_ server: ScriptedServer = ScriptedServer(), key: SessionIDSigner = SessionIDSigner()) {
         self.server = server
-        sessions = SessionDesk(key: key)
-        door = AgentDoor(server, sessions: sessions, heartbeat: heartbeat)
+        sessions = SessionStore(key: key)
+        door = StreamableHTTPTransport(server, sessions: sessions, heartbeat: heartbeat)
     }
 
     static func call(
         _ body: JSON?,
-        _ method: AgentCall.Method = .post,
+        _ method: MCPHTTPRequest.Method = .post,
         headers: [String: [String]] = [:],
         bytes: [UInt8]? = nil,
         onDeparture: (@Sendable (@escaping @Sendable () -> Void) -> Void)? = nil
-    ) -> AgentCall {
+    ) -> MCPHTTPRequest {
         var headers = headers
         if headers["Accept"] == nil { headers["Accept"] = [both] }
         let all = headers
-        return AgentCall(
+        return MCPHTTPRequest(
             method,
-            headers: AgentHeaders(
+            headers: MCPRequestHeaders(
                 values: { all[$0] ?? [] },
                 fields: all.flatMap { name, values in values.map { (name, $0) } }
             ),
@@ -149,7 +149,7 @@ struct DoorBench: Sendable {
         meta: JSONObject = [:],
         headers changes: [String: [String]] = [:],
         onDeparture: (@Sendable (@escaping @Sendable () -> Void) -> Void)? = nil
-    ) -> AgentCall {
+    ) -> MCPHTTPRequest {
         var all: JSONObject = [
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": ["elicitation": [:]],
@@ -170,13 +170,13 @@ struct DoorBench: Sendable {
         return .object(object)
     }
 
-    func reply(to call: AgentCall, of caller: AgentCaller = caller) async throws -> AgentReply? {
+    func reply(to call: MCPHTTPRequest, of caller: AgentCaller = caller) async throws -> MCPHTTPResponse? {
         var answers = Answers()
         try await door.serve(call, of: caller, to: &answers)
         return answers.reply
     }
 
-    func json(_ call: AgentCall) async throws -> (status: Int, JSON?) {
+    func json(_ call: MCPHTTPRequest) async throws -> (status: Int, JSON?) {
         let reply = try await reply(to: call)
         return (reply?.status ?? 0, reply.flatMap { try? JSON(parsing: $0.body) })
     }
@@ -190,7 +190,7 @@ struct DoorBench: Sendable {
 
     /// Serves a call beside a test that looks at what comes back; the call is broken off when the test is done.
     func serving(
-        _ call: AgentCall,
+        _ call: MCPHTTPRequest,
         of caller: AgentCaller = caller,
         _ body: @escaping @Sendable (Answers) async throws -> Void
     ) async throws {

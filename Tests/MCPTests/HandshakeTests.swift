@@ -120,7 +120,11 @@ import Testing
         ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":[]}", -32_600),
     ])
     func `what is no message is a 400 with the reason`(body: String, code: Int) async throws {
-        let call = AgentCall(.post, headers: AgentHeaders(values: { _ in [] }, fields: []), body: Array(body.utf8))
+        let call = MCPHTTPRequest(
+            .post,
+            headers: MCPRequestHeaders(values: { _ in [] }, fields: []),
+            body: Array(body.utf8)
+        )
 
         let (status, json) = try await DoorBench().json(call)
 

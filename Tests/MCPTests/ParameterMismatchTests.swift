@@ -93,19 +93,19 @@ import Testing
         }
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppServer(shop.id, desk: rig.desk)
+        let server = AppMCPServer(shop.id, desk: rig.desk)
         func isRefused(_ name: String = "tap") async -> Bool {
             await server.parameterHeaders(of: name, for: rig.owner).mismatch(with: Self.arguments) { _ in [] } != nil
         }
 
         #expect(await !isRefused())
         #expect(app.dials.isEmpty)
-        _ = try await server.answer(AgentRequest("tools/list"), of: rig.owner)
+        _ = try await server.answer(MCPRequest("tools/list"), of: rig.owner)
         #expect(await isRefused())
         #expect(await !isRefused("other"))
-        let all = AllServer(desk: rig.desk)
+        let all = AggregateMCPServer(desk: rig.desk)
         let listed = try #require(
-            try await all.answer(AgentRequest("tools/list"), of: rig.owner)["tools"]?.array?.first
+            try await all.answer(MCPRequest("tools/list"), of: rig.owner)["tools"]?.array?.first
         )
         let headers = await all.parameterHeaders(of: listed["name"]?.string ?? "", for: rig.owner)
         #expect(headers.mismatch(with: Self.arguments) { _ in [] } != nil)

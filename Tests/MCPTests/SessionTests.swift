@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct SessionTests {
     @Test func `a session goes on after a restart, and is never answered with 404`() async throws {
-        let key = SessionKey()
+        let key = SessionIDSigner()
         let session = try await DoorBench(key: key).handshake("2025-06-18")
         let restarted = DoorBench(key: key)
 
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test func `an id is visible ASCII and says its revision`() {
-        let key = SessionKey()
+        let key = SessionIDSigner()
 
         let id = key.makeID(for: .june2025)
 
@@ -86,13 +86,13 @@ import Testing
     }
 
     @Test func `sessions that nobody uses make room`() async throws {
-        let desk = SessionDesk(key: SessionKey())
-        func session(_ number: Int) -> SessionDesk.Session { .init(id: "\(number)", holder: "h") }
+        let desk = SessionStore(key: SessionIDSigner())
+        func session(_ number: Int) -> SessionStore.Session { .init(id: "\(number)", holder: "h") }
         try await desk.subscribe("kept", of: session(0))
         _ = await desk.open(session(0)) {}
         try await desk.subscribe("lost", of: session(1))
 
-        for number in 2...(SessionDesk.limit + 1) { await desk.touch(session(number)) }
+        for number in 2...(SessionStore.limit + 1) { await desk.touch(session(number)) }
 
         #expect(await desk.isSubscribed("kept", session(0)))
         #expect(await !desk.isSubscribed("lost", session(1)))

@@ -25,13 +25,13 @@ import Testing
 
     @Test func `a long silence becomes a stream with a sign of life, so that nobody gives up`() async {
         let clock = StillClock()
-        let heartbeat = Heartbeat(clock: clock)
+        let heartbeat = KeepAliveTimer(clock: clock)
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         let server = ScriptedServer { _ throws(RPCError) in
             for await _ in ends { break }
             return ["content": []]
         }
-        let door = AgentDoor(server, sessions: SessionDesk(key: SessionKey()), heartbeat: heartbeat)
+        let door = StreamableHTTPTransport(server, sessions: SessionStore(key: SessionIDSigner()), heartbeat: heartbeat)
         let answers = Answers()
 
         await withTaskGroup(of: Void.self) { group in
@@ -43,7 +43,7 @@ import Testing
             while server.requests.isEmpty { await Task.yield() }
             for _ in 1...3 {
                 await clock.waitForSleeper()
-                clock.advance(by: Heartbeat.pause)
+                clock.advance(by: KeepAliveTimer.pause)
             }
             await answers.waits(for: ":\n\n")
             end.yield()
@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test func `a stream that comes back after a restart is told to look at everything again`() async throws {
-        let key = SessionKey()
+        let key = SessionIDSigner()
         let session = try await DoorBench(key: key).handshake()
         let headers = ["Mcp-Session-Id": [session]]
 

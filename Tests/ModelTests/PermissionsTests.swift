@@ -24,20 +24,20 @@ import Testing
     @Test(arguments: [Selector.all, ids("b", "a"), .bundles(["com.example.shop"])])
     func `they are written in one way only, and read again`(selector: Selector) throws {
         let permissions = Permissions([.tunnelOpen, .endpointCall, .admin], on: selector)
-        let data = try Wire.encoder().encode(permissions)
-        #expect(try Wire.decoder().decode(Permissions.self, from: data) == permissions)
+        let data = try JSONCoding.encoder().encode(permissions)
+        #expect(try JSONCoding.decoder().decode(Permissions.self, from: data) == permissions)
         #expect(String(decoding: data, as: UTF8.self).contains(#"["admin","endpoint.call","tunnel.open"]"#))
     }
 
     @Test(arguments: [#""some""#, "{}", #"{"endpoints":["A b"]}"#, #"{"endpoints":[],"bundles":[]}"#])
     func `a selector that could be misread is refused`(text: String) {
-        #expect(throws: (any Error).self) { try Wire.decoder().decode(Selector.self, from: Data(text.utf8)) }
+        #expect(throws: (any Error).self) { try JSONCoding.decoder().decode(Selector.self, from: Data(text.utf8)) }
     }
 
     @Test(arguments: [
-        Caller.broker, .stranger, .grant("abc"), .process(uid: 1, pid: 2, executable: Untrusted("/bin/x")),
+        AuditActor.broker, .stranger, .grant("abc"), .process(uid: 1, pid: 2, executable: SanitizedText("/bin/x")),
     ])
-    func `a caller is read as it was written`(caller: Caller) throws {
-        #expect(try Wire.decoder().decode(Caller.self, from: Wire.encoder().encode(caller)) == caller)
+    func `a caller is read as it was written`(caller: AuditActor) throws {
+        #expect(try JSONCoding.decoder().decode(AuditActor.self, from: JSONCoding.encoder().encode(caller)) == caller)
     }
 }

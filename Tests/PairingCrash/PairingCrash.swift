@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import Logging
 import Model
-import Pairing
+import AccessControl
 import Synchronization
 
 /// Creates, redeems, rotates and revokes until it is killed, or kills itself at one point of one operation; tells on its
@@ -17,31 +17,31 @@ enum PairingCrash {
     }
 
     private static let moment = Mutex(Moment())
-    private static let owner = Caller.process(uid: 0, pid: 1, executable: Untrusted("test"))
-    private static let socket = Origin.unix(uid: 0)
+    private static let owner = AuditActor.process(uid: 0, pid: 1, executable: SanitizedText("test"))
+    private static let socket = RequestSource.unix(uid: 0)
 
     static func main() async throws {
         let arguments = CommandLine.arguments
         let wanted = arguments.dropFirst(2).joined(separator: " ")
         let quiet = Logger(label: "crash", factory: { _ in SwiftLogNoOpLogHandler() })
-        let crash = { @Sendable (point: CrashPoint) in
+        let crash = { @Sendable (point: FailurePoint) in
             let now = moment.withLock { $0 }
             if wanted == "\(now.operation) \(point.rawValue) \(now.round)" { kill(getpid(), SIGKILL) }
         }
         // Small segments, so that one begins in nearly every round; for a crash between two of them, at every line.
-        let segment = wanted.contains(CrashPoint.auditSegmentFull.rawValue) ? 1 : 1_500
-        let store = try PairingStore(in: arguments[1], logger: quiet, auditSegment: segment, crash: crash)
+        let segment = wanted.contains(FailurePoint.auditSegmentFull.rawValue) ? 1 : 1_500
+        let store = try AccessStore(in: arguments[1], logger: quiet, auditSegment: segment, crash: crash)
         for round in 1...10_000 { try await run(round, store) }
     }
 
-    private static func run(_ round: Int, _ store: PairingStore) async throws {
+    private static func run(_ round: Int, _ store: AccessStore) async throws {
         let terms = InviteTerms(Permissions([.registryRead], on: .all))
         begin("create", round)
         let (_, invite) = try await store.invite(terms, by: owner, from: socket)
         say("created \(invite.reveal())")
 
         begin("redeem", round)
-        let client = Redemption(client: Data("client of round \(round)".utf8), name: Untrusted("client"))
+        let client = Redemption(client: Data("client of round \(round)".utf8), name: SanitizedText("client"))
         let (grant, first) = try await store.redeem(invite, for: client, from: socket)
         say("redeemed \(invite.id) \(first.reveal())")
 

@@ -32,35 +32,35 @@ import Testing
     }
 
     @Test func `tunnels lists when nothing else is said`() throws {
-        #expect(try Patchbay.parseAsRoot(["tunnels", "--json"]) is TunnelsList)
-        #expect(try Patchbay.parseAsRoot(["tunnels", "rm", "t1"]) is TunnelsRemove)
+        #expect(try Patchbay.parseAsRoot(["tunnels", "--json"]) is TunnelListCommand)
+        #expect(try Patchbay.parseAsRoot(["tunnels", "rm", "t1"]) is TunnelRemoveCommand)
     }
 
     @Test func `a hyphen stands for standard input`() throws {
-        #expect((try Patchbay.parseAsRoot(["join", "-"]) as? Join)?.source == "-")
-        #expect((try Patchbay.parseAsRoot(["join", "--print", "-"]) as? Join)?.prints == true)
-        #expect((try Patchbay.parseAsRoot(["join"]) as? Join)?.source == "-")
+        #expect((try Patchbay.parseAsRoot(["join", "-"]) as? JoinCommand)?.source == "-")
+        #expect((try Patchbay.parseAsRoot(["join", "--print", "-"]) as? JoinCommand)?.prints == true)
+        #expect((try Patchbay.parseAsRoot(["join"]) as? JoinCommand)?.source == "-")
     }
 
     @Test func `iproxy gets its arguments untouched`() throws {
         let command = try Patchbay.parseAsRoot(["iproxy", "-h", "-u", "x", "--", "1:2"])
 
-        #expect((command as? Iproxy)?.arguments.contains("-h") == true)
-        #expect((command as? Iproxy)?.arguments.contains("1:2") == true)
+        #expect((command as? IproxyCommand)?.arguments.contains("-h") == true)
+        #expect((command as? IproxyCommand)?.arguments.contains("1:2") == true)
     }
 
     @Test(arguments: [("127.0.0.1:9876", "127.0.0.1"), ("[fd00::7]:9876", "fd00::7"), ("localhost:9876", "localhost")])
     func `a static endpoint has a numeric address and a port`(text: String, address: String) throws {
-        let add = try #require(try Patchbay.parseAsRoot(["add", "Lab", text, "--kind", "mcp"]) as? Add)
+        let add = try #require(try Patchbay.parseAsRoot(["add", "Lab", text, "--kind", "mcp"]) as? AddCommand)
 
         #expect(try add.endpoint() == StaticEndpoint(name: "Lab", kind: .mcp, address: address, port: 9876))
     }
 
     @Test(arguments: ["9876", "127.0.0.1", "example.com:80", "127.0.0.1:0", "tcp:127.0.0.1:80", "unix:/x", "::1:80"])
     func `anything else is no static endpoint`(text: String) throws {
-        let add = try #require(try Patchbay.parseAsRoot(["add", "Lab", text]) as? Add)
+        let add = try #require(try Patchbay.parseAsRoot(["add", "Lab", text]) as? AddCommand)
 
-        #expect(throws: Complaint.self) { try add.endpoint() }
+        #expect(throws: CLIError.self) { try add.endpoint() }
     }
 
     @Test func `TXT words keep the three forms of a value`() throws {
@@ -68,8 +68,8 @@ import Testing
 
         #expect(record.entries.map(\.key) == ["a", "b", "c"])
         #expect(record.entries.map(\.value) == [Array("1=2".utf8), [], nil])
-        #expect(throws: Complaint.self) { try TXTArgument.record(["a=1", "A=2"]) }
-        #expect(throws: Complaint.self) { try TXTArgument.record(["=1"]) }
+        #expect(throws: CLIError.self) { try TXTArgument.record(["a=1", "A=2"]) }
+        #expect(throws: CLIError.self) { try TXTArgument.record(["=1"]) }
     }
 
     @Test func `show has every fact, the raw TXT table included`() {
@@ -80,7 +80,7 @@ import Testing
             txt: ["bundleId=com.example.shop", "beta", "x="]
         )
 
-        let text = Show.text(endpoint, now: Samples.date.addingTimeInterval(3), isColoured: false)
+        let text = ShowCommand.text(endpoint, now: Samples.date.addingTimeInterval(3), isColoured: false)
 
         #expect(
             text == """
@@ -122,7 +122,7 @@ import Testing
             findings: ["the clock went back by 9 s"]
         )
 
-        let text = Status.text(
+        let text = StatusCommand.text(
             status,
             socket: "/run/x.sock",
             now: Samples.date.addingTimeInterval(60),
@@ -157,10 +157,10 @@ import Testing
         )
 
         #expect(
-            TunnelListing.line(tunnel)
+            TunnelTableView.line(tunnel)
                 == "127.0.0.1:43211 -> 00008101-000123456789ABCD:22 (t3) waiting: the phone is not plugged in"
         )
-        #expect(HeldTunnels.fixed(spec, tunnel).local == .tcp(host: nil, port: 43_211))
+        #expect(EphemeralTunnels.fixed(spec, tunnel).local == .tcp(host: nil, port: 43_211))
     }
 
     @Test func `a lifted protection shows in a tunnel's line and in the table`() {
@@ -177,8 +177,8 @@ import Testing
             since: Samples.date
         )
 
-        #expect(TunnelListing.line(tunnel).hasSuffix("(t3) open to any user and browsers"))
-        let table = TunnelListing.table(of: [tunnel]).text(width: nil, isColoured: false)
+        #expect(TunnelTableView.line(tunnel).hasSuffix("(t3) open to any user and browsers"))
+        let table = TunnelTableView.table(of: [tunnel]).text(width: nil, isColoured: false)
         #expect(table.hasSuffix("open to any user and browsers"))
     }
 
@@ -187,17 +187,17 @@ import Testing
             id: "a1",
             spec: AdvertisementSpec(name: "Shop", type: .appreveal, port: 80),
             state: .published,
-            finalName: Untrusted("Shop #2")
+            finalName: SanitizedText("Shop #2")
         )
 
         #expect(
-            Advertise.line(advertisement)
+            AdvertiseCommand.line(advertisement)
                 == "published \"Shop #2\" (the name \"Shop\" was taken) as _appreveal._tcp on port 80 (a1)"
         )
     }
 
     @Test func `every document says which form it has`() throws {
-        let data = try Wire.encoder().encode(Document(Removal(removed: 2)))
+        let data = try JSONCoding.encoder().encode(SchemaDocument(DeleteResponse(removed: 2)))
 
         #expect(String(decoding: data, as: UTF8.self) == #"{"removed":2,"schema":1}"#)
     }
@@ -214,9 +214,9 @@ import Testing
         let shop = Samples.endpoint("com.example.shop", on: "x")
 
         for app in ["com.example.shop", "shop", "SHOP"] {
-            #expect(LiveFeed.Selection(app: app).fits(shop, wasShown: false), "\(app)")
+            #expect(WatchPrinter.Selection(app: app).fits(shop, wasShown: false), "\(app)")
         }
-        #expect(!LiveFeed.Selection(app: "example").fits(shop, wasShown: false))
+        #expect(!WatchPrinter.Selection(app: "example").fits(shop, wasShown: false))
     }
 
     @Test func `the table of tunnels says why connections failed`() {
@@ -229,17 +229,17 @@ import Testing
         )
         tunnel.statistics.failures = ["refused": 1, "deviceAbsent": 2]
 
-        let table = TunnelListing.table(of: [tunnel]).text(width: nil, isColoured: false)
+        let table = TunnelTableView.table(of: [tunnel]).text(width: nil, isColoured: false)
 
         #expect(table.hasSuffix("failed: 2 phone not plugged in, 1 refused"))
     }
 
     @Test func `every help says which numbers it ends with`() {
         for command in Self.all {
-            let help = Launch.completed(Patchbay.helpMessage(for: command, columns: 80))
+            let help = CommandRunner.completed(Patchbay.helpMessage(for: command, columns: 80))
             #expect(help.contains("EXIT CODES"))
             #expect(help.contains("patchbay help exit-codes"))
         }
-        #expect(Launch.completed("0.1.0") == "0.1.0")
+        #expect(CommandRunner.completed("0.1.0") == "0.1.0")
     }
 }

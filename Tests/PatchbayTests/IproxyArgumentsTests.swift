@@ -5,7 +5,7 @@ import Testing
 @Suite struct IproxyArgumentsTests {
     private func read(_ line: String) throws -> IproxyArguments {
         let request = try IproxyArguments.read(line.split(separator: " ").map(String.init))
-        guard case .forward(let arguments) = request else { throw Complaint(status: .error, message: "\(request)") }
+        guard case .forward(let arguments) = request else { throw CLIError(status: .error, message: "\(request)") }
         return arguments
     }
 
@@ -53,7 +53,7 @@ import Testing
 
     @Test(arguments: ["", "-u", "-q 1:2", "--nonsense 1:2", "--network=1 1:2", "-d", "-u A 1 2 B"])
     func `a wrong command line ends with 2, as iproxy's does`(line: String) {
-        let complaint = #expect(throws: Complaint.self) { try read(line) }
+        let complaint = #expect(throws: CLIError.self) { try read(line) }
 
         #expect(complaint?.exitCode == 2)
     }
@@ -62,14 +62,14 @@ import Testing
         "0:22", "70000:22", "2222:0", "2222:70000", "x:22", "2222", "2222:22:33", "2222 x", ":", "1:2 1:3", "+1:2",
     ])
     func `a wrong port ends with 234, as iproxy's does, and none wraps around`(line: String) {
-        let complaint = #expect(throws: Complaint.self) { try read(line) }
+        let complaint = #expect(throws: CLIError.self) { try read(line) }
 
         #expect(complaint?.exitCode == 234)
     }
 
     @Test func `an empty UDID or source address is refused`() {
-        #expect(throws: Complaint.self) { try IproxyArguments.read(["-u", "", "1:2"]) }
-        #expect(throws: Complaint.self) { try IproxyArguments.read(["--source=", "1:2"]) }
+        #expect(throws: CLIError.self) { try IproxyArguments.read(["-u", "", "1:2"]) }
+        #expect(throws: CLIError.self) { try IproxyArguments.read(["--source=", "1:2"]) }
     }
 
     @Test func `the protections of a tunnel can be lifted, which iproxy's do not have`() throws {

@@ -23,7 +23,7 @@ import Testing
     private struct Enough: Error {}
 
     @Test func `a broker that was never there is said at once`() async {
-        let reconnection = Reconnection(clock: HastyClock()) { _ in Issue.record("there is nothing to say yet") }
+        let reconnection = RetryingStream(clock: HastyClock()) { _ in Issue.record("there is nothing to say yet") }
 
         await #expect(throws: ClientError.brokerNotRunning(path: "/x")) {
             try await reconnection.keep { _ in throw ClientError.brokerNotRunning(path: "/x") }
@@ -36,7 +36,7 @@ import Testing
         var run = 0
 
         await #expect(throws: Enough.self) {
-            try await Reconnection(clock: clock) { text in notes.withLock { $0.append(text) } }.keep { answered in
+            try await RetryingStream(clock: clock) { text in notes.withLock { $0.append(text) } }.keep { answered in
                 run += 1
                 switch run {
                 case 1: answered()
@@ -61,7 +61,7 @@ import Testing
         var run = 0
 
         await #expect(throws: ClientError.refused(problem)) {
-            try await Reconnection(clock: HastyClock()) { _ in }.keep { answered in
+            try await RetryingStream(clock: HastyClock()) { _ in }.keep { answered in
                 run += 1
                 guard run == 1 else { throw ClientError.refused(problem) }
                 answered()
@@ -70,23 +70,27 @@ import Testing
     }
 
     @Test func `a filter by state shows how an endpoint leaves it`() {
-        let selection = LiveFeed.Selection(state: .online)
+        let selection = WatchPrinter.Selection(state: .online)
         let gone = Samples.endpoint("com.example.shop", on: "x", state: .offline)
 
         #expect(selection.fits(gone, wasShown: true))
         #expect(!selection.fits(gone, wasShown: false))
-        #expect(!LiveFeed.Selection(app: "other").fits(gone, wasShown: true))
+        #expect(!WatchPrinter.Selection(app: "other").fits(gone, wasShown: true))
     }
 
     @Test func `a change is one line with its sign, state and way`() {
         let endpoint = Samples.endpoint("com.example.shop", on: "Test iPhone", phone: Samples.phone)
 
         #expect(
-            LiveFeed.line(EndpointChange(revision: 1, kind: .added, endpoint: endpoint), before: nil, isColoured: false)
+            WatchPrinter.line(
+                EndpointChange(revision: 1, kind: .added, endpoint: endpoint),
+                before: nil,
+                isColoured: false
+            )
                 == "+  shop-test-iphone  online  usb:00008101-000123456789ABCD:9876"
         )
         #expect(
-            LiveFeed.line(
+            WatchPrinter.line(
                 EndpointChange(revision: 2, kind: .removed, endpoint: endpoint),
                 before: nil,
                 isColoured: false
@@ -96,7 +100,7 @@ import Testing
     }
 
     @Test func `an endpoint without an app is listed by its name`() {
-        let table = EndpointListing.table(
+        let table = EndpointTableView.table(
             of: [Samples.endpoint("", on: "x", name: "tcp on port 80")],
             now: Samples.date
         )
@@ -109,7 +113,7 @@ import Testing
         var after = before
         func line() -> String? {
             let change = EndpointChange(revision: 2, kind: .changed, endpoint: after)
-            return LiveFeed.line(change, before: before, isColoured: false)
+            return WatchPrinter.line(change, before: before, isColoured: false)
         }
 
         after.lastSeen = Samples.date.addingTimeInterval(15)
@@ -121,7 +125,7 @@ import Testing
 
         after = before
         after.routes = []
-        after.version = Untrusted("2")
+        after.version = SanitizedText("2")
         after.txt = TXTRecord(items: ["a=1", "b=3", "c"].map { Array($0.utf8) })
         #expect(line() == "~  shop-x  online  version 2, was none; no route now; TXT b, +c")
     }

@@ -27,10 +27,10 @@ enum Samples {
         txt: [String] = []
     ) -> Endpoint {
         Endpoint(
-            id: EndpointID(app: Untrusted(app), place: place),
+            id: EndpointID(app: SanitizedText(app), place: place),
             kind: .appreveal,
-            app: Untrusted(app),
-            name: Untrusted(name),
+            app: SanitizedText(app),
+            name: SanitizedText(name),
             place: Endpoint.Place(udid: phone),
             state: state,
             approval: .approved,

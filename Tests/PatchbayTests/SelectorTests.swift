@@ -25,11 +25,11 @@ import Testing
     }
 
     @Test func `an ambiguous name lists what fits and the command to type`() {
-        let complaint = #expect(throws: Complaint.self) { try choose("com.example.shop") }
+        let complaint = #expect(throws: CLIError.self) { try choose("com.example.shop") }
 
         #expect(
             complaint
-                == Complaint(
+                == CLIError(
                     status: .usage,
                     message: "\"com.example.shop\" fits 2 endpoints",
                     candidates: [
@@ -41,8 +41,8 @@ import Testing
     }
 
     @Test func `a name that fits nothing gets the nearest one`() {
-        let near = #expect(throws: Complaint.self) { try choose("shop-test-ihpone") }
-        let far = #expect(throws: Complaint.self) { try choose("zebra\u{1B}[2J") }
+        let near = #expect(throws: CLIError.self) { try choose("shop-test-ihpone") }
+        let far = #expect(throws: CLIError.self) { try choose("zebra\u{1B}[2J") }
 
         #expect(near?.status == .notFound)
         #expect(near?.remedy == "patchbay show shop-test-iphone")
@@ -58,13 +58,13 @@ import Testing
             try selector.choose(among: [Samples.device(Samples.phone), Samples.device(Samples.phone, .network)])
                 == Samples.phone
         )
-        #expect(throws: Complaint.self) { try selector.choose(among: []) }
+        #expect(throws: CLIError.self) { try selector.choose(among: []) }
     }
 
     @Test func `of two phones none is guessed`() {
         let devices = [Samples.device(Samples.otherPhone), Samples.device(Samples.phone)]
 
-        let complaint = #expect(throws: Complaint.self) {
+        let complaint = #expect(throws: CLIError.self) {
             try DeviceSelector(text: nil, command: "patchbay forward 22 --device UDID").choose(among: devices)
         }
 
@@ -80,8 +80,8 @@ import Testing
 
         #expect(try choose("00008110") == Samples.otherPhone)
         #expect(try choose("0000811000aa") == Samples.otherPhone)
-        #expect(throws: Complaint.self) { try choose("00008") }
-        #expect(throws: Complaint.self) { try choose("abc") }
+        #expect(throws: CLIError.self) { try choose("00008") }
+        #expect(throws: CLIError.self) { try choose("abc") }
     }
 
     @Test func `a whole UDID is taken though its phone is not there`() throws {
@@ -91,9 +91,9 @@ import Testing
     }
 
     @Test func `who sees no phone is told why there can be none`() {
-        let none = Complaint.notFound("no phone is attached", try: "plug one in")
-        let off = PhoneSource(status: SourceStatus(name: "usb", state: .off, detail: "turned off"))
-        let missing = PhoneSource(
+        let none = CLIError.notFound("no phone is attached", try: "plug one in")
+        let off = DeviceAvailability(status: SourceStatus(name: "usb", state: .off, detail: "turned off"))
+        let missing = DeviceAvailability(
             status: SourceStatus(
                 name: "usb",
                 state: .missing,
@@ -101,7 +101,7 @@ import Testing
                 remedy: "apt install usbmuxd"
             )
         )
-        let well = PhoneSource(status: SourceStatus(name: "usb", state: .ok, detail: "0 phones"))
+        let well = DeviceAvailability(status: SourceStatus(name: "usb", state: .ok, detail: "0 phones"))
 
         #expect(off.explain(none).message == "phones are turned off by devices.enabled = false")
         #expect(missing.explain(none).message == "no phone is attached: usbmuxd is not there")
@@ -113,16 +113,16 @@ import Testing
         var request = IproxyArguments()
         request.takesNetwork = true
 
-        #expect(Iproxy.absence(of: request, []) == "no phone is attached")
+        #expect(IproxyCommand.absence(of: request, []) == "no phone is attached")
         #expect(
-            Iproxy.absence(of: request, [Samples.device(Samples.phone)]).hasPrefix(
+            IproxyCommand.absence(of: request, [Samples.device(Samples.phone)]).hasPrefix(
                 "no phone is on the network (1 phone"
             )
         )
     }
 
     @Test func `an empty name fits nothing`() {
-        let complaint = #expect(throws: Complaint.self) { try choose("") }
+        let complaint = #expect(throws: CLIError.self) { try choose("") }
 
         #expect(complaint?.status == .usage)
     }

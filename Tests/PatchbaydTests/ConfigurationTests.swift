@@ -133,7 +133,7 @@ import Testing
     @Test(arguments: ["[tunnels]\n\"a\\u001B[2Jb\" = 3", "[broker]\nlog_level = \"\\u001B[2J\"", "\u{1B} = 3"])
     func `nothing in a complaint is obeyed by a terminal`(text: String) {
         #expect(complaint(text) != "no complaint")
-        #expect(complaint(text).unicodeScalars.allSatisfy { Untrusted.isSafe($0) }, "\(complaint(text))")
+        #expect(complaint(text).unicodeScalars.allSatisfy { SanitizedText.isSafe($0) }, "\(complaint(text))")
     }
 
     @Test func `a file that cannot be read says why`() throws {

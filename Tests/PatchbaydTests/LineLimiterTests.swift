@@ -63,13 +63,13 @@ import Testing
     {
         let registry = EndpointRegistry()
         let lines = Lines()
-        let journal = EndpointJournal(registry: registry, logger: lines.logger, window: .milliseconds(300))
+        let journal = EndpointLogger(registry: registry, logger: lines.logger, window: .milliseconds(300))
         let sighting = Sighting(
             id: Sighting.ID(source: .config, key: "lab"),
             kind: .debug,
-            app: Untrusted("lab"),
+            app: SanitizedText("lab"),
             appIsBundleID: false,
-            name: Untrusted("lab"),
+            name: SanitizedText("lab"),
             routes: [.lan(LANRoute(address: "192.0.2.1", port: 4_000))]
         )
         await withThrowingTaskGroup(of: Void.self) { group in

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Rig
+import TestSupport
 import Testing
 
 @testable import QR

@@ -7,11 +7,11 @@ import Testing
 /// An app that says its name late, or not at every launch.
 @Suite struct AbsorptionTests {
     private let now = Date(timeIntervalSince1970: 1_000)
-    private let nameless = EndpointID(app: Untrusted("appreveal"), place: "phone-5e6f70")
+    private let nameless = EndpointID(app: SanitizedText("appreveal"), place: "phone-5e6f70")
 
     @Test func `an app that says its name late is one endpoint, and its first id still means it`() throws {
         let phone = try #require(UDID("00008030-001A2B3C4D5E6F70"))
-        var board = EndpointBoard()
+        var board = EndpointTable()
         _ = board.apply(.seen(Seen.usb(udid: phone)), at: now)
         #expect(board.endpoints.map(\.id) == [nameless])
 
@@ -20,12 +20,12 @@ import Testing
         #expect(board.endpoints.map(\.id.text) == ["shop-phone-5e6f70"])
         #expect(outcomes.count == 2)
         #expect(board[nameless]?.id.text == "shop-phone-5e6f70")
-        #expect(EndpointBoard(records: board.records)[nameless]?.id.text == "shop-phone-5e6f70")
+        #expect(EndpointTable(records: board.records)[nameless]?.id.text == "shop-phone-5e6f70")
     }
 
     @Test func `a relaunch that begins nameless ends as the endpoint that was known`() throws {
         let phone = try #require(UDID("00008030-001A2B3C4D5E6F70"))
-        var board = EndpointBoard()
+        var board = EndpointTable()
         let app = Seen.usb("com.example.shop", udid: phone)
         for sighting in [app, Seen.usb(udid: phone), app] {
             _ = board.apply(.seen(sighting), at: now)
@@ -41,7 +41,7 @@ import Testing
 
     @Test func `a port that turns out to be a debug server leaves no ghost`() throws {
         let phone = try #require(UDID("00008030-001A2B3C4D5E6F70"))
-        var board = EndpointBoard()
+        var board = EndpointTable()
 
         _ = board.apply(.seen(Seen.usb(udid: phone, kind: .tcp)), at: now)
         _ = board.apply(.seen(Seen.usb(udid: phone)), at: now)
@@ -54,7 +54,7 @@ import Testing
     @Test func `a nameless app on another port or another phone is left alone`() throws {
         let phone = try #require(UDID("00008030-001A2B3C4D5E6F70"))
         let other = try #require(UDID("0123456789abcdef0123456789abcdef01234567"))
-        var board = EndpointBoard()
+        var board = EndpointTable()
         _ = board.apply(.seen(Seen.usb(udid: phone, port: 4_001)), at: now)
         _ = board.apply(.seen(Seen.usb(udid: other)), at: now)
 
@@ -65,7 +65,7 @@ import Testing
 
     @Test func `a former id goes on meaning its app, and no other server gets it`() throws {
         let phone = try #require(UDID("00008030-001A2B3C4D5E6F70"))
-        var board = EndpointBoard()
+        var board = EndpointTable()
         _ = board.apply(.seen(Seen.usb(udid: phone)), at: now)
         _ = board.apply(.seen(Seen.usb("com.example.shop", udid: phone)), at: now)
 

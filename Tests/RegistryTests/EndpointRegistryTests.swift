@@ -62,14 +62,14 @@ import Testing
     @Test func `a follower that does not keep up is let go and the others are not`() async {
         let registry = EndpointRegistry()
         let (_, slow) = await registry.changes()
-        for number in 0...ChangeFeed.capacity {
+        for number in 0...ChangeLog.capacity {
             await registry.apply(.seen(Seen.lan(port: UInt16(1_000 + number))))
         }
 
         let seen = await slow.reduce(into: []) { $0.append($1.revision) }
 
-        #expect(seen.count == ChangeFeed.capacity)
-        #expect(seen == Array(1...UInt64(ChangeFeed.capacity)))
+        #expect(seen.count == ChangeLog.capacity)
+        #expect(seen == Array(1...UInt64(ChangeLog.capacity)))
     }
 
     @Test func `an approval and its revocation are revisions that a subscriber gets`() async throws {
@@ -91,7 +91,7 @@ import Testing
 
     @Test func `asking for an endpoint that is not there says so by name`() async {
         let registry = EndpointRegistry()
-        let id = EndpointID(app: Untrusted("ghost"), place: "")
+        let id = EndpointID(app: SanitizedText("ghost"), place: "")
 
         await #expect(throws: RegistryError.noSuchEndpoint("ghost")) { try await registry.endpoint(id) }
     }

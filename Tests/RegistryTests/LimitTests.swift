@@ -9,7 +9,7 @@ import Testing
     private let phone = UDID("00008030-001A2B3C4D5E6F70")
 
     /// Adverts of many apps, 50 at each address.
-    private func flood(_ board: inout EndpointBoard, _ count: Int) {
+    private func flood(_ board: inout EndpointTable, _ count: Int) {
         for number in 1...count {
             let sighting = Seen.lan(
                 "com.flood.n\(number)",
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func `one machine is held to its limit under however many host names it announces itself`() {
-        var board = EndpointBoard()
+        var board = EndpointTable()
         for number in 1...200 {
             let flood = Seen.lan(
                 "com.flood.n\(number)",
@@ -34,10 +34,10 @@ import Testing
         }
         _ = board.apply(.seen(Seen.lan()), at: now)
 
-        #expect(board.endpoints.count == EndpointBoard.limitPerAddress + 1)
-        #expect(board.refusals.total == 200 - UInt64(EndpointBoard.limitPerAddress))
+        #expect(board.endpoints.count == EndpointTable.limitPerAddress + 1)
+        #expect(board.refusals.total == 200 - UInt64(EndpointTable.limitPerAddress))
         #expect(board.endpoints.contains { $0.id.text == "shop-iphone" })
-        #expect(board.refusals.count(by: .perAddress) == 200 - EndpointBoard.limitPerAddress)
+        #expect(board.refusals.count(by: .perAddress) == 200 - EndpointTable.limitPerAddress)
         #expect(board.refusals.count(by: .total) == 0)
 
         _ = board.apply(.sourceLost(.bonjour), at: now)
@@ -45,14 +45,14 @@ import Testing
     }
 
     @Test func `a flood leaves room for cables, configured endpoints and what an owner approved`() throws {
-        var board = EndpointBoard()
+        var board = EndpointTable()
         _ = board.apply(.seen(Seen.lan()), at: now)
         let approved = try #require(board.endpoints.first)
         _ = board.setTrust(.approving(approved), of: approved.id, at: now)
         _ = board.apply(.lost(Seen.lan().id), at: now)
 
-        flood(&board, EndpointBoard.limit + 500)
-        #expect(board.endpoints.count <= EndpointBoard.limit - EndpointBoard.reserve + 1)
+        flood(&board, EndpointTable.limit + 500)
+        #expect(board.endpoints.count <= EndpointTable.limit - EndpointTable.reserve + 1)
         #expect(board[approved.id] != nil)
         #expect(board.refusals.count(by: .total) > 0)
 
@@ -64,9 +64,9 @@ import Testing
     }
 
     @Test func `an offline endpoint makes room for a new one, the one that is gone longest first`() throws {
-        var board = EndpointBoard()
-        flood(&board, EndpointBoard.limit - EndpointBoard.reserve)
-        #expect(board.endpoints.count == EndpointBoard.limit - EndpointBoard.reserve)
+        var board = EndpointTable()
+        flood(&board, EndpointTable.limit - EndpointTable.reserve)
+        #expect(board.endpoints.count == EndpointTable.limit - EndpointTable.reserve)
         for number in [9, 7, 8] {
             let gone = Seen.lan("com.flood.n\(number)", host: "h\(number).local", address: "10.0.0.0")
             _ = board.apply(.lost(gone.id), at: now)
@@ -81,12 +81,12 @@ import Testing
     }
 
     @Test func `the id of a forgotten endpoint goes to the same app again and to no other one`() throws {
-        var board = EndpointBoard()
+        var board = EndpointTable()
         _ = board.apply(.seen(Seen.lan(host: "mac.local")), at: now)
         let id = try #require(board.endpoints.first).id
         _ = board.apply(.lost(Seen.lan(host: "mac.local").id), at: now)
         _ = try board.forget(id)
-        var next = EndpointBoard(records: board.records, retired: board.retired)
+        var next = EndpointTable(records: board.records, retired: board.retired)
 
         // Another bundle whose id would read the same.
         _ = next.apply(.seen(Seen.lan("org.other.shop", host: "mac.local")), at: now)

@@ -10,8 +10,8 @@ import Testing
     private let phone = UDID("00008030-001A2B3C4D5E6F70")
     private let otherPhone = UDID("0123456789abcdef0123456789abcdef01234567")
 
-    private func board(_ sightings: Sighting...) -> EndpointBoard {
-        var board = EndpointBoard()
+    private func board(_ sightings: Sighting...) -> EndpointTable {
+        var board = EndpointTable()
         for sighting in sightings { _ = board.apply(.seen(sighting), at: now) }
         return board
     }
@@ -20,7 +20,7 @@ import Testing
         let phone = try #require(phone)
         for cable in [Seen.usb(udid: phone), Seen.usb("com.example.shop", udid: phone)] {
             for sightings in [[Seen.lan(), cable], [cable, Seen.lan()]] {
-                var board = EndpointBoard()
+                var board = EndpointTable()
                 for sighting in sightings { _ = board.apply(.seen(sighting), at: now) }
 
                 #expect(board.endpoints.count == 2)
@@ -33,7 +33,7 @@ import Testing
         let phone = try #require(phone)
         let (advert, cable) = (Seen.lan(boot: "b1"), Seen.usb(udid: phone, boot: "b1"))
         for sightings in [[advert, cable], [cable, advert]] {
-            var board = EndpointBoard()
+            var board = EndpointTable()
             for sighting in sightings { _ = board.apply(.seen(sighting), at: now) }
 
             let endpoint = try #require(board.endpoints.first)
@@ -133,7 +133,7 @@ import Testing
         var board = board(cable)
         let endpoint = try #require(board.endpoints.first)
 
-        _ = board.setMismatch(Untrusted("com.example.bank"), on: endpoint.routes[0].route, of: endpoint.id)
+        _ = board.setMismatch(SanitizedText("com.example.bank"), on: endpoint.routes[0].route, of: endpoint.id)
         #expect(board[endpoint.id]?.approval == .changed)
         #expect(board[endpoint.id]?.approvedRoutes.isEmpty == true)
         _ = board.apply(.seen(cable), at: now)
@@ -148,10 +148,10 @@ import Testing
         let advert = Sighting(
             id: Sighting.ID(source: .bonjour, key: "x"),
             kind: .mcp,
-            app: Untrusted("x"),
+            app: SanitizedText("x"),
             appIsBundleID: false,
-            name: Untrusted("x"),
-            host: Untrusted("x.local"),
+            name: SanitizedText("x"),
+            host: SanitizedText("x.local"),
             routes: [],
             blocked: "8.8.8.8 is not on the network link"
         )

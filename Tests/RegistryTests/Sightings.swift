@@ -19,15 +19,15 @@ enum Seen {
         return Sighting(
             id: Sighting.ID(source: .bonjour, key: "\(interface)/\(address.contains(":") ? 6 : 4)/\(name)/\(host)"),
             kind: kind,
-            app: Untrusted(app),
+            app: SanitizedText(app),
             appIsBundleID: true,
-            name: Untrusted(name),
-            host: Untrusted(host),
+            name: SanitizedText(name),
+            host: SanitizedText(host),
             txt: TXTRecord(items: txt.map { Array($0.utf8) }),
             routes: blocked == nil
-                ? [.lan(LANRoute(address: address, port: port, interface: interface, host: Untrusted(host)))] : [],
+                ? [.lan(LANRoute(address: address, port: port, interface: interface, host: SanitizedText(host)))] : [],
             port: port,
-            boot: boot.map { Untrusted($0) },
+            boot: boot.map { SanitizedText($0) },
             blocked: blocked
         )
     }
@@ -42,13 +42,13 @@ enum Seen {
         Sighting(
             id: Sighting.ID(source: .usb, key: "\(udid)/\(port)"),
             kind: kind,
-            app: Untrusted(app),
+            app: SanitizedText(app),
             appIsBundleID: !app.isEmpty,
-            name: Untrusted(app),
+            name: SanitizedText(app),
             device: udid,
-            role: Untrusted(app.isEmpty ? "port-\(port)" : ""),
+            role: SanitizedText(app.isEmpty ? "port-\(port)" : ""),
             routes: [.usb(USBRoute(udid: udid, port: port))],
-            boot: boot.map { Untrusted($0) }
+            boot: boot.map { SanitizedText($0) }
         )
     }
 
@@ -56,9 +56,9 @@ enum Seen {
         Sighting(
             id: Sighting.ID(source: .config, key: name),
             kind: .tcp,
-            app: Untrusted(app ?? name),
+            app: SanitizedText(app ?? name),
             appIsBundleID: app != nil,
-            name: Untrusted(name),
+            name: SanitizedText(name),
             routes: [.lan(LANRoute(address: "127.0.0.1", port: port))]
         )
     }
@@ -67,7 +67,7 @@ enum Seen {
 extension EndpointTrust {
     /// The approval of every network address that an endpoint has now.
     static func approving(_ endpoint: Endpoint) -> EndpointTrust {
-        let network = endpoint.routes.compactMap { route -> (LANRoute, Untrusted)? in
+        let network = endpoint.routes.compactMap { route -> (LANRoute, SanitizedText)? in
             if case .lan(let lan) = route.route, lan.host != nil { (lan, route.app) } else { nil }
         }
         return EndpointTrust(
@@ -76,8 +76,8 @@ extension EndpointTrust {
                 endpoint: endpoint.id,
                 by: .broker,
                 at: Date(timeIntervalSince1970: 1_000),
-                app: network.first?.1 ?? Untrusted(""),
-                host: network.first?.0.host ?? Untrusted(""),
+                app: network.first?.1 ?? SanitizedText(""),
+                host: network.first?.0.host ?? SanitizedText(""),
                 addresses: network.map { Approval.Address($0.0) },
                 port: network.first?.0.port
             )

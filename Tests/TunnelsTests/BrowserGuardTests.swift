@@ -1,5 +1,5 @@
 import Glibc
-import Sockets
+import SystemIO
 import Testing
 
 @testable import Tunnels
@@ -234,7 +234,7 @@ import Testing
     }
 
     @Test func `the refusal says what happened and how to lift it, in a whole HTTP answer`() throws {
-        let text = String(decoding: Farewell.response(to: .origin), as: UTF8.self)
+        let text = String(decoding: ForbiddenResponse.response(to: .origin), as: UTF8.self)
         let body = try #require(text.split(separator: "\r\n\r\n").last)
 
         #expect(text.hasPrefix("HTTP/1.1 403 Forbidden\r\n"))

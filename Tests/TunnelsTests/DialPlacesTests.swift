@@ -1,4 +1,4 @@
-import Sockets
+import SystemIO
 import Testing
 
 @testable import Tunnels

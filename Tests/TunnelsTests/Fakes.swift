@@ -1,17 +1,17 @@
 import Model
-import Sockets
+import SystemIO
 import Synchronization
 import Tunnels
 
 /// Says what a test tells it to say.
 final class FakeResolver: RouteResolver {
-    private let answer: Mutex<Result<[Route], DialFailure>>
+    private let answer: Mutex<Result<[Route], DialError>>
 
     init(_ routes: [Route] = []) { answer = Mutex(.success(routes)) }
 
-    func set(_ result: Result<[Route], DialFailure>) { answer.withLock { $0 = result } }
+    func set(_ result: Result<[Route], DialError>) { answer.withLock { $0 = result } }
 
-    func routes(to target: TunnelTarget) async throws(DialFailure) -> [Route] {
+    func routes(to target: TunnelTarget) async throws(DialError) -> [Route] {
         try answer.withLock { $0 }.get()
     }
 }
@@ -21,11 +21,11 @@ final class SilentDialer: Dialer {
     let begun = AsyncStream.makeStream(of: Void.self)
     let ended = AsyncStream.makeStream(of: Void.self)
 
-    func dial(_ route: Route) async throws -> Carrier {
+    func dial(_ route: Route) async throws -> Connection {
         begun.continuation.yield()
         defer { ended.continuation.yield() }
         try await Task.sleep(for: .seconds(600))
-        throw DialFailure(.timedOut, "nobody waits so long")
+        throw DialError(.timedOut, "nobody waits so long")
     }
 }
 
@@ -35,7 +35,7 @@ final class CountingDialer: Dialer {
 
     var count: Int { dials.load(ordering: .relaxed) }
 
-    func dial(_ route: Route) async throws -> Carrier {
+    func dial(_ route: Route) async throws -> Connection {
         dials.add(1, ordering: .relaxed)
         return try await LANDialer().dial(route)
     }

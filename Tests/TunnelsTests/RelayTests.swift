@@ -1,12 +1,12 @@
 import Glibc
-import Sockets
+import SystemIO
 import Synchronization
 import Testing
 import Tunnels
 
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct RelayTests {
-    private let relay = RelayLoop(idle: .milliseconds(150))
+    private let relay = Relay(idle: .milliseconds(150))
     private let probe = RelayProbe()
     private let size = 8 << 20
 
@@ -20,15 +20,15 @@ struct RelayTests {
     /// A client and a target, with the relay between them.
     private func connect(
         _ sides: Sides = .tcpToUnix,
-        _ halfClose: Carrier.HalfClose = .propagates,
+        _ halfClose: Connection.HalfClose = .propagates,
         early: [UInt8] = [],
-        through other: RelayLoop? = nil
+        through other: Relay? = nil
     ) async throws -> (client: Stream, target: Stream) {
         let (client, accepted) = sides == .unixToUnix ? Stream.pair() : try await Stream.tcpPair()
         let (carrier, target) = sides == .tcpToTCP ? try await Stream.tcpPair() : Stream.pair()
         (other ?? relay).adopt(
             client: accepted.handOver(),
-            carrier: Carrier(descriptor: carrier.handOver(), halfClose: halfClose, early: early),
+            carrier: Connection(descriptor: carrier.handOver(), halfClose: halfClose, early: early),
             observer: probe
         )
         return (client, target)
@@ -65,10 +65,10 @@ struct RelayTests {
         await relay.stop()
     }
 
-    @Test(arguments: Sides.allCases, [Carrier.HalfClose.propagates, .destroys])
+    @Test(arguments: Sides.allCases, [Connection.HalfClose.propagates, .destroys])
     func `a stalled client loses no bytes, not even when the target is long gone`(
         _ sides: Sides,
-        _ halfClose: Carrier.HalfClose
+        _ halfClose: Connection.HalfClose
     ) async throws {
         var (client, target): (Stream, Stream?) = try await connect(sides, halfClose)
         let bytes = pattern(2 * size)
@@ -95,10 +95,10 @@ struct RelayTests {
         stream?.finish()
     }
 
-    @Test(arguments: Sides.allCases, [Carrier.HalfClose.propagates, .destroys])
+    @Test(arguments: Sides.allCases, [Connection.HalfClose.propagates, .destroys])
     func `a stalled target loses no bytes, not even when the client is long gone`(
         _ sides: Sides,
-        _ halfClose: Carrier.HalfClose
+        _ halfClose: Connection.HalfClose
     ) async throws {
         var (client, target): (Stream?, Stream) = try await connect(sides, halfClose)
         let bytes = pattern(2 * size)
@@ -134,7 +134,7 @@ struct RelayTests {
     }
 
     @Test func `a device is not told of the client's end and may still answer`() async throws {
-        let patient = RelayLoop(idle: .seconds(2))
+        let patient = Relay(idle: .seconds(2))
         let (client, target) = try await connect(.tcpToUnix, .destroys, through: patient)
 
         try await client.send(Array("request".utf8))
@@ -240,7 +240,7 @@ struct RelayTests {
 
     @Test(arguments: [Sides.unixToUnix, .tcpToUnix])
     func `a client that is gone holds no device, not even one that talks on`(sides: Sides) async throws {
-        let patient = RelayLoop(idle: .seconds(30))
+        let patient = Relay(idle: .seconds(30))
         var (client, target): (Stream?, Stream) = try await connect(sides, .destroys, through: patient)
         try await client?.send(pattern(150_000))
         client = nil
@@ -315,7 +315,7 @@ struct RelayTests {
         let (otherCarrier, otherTarget) = Stream.pair()
         relay.adopt(
             client: otherAccepted.handOver(),
-            carrier: Carrier(descriptor: otherCarrier.handOver(), halfClose: .propagates),
+            carrier: Connection(descriptor: otherCarrier.handOver(), halfClose: .propagates),
             observer: other
         )
         async let flood: Void = Self.flood(target.duplicate())
@@ -356,7 +356,7 @@ struct RelayTests {
         pair = nil
         relay.adopt(
             client: accepted.handOver(),
-            carrier: Carrier(
+            carrier: Connection(
                 descriptor: descriptor,
                 halfClose: .destroys,
                 lease: Lease { [number = targetNumber?.number ?? -1] in

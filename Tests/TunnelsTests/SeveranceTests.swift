@@ -1,6 +1,6 @@
 import Glibc
 import Model
-import Sockets
+import SystemIO
 import Testing
 import Tunnels
 
@@ -18,7 +18,7 @@ struct SeveranceTests {
             if isOpen { gate.continuation.finish() }
         }
 
-        func dial(_ route: Route) async throws -> Carrier {
+        func dial(_ route: Route) async throws -> Connection {
             begun.continuation.yield()
             for await _ in gate.stream {}
             return try await LANDialer().dial(goal)
@@ -88,7 +88,7 @@ struct SeveranceTests {
             let tunnel = try await table.create(bench.spec())
             let before = try await client(of: tunnel)
 
-            bench.resolver.set(.failure(DialFailure(.forbidden, "it is not where it was approved")))
+            bench.resolver.set(.failure(DialError(.forbidden, "it is not where it was approved")))
             await table.reconsider()
 
             await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await before.receiveSome() }

@@ -1,5 +1,5 @@
 import Glibc
-import Sockets
+import SystemIO
 import Synchronization
 import Testing
 
@@ -9,7 +9,7 @@ import Tunnels
 @Suite(.timeLimit(.minutes(1)))
 struct SeveredTests {
     /// Says what the test wants it to say, when the test wants it.
-    private final class Witness: CarrierWitness {
+    private final class Witness: LinkChecker {
         private typealias Answer = @Sendable (Bool) -> Void
 
         private let asked = AsyncStream.makeStream(of: Answer.self)
@@ -31,7 +31,7 @@ struct SeveredTests {
         }
     }
 
-    private let relay = RelayLoop(idle: .seconds(2))
+    private let relay = Relay(idle: .seconds(2))
     private let probe = RelayProbe()
 
     private func connect(_ witness: Witness, isUnix: Bool = false) async throws -> (client: Stream, target: Stream) {
@@ -39,7 +39,7 @@ struct SeveredTests {
         let (carrier, target) = Stream.pair()
         relay.adopt(
             client: accepted.handOver(),
-            carrier: Carrier(descriptor: carrier.handOver(), halfClose: .destroys).witnessed(by: witness),
+            carrier: Connection(descriptor: carrier.handOver(), halfClose: .destroys).witnessed(by: witness),
             observer: probe
         )
         return (client, target)

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import Sockets
+import SystemIO
 
 /// One end of a connection in a test: sends and receives whole messages, and waits without a thread.
 final class Stream: Sendable {

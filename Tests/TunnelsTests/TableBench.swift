@@ -3,7 +3,7 @@ import Glibc
 import Logging
 import Model
 import ServiceLifecycle
-import Sockets
+import SystemIO
 import Testing
 import Tunnels
 
@@ -51,18 +51,18 @@ struct TableBench {
         }
     }
 
-    static func host(_ local: LocalAddress) -> String? {
+    static func host(_ local: ListenAddress) -> String? {
         guard case .tcp(let host, _) = local else { return nil }
         return host
     }
 
-    static func port(_ local: LocalAddress) -> UInt16 {
+    static func port(_ local: ListenAddress) -> UInt16 {
         guard case .tcp(_, let port) = local else { return 0 }
         return port
     }
 
     func spec(
-        _ local: LocalAddress = .tcp(host: nil, port: 0),
+        _ local: ListenAddress = .tcp(host: nil, port: 0),
         port: UInt16 = 8_765,
         noRebind: Bool = false
     ) -> TunnelSpec {

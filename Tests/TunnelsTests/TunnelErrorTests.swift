@@ -5,12 +5,12 @@ import Testing
 
 @Suite struct TunnelErrorTests {
     @Test(arguments: [
-        (LocalAddress.tcp(host: "192.0.2.1", port: 7000), "this machine does not have that address"),
+        (ListenAddress.tcp(host: "192.0.2.1", port: 7000), "this machine does not have that address"),
         (.unix(path: "/nonexistent/x"), "its folder does not exist"),
         (.unix(path: "/tmp"), "/tmp exists and is not a socket"),
     ])
     func `whatever keeps this machine from listening is one kind of problem, with a next step of its own`(
-        local: LocalAddress,
+        local: ListenAddress,
         reason: String
     ) {
         let error = #expect(throws: TunnelError.self) { try TunnelBinding.listen(on: local) }

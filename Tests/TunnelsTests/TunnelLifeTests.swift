@@ -3,7 +3,7 @@ import Glibc
 import Logging
 import Model
 import ServiceLifecycle
-import Sockets
+import SystemIO
 import Testing
 import Tunnels
 
@@ -13,7 +13,7 @@ struct TunnelLifeTests {
     private let bench = TableBench()
 
     @Test func `200 connections at once are all intact`() async throws {
-        try DescriptorLimit.raise()
+        try FileDescriptorLimit.raise()
         let echo = try EchoServer()
         bench.resolver.set(.success([echo.route]))
         let table = try await bench.table()
@@ -86,7 +86,7 @@ struct TunnelLifeTests {
 
     @Test func `a port that is taken at restart is had again as soon as it is free`() async throws {
         let scratch = Scratch()
-        var bound: [LocalAddress] = []
+        var bound: [ListenAddress] = []
         let first = try await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
         try await bench.running(first) { bound = try await first.create(bench.spec()).bound }
         guard case .tcp(_, let port)? = bound.first else { return }

@@ -3,7 +3,7 @@ import Glibc
 import Logging
 import Model
 import ServiceLifecycle
-import Sockets
+import SystemIO
 import Testing
 import Tunnels
 
@@ -39,7 +39,7 @@ struct TunnelTableTests {
             let blocker = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
             let taken = bench.spec(.tcp(host: "127.0.0.1", port: blocker.address.port ?? 0))
             let first = try await table.create([bench.spec(), bench.spec()])
-            let local = LocalAddress.tcp(host: nil, port: TableBench.port(try #require(first.first?.bound.first)))
+            let local = ListenAddress.tcp(host: nil, port: TableBench.port(try #require(first.first?.bound.first)))
             let old = try await table.create(bench.spec(local, port: 1))
             let before = await table.list()
 
@@ -112,7 +112,7 @@ struct TunnelTableTests {
     }
 
     @Test func `the state follows the target`() async throws {
-        bench.resolver.set(.failure(DialFailure(.deviceAbsent, "it is not plugged in")))
+        bench.resolver.set(.failure(DialError(.deviceAbsent, "it is not plugged in")))
         let table = try await bench.table()
         try await bench.running(table) {
             let tunnel = try await table.create(bench.spec())
@@ -140,7 +140,7 @@ struct TunnelTableTests {
         try await bench.running(table) {
             let first = try await table.create(bench.spec())
             guard case .tcp(_, let port)? = first.bound.first else { return }
-            let local = LocalAddress.tcp(host: nil, port: port)
+            let local = ListenAddress.tcp(host: nil, port: port)
 
             await #expect(throws: TunnelError.taken(local, by: first.id)) {
                 try await table.create(bench.spec(local, noRebind: true))
@@ -161,7 +161,7 @@ struct TunnelTableTests {
         try await bench.running(table) {
             let first = try await table.create(bench.spec())
             guard case .tcp(_, let port)? = first.bound.first else { return }
-            let local = LocalAddress.tcp(host: "127.0.0.1", port: port)
+            let local = ListenAddress.tcp(host: "127.0.0.1", port: port)
 
             await #expect(throws: TunnelError.taken(local, by: first.id)) { try await table.create(bench.spec(local)) }
         }
@@ -169,7 +169,7 @@ struct TunnelTableTests {
 
     @Test func `a port of another program is refused with the next step`() async throws {
         let stranger = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
-        let local = LocalAddress.tcp(host: nil, port: stranger.address.port ?? 0)
+        let local = ListenAddress.tcp(host: nil, port: stranger.address.port ?? 0)
         let table = try await bench.table()
         try await bench.running(table) {
             let error = await #expect(throws: TunnelError.self) { try await table.create(bench.spec(local)) }

@@ -1,18 +1,18 @@
 package import MCP
 package import Model
-package import Pairing
+package import AccessControl
 package import Registry
 package import Tunnels
 
 /// What agents open tunnels through. They get no more than through the API, and for an endpoint that a person has not
 /// approved nothing, whoever they run as: an agent's wish is no person's yes.
-package struct AgentTunnels: TunnelDesk {
+package struct AgentTunnels: TunnelProvider {
     private let registry: EndpointRegistry
     private let table: TunnelTable
-    private let granted: GrantedTunnels
-    private let pairing: PairingStore
+    private let granted: TunnelPolicy
+    private let pairing: AccessStore
 
-    package init(registry: EndpointRegistry, table: TunnelTable, granted: GrantedTunnels, pairing: PairingStore) {
+    package init(registry: EndpointRegistry, table: TunnelTable, granted: TunnelPolicy, pairing: AccessStore) {
         self.registry = registry
         self.table = table
         self.granted = granted

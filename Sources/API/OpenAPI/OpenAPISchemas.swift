@@ -11,7 +11,7 @@ enum OpenAPISchemas {
         "UDID":{"type":"string","pattern":"^([0-9A-F]{8}-[0-9A-F]{16}|[0-9a-f]{40})$"},
         "Port":{"type":"integer","minimum":0,"maximum":65535},
         "ServiceType":{"type":"string","pattern":"^_[a-z0-9-]+\\._(tcp|udp)$"},
-        "LocalAddress":{"type":"string","description":"tcp:PORT, tcp:HOST:PORT or unix:/path",
+        "ListenAddress":{"type":"string","description":"tcp:PORT, tcp:HOST:PORT or unix:/path",
           "pattern":"^(tcp:|unix:/)"},
         "TXTRecord":{"type":"array","items":{"type":"object","required":["key"],"properties":{
           "key":{"type":"string"},"value":{"type":"string"},"base64":{"type":"string"}}}},
@@ -81,11 +81,11 @@ enum OpenAPISchemas {
           "replaced":{"type":"string","description":"the tunnel that gave its address up for this one, where it is made"}}},
         "TunnelList":{"type":"object","required":["schema","tunnels"],"properties":{
           "schema":{"const":1},"tunnels":{"type":"array","items":{"$ref":"#/components/schemas/Tunnel"}}}},
-        "Removal":{"type":"object","required":["removed"],"properties":{"removed":{"type":"integer"}}},
+        "DeleteResponse":{"type":"object","required":["removed"],"properties":{"removed":{"type":"integer"}}},
         "AdvertisementSpec":{"type":"object","required":["name","type","port","txt"],"properties":{
           "name":{"type":"string"},"type":{"$ref":"#/components/schemas/ServiceType"},
           "port":{"$ref":"#/components/schemas/Port"},"txt":{"$ref":"#/components/schemas/TXTRecord"}}},
-        "AdvertisementChange":{"type":"object","required":["txt"],"properties":{
+        "AdvertisementUpdate":{"type":"object","required":["txt"],"properties":{
           "txt":{"$ref":"#/components/schemas/TXTRecord"}}},
         "Advertisement":{"type":"object","required":["id","spec","state","finalName"],"properties":{
           "id":{"type":"string"},"spec":{"$ref":"#/components/schemas/AdvertisementSpec"},

@@ -1,13 +1,13 @@
 import FoundationEssentials
 import Hummingbird
 import Model
-import Pairing
+import AccessControl
 
 /// `/v1/requests`: a process on this machine asks, a person answers.
 enum AccessRequestRoutes {
-    @Sendable static func ask(_ call: Call) async throws -> Response {
+    @Sendable static func ask(_ call: APIRequest) async throws -> Response {
         let spec = try await call.body(AccessRequestSpec.self)
-        guard let peer = await Peer(of: call.channel) else {
+        guard let peer = await PeerCredentials(of: call.channel) else {
             throw Problem(.forbidden, "this is asked through the unix socket only")
         }
         var terms = AccessTerms(spec.permissions, name: spec.name, isBearer: spec.isBearer ?? false)
@@ -25,37 +25,37 @@ enum AccessRequestRoutes {
             isRunning: await peer.liveness(on: call.channel)
         )
         return try call.answer(
-            AccessRequestIssued(request: request, handle: handle.reveal(), interval: PairingStore.pollInterval),
+            AccessRequestCreated(request: request, handle: handle.reveal(), interval: AccessStore.pollInterval),
             status: .created
         )
     }
 
-    @Sendable static func list(_ call: Call) async throws -> Response {
+    @Sendable static func list(_ call: APIRequest) async throws -> Response {
         try call.answer(AccessRequestList(requests: await call.broker.pairing.requests))
     }
 
-    @Sendable static func poll(_ call: Call) async throws -> Response {
-        let spec = try await call.body(AccessPoll.self)
+    @Sendable static func poll(_ call: APIRequest) async throws -> Response {
+        let spec = try await call.body(AccessRequestPoll.self)
         guard let handle = try? Token(spec.handle) else {
             throw try await call.broker.pairing.refuseGarbage(from: call.visitor.origin)
         }
         let state = try await call.broker.pairing.poll(
             handle,
             client: Data(spec.client.utf8),
-            name: spec.name ?? Untrusted("agent"),
+            name: spec.name ?? SanitizedText("agent"),
             from: call.visitor.origin
         )
         let answer =
             switch state {
-            case .waiting(let seconds): AccessAnswer(state: .waiting, interval: seconds)
-            case .denied: AccessAnswer(state: .denied)
+            case .waiting(let seconds): AccessRequestStatus(state: .waiting, interval: seconds)
+            case .denied: AccessRequestStatus(state: .denied)
             case .granted(let grant, let token):
-                AccessAnswer(state: .granted, granted: GrantIssued(grant: grant, token: token.reveal()))
+                AccessRequestStatus(state: .granted, granted: IssuedGrant(grant: grant, token: token.reveal()))
             }
         return try call.answer(answer)
     }
 
-    @Sendable static func approve(_ call: Call) async throws -> Response {
+    @Sendable static func approve(_ call: APIRequest) async throws -> Response {
         try call.answer(
             try await call.broker.pairing.approve(
                 try call.parameter("code"),
@@ -65,7 +65,7 @@ enum AccessRequestRoutes {
         )
     }
 
-    @Sendable static func deny(_ call: Call) async throws -> Response {
+    @Sendable static func deny(_ call: APIRequest) async throws -> Response {
         try call.answer(
             try await call.broker.pairing.deny(
                 try call.parameter("code"),
@@ -75,7 +75,7 @@ enum AccessRequestRoutes {
         )
     }
 
-    @Sendable static func reopen(_ call: Call) async throws -> Response {
+    @Sendable static func reopen(_ call: APIRequest) async throws -> Response {
         try await call.broker.pairing.reopenRequests()
         return call.nothing
     }

@@ -10,7 +10,7 @@ enum EndpointRoutes {
 
     /// `since` and `wait` make it a long poll: it answers when something is newer than that revision, when the time is up,
     /// or when the broker stops.
-    @Sendable static func list(_ call: Call) async throws -> Response {
+    @Sendable static func list(_ call: APIRequest) async throws -> Response {
         if let since = try call.query("since", as: UInt64.self) {
             let wait = min(try call.query("wait", as: Int.self) ?? 0, longestWait)
             await waitForNews(in: call.broker.registry, after: since, for: .seconds(max(0, wait)))
@@ -21,17 +21,17 @@ enum EndpointRoutes {
         return try call.answer(EndpointList(revision: revision, endpoints: seen.filter(filter.admits)))
     }
 
-    @Sendable static func show(_ call: Call) async throws -> Response {
+    @Sendable static func show(_ call: APIRequest) async throws -> Response {
         try call.answer(try await call.endpoint())
     }
 
-    @Sendable static func add(_ call: Call) async throws -> Response {
+    @Sendable static func add(_ call: APIRequest) async throws -> Response {
         let endpoint = try await call.body(StaticEndpoint.self)
         if let problem = endpoint.problem { throw Problem(.badRequest, problem) }
         return try call.answer(try await call.broker.statics.add(endpoint), status: .created)
     }
 
-    @Sendable static func forget(_ call: Call) async throws -> Response {
+    @Sendable static func forget(_ call: APIRequest) async throws -> Response {
         let id = try call.endpointID()
         _ = try await call.broker.statics.remove(id)
         try await call.broker.registry.forget(id)
@@ -40,7 +40,7 @@ enum EndpointRoutes {
         return call.nothing
     }
 
-    @Sendable static func probe(_ call: Call) async throws -> Response {
+    @Sendable static func probe(_ call: APIRequest) async throws -> Response {
         let endpoint = try await call.endpoint()
         try await call.checkTrust(in: endpoint)
         await call.broker.probe(endpoint)
@@ -65,14 +65,14 @@ enum EndpointRoutes {
         let state: Endpoint.State?
         let app: String?
 
-        init(_ call: Call) throws {
+        init(_ call: APIRequest) throws {
             app = call.request.uri.queryParameters.get("app")
             let text = call.request.uri.queryParameters.get("state")
             state = text.flatMap(Endpoint.State.init(rawValue:))
             if let text, state == nil {
                 throw Problem(
                     .badRequest,
-                    "\"\(Untrusted(text))\" is no state; there are online, suspect, offline and blocked"
+                    "\"\(SanitizedText(text))\" is no state; there are online, suspect, offline and blocked"
                 )
             }
         }

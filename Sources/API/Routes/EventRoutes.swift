@@ -5,10 +5,10 @@ import Registry
 
 /// `/v1/events`: the list as it stands, then every change of it; beside it the phones.
 enum EventRoutes {
-    @Sendable static func follow(_ call: Call) async throws -> Response {
+    @Sendable static func follow(_ call: APIRequest) async throws -> Response {
         let last = HTTPField.Name("Last-Event-ID").flatMap { call.request.headers[$0] }.flatMap { UInt64($0) }
         let broker = call.broker
-        return EventStream.response(to: call.request) { events in
+        return ServerSentEventStream.response(to: call.request) { events in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await followEndpoints(call, after: last, events) }
                 // Who may see some endpoints only has nothing to do with phones.
@@ -26,7 +26,9 @@ enum EventRoutes {
         }
     }
 
-    private static func followEndpoints(_ call: Call, after last: UInt64?, _ events: EventStream) async throws {
+    private static func followEndpoints(_ call: APIRequest, after last: UInt64?, _ events: ServerSentEventStream)
+        async throws
+    {
         func send(_ change: EndpointChange) throws {
             if call.visitor.sees(change.endpoint) { try events.send("endpoint", change, id: change.revision) }
         }

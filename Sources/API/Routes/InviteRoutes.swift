@@ -1,12 +1,12 @@
 import FoundationEssentials
 import Hummingbird
 import Model
-import Pairing
+import AccessControl
 import QR
 
 /// `/v1/invites`.
 enum InviteRoutes {
-    @Sendable static func create(_ call: Call) async throws -> Response {
+    @Sendable static func create(_ call: APIRequest) async throws -> Response {
         let spec = try await call.body(InviteSpec.self)
         var terms = InviteTerms(spec.permissions, binding: spec.user.map(GrantBinding.user))
         terms.uses = spec.uses ?? terms.uses
@@ -22,7 +22,7 @@ enum InviteRoutes {
             try PairingString(host: "127.0.0.1", port: port, pin: nil, invite: token).reveal()
         }
         return try call.answer(
-            InviteIssued(
+            IssuedInvite(
                 invite: invite,
                 token: token.reveal(),
                 pairing: pairing,
@@ -34,13 +34,13 @@ enum InviteRoutes {
     }
 
     /// A grant sees those that were made under it.
-    @Sendable static func list(_ call: Call) async throws -> Response {
+    @Sendable static func list(_ call: APIRequest) async throws -> Response {
         let all = await call.broker.pairing.invites
         let own = call.visitor.isOwner ? all : all.filter { $0.createdBy == call.visitor.caller }
         return try call.answer(InviteList(invites: own))
     }
 
-    @Sendable static func revoke(_ call: Call) async throws -> Response {
+    @Sendable static func revoke(_ call: APIRequest) async throws -> Response {
         let ended = try await call.broker.pairing.revoke(
             .one(try call.parameter("id")),
             by: call.visitor.revoker,
@@ -49,17 +49,17 @@ enum InviteRoutes {
         return try call.answer(RevocationResult(ended: ended))
     }
 
-    @Sendable static func redeem(_ call: Call) async throws -> Response {
+    @Sendable static func redeem(_ call: APIRequest) async throws -> Response {
         let spec = try await call.body(RedemptionSpec.self)
         let (grant, token) = try await call.redeem(
             spec.token,
             Redemption(client: Data(spec.client.utf8), name: spec.name, permissions: spec.permissions)
         )
-        return try call.answer(GrantIssued(grant: grant, token: token.reveal()), status: .created)
+        return try call.answer(IssuedGrant(grant: grant, token: token.reveal()), status: .created)
     }
 }
 
-extension Call {
+extension APIRequest {
     /// Spends an invite; whatever is wrong with it is the one refusal.
     func redeem(_ text: String, _ redemption: Redemption) async throws -> (Grant, Token) {
         guard let invite = try? Token(text) else { throw try await broker.pairing.refuseGarbage(from: visitor.origin) }
@@ -67,7 +67,7 @@ extension Call {
     }
 }
 
-extension Visitor {
+extension Principal {
     /// In whose name something ends: what an owner's own grant may not end, the owner may.
-    var revoker: Caller { isOwner && grant != nil ? .broker : caller }
+    var revoker: AuditActor { isOwner && grant != nil ? .broker : caller }
 }

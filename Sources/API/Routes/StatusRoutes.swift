@@ -13,12 +13,12 @@ enum StatusRoutes {
         let detail: String?
     }
 
-    @Sendable static func show(_ call: Call) async throws -> Response {
+    @Sendable static func show(_ call: APIRequest) async throws -> Response {
         let status = await call.broker.status()
         return try call.answer(call.visitor.isOwner ? status : await call.own(of: status))
     }
 
-    @Sendable static func health(_ call: Call) async throws -> Response {
+    @Sendable static func health(_ call: APIRequest) async throws -> Response {
         guard await !call.broker.storageProblems().isEmpty else {
             return try call.answer(Health(status: "ok", detail: nil))
         }
@@ -26,7 +26,7 @@ enum StatusRoutes {
         return try call.answer(Health(status: "degraded", detail: detail))
     }
 
-    @Sendable static func openAPI(_ call: Call) async throws -> Response {
+    @Sendable static func openAPI(_ call: APIRequest) async throws -> Response {
         Response(
             status: .ok,
             headers: [.contentType: "application/json"],
@@ -35,7 +35,7 @@ enum StatusRoutes {
     }
 }
 
-extension Call {
+extension APIRequest {
     /// What the holder of a grant is told: what is its own, and nothing by which to count that of others.
     fileprivate func own(of status: BrokerStatus) async -> BrokerStatus {
         var status = status

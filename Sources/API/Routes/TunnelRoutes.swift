@@ -1,17 +1,17 @@
 import Hummingbird
 import Model
-import Sockets
+import SystemIO
 import Tunnels
 
 /// `/v1/tunnels`. An owner has all of them; whoever holds a grant has those that it opened.
 enum TunnelRoutes {
-    @Sendable static func list(_ call: Call) async throws -> Response {
+    @Sendable static func list(_ call: APIRequest) async throws -> Response {
         try call.answer(TunnelList(tunnels: await call.tunnels()))
     }
 
-    @Sendable static func show(_ call: Call) async throws -> Response { try call.answer(try await call.tunnel()) }
+    @Sendable static func show(_ call: APIRequest) async throws -> Response { try call.answer(try await call.tunnel()) }
 
-    @Sendable static func open(_ call: Call) async throws -> Response {
+    @Sendable static func open(_ call: APIRequest) async throws -> Response {
         let spec = try await call.checked(try await call.body(TunnelSpec.self))
         let (table, user) = (call.broker.tunnels, call.visitor.user)
         let tunnels = try await call.open(1) { [try await table.create(spec, owner: user)] }
@@ -19,7 +19,7 @@ enum TunnelRoutes {
     }
 
     /// Opens tunnels: all of them or none.
-    @Sendable static func openAll(_ call: Call) async throws -> Response {
+    @Sendable static func openAll(_ call: APIRequest) async throws -> Response {
         var specs: [TunnelSpec] = []
         for spec in try await call.body([TunnelSpec].self) { specs.append(try await call.checked(spec)) }
         let (table, user) = (call.broker.tunnels, call.visitor.user)
@@ -27,27 +27,27 @@ enum TunnelRoutes {
         return try call.answer(TunnelList(tunnels: tunnels), status: .created)
     }
 
-    @Sendable static func remove(_ call: Call) async throws -> Response {
+    @Sendable static func remove(_ call: APIRequest) async throws -> Response {
         let tunnel = try await call.tunnel()
         try await call.broker.tunnels.remove(tunnel.id)
         await call.broker.grantedTunnels.forget([tunnel.id])
         return call.nothing
     }
 
-    @Sendable static func removeAll(_ call: Call) async throws -> Response {
+    @Sendable static func removeAll(_ call: APIRequest) async throws -> Response {
         guard !call.visitor.isOwner else {
             let removed = try await call.broker.tunnels.removeAll()
             await call.broker.grantedTunnels.forgetAll(but: Set(await call.broker.tunnels.list().map(\.id)))
-            return try call.answer(Removal(removed: removed))
+            return try call.answer(DeleteResponse(removed: removed))
         }
         let ids = Set(await call.tunnels().map(\.id))
         await call.broker.tunnels.release(ids)
         await call.broker.grantedTunnels.forget(ids)
-        return try call.answer(Removal(removed: ids.count))
+        return try call.answer(DeleteResponse(removed: ids.count))
     }
 
     /// Opens tunnels and says first which; then why connections through them failed. They go when the caller does.
-    @Sendable static func hold(_ call: Call) async throws -> Response {
+    @Sendable static func hold(_ call: APIRequest) async throws -> Response {
         var specs: [TunnelSpec] = []
         for spec in try await call.bodyOfHeldRequest([TunnelSpec].self) { specs.append(try await call.checked(spec)) }
         let (table, granted, user) = (call.broker.tunnels, call.broker.grantedTunnels, call.visitor.user)
@@ -57,20 +57,20 @@ enum TunnelRoutes {
             await table.release(ids)
             await granted.forget(ids)
         }
-        return EventStream.response(to: call.request) { events in
+        return ServerSentEventStream.response(to: call.request) { events in
             try events.send("tunnels", held)
             for await event in await table.events() {
                 guard case .connectionFailed(let tunnel, let failure) = event, ids.contains(tunnel) else { continue }
                 try events.send(
                     "failure",
-                    TunnelFailure(tunnel: tunnel, reason: failure.reason, detail: failure.description)
+                    TunnelConnectionFailure(tunnel: tunnel, reason: failure.reason, detail: failure.description)
                 )
             }
         }
     }
 }
 
-extension Call {
+extension APIRequest {
     /// Those of the caller.
     func tunnels() async -> [Tunnel] {
         let all = await broker.tunnels.list()
@@ -119,7 +119,7 @@ extension Call {
         switch spec.local {
         case .tcp(nil, _): break
         case .tcp(let host?, let port)
-        where Sockets.SocketAddress(numeric: host, port: port)?.isLoopback ?? false: break
+        where SystemIO.SocketAddress(numeric: host, port: port)?.isLoopback ?? false: break
         case .tcp, .unix: throw refuse("a tunnel on \(spec.local), only on 127.0.0.1 and ::1")
         }
         switch spec.target {

@@ -10,7 +10,7 @@ struct NearTools: Hashable, Sendable, CustomStringConvertible {
     /// An alias is what the names begin with where the caller sees the tools of several apps.
     init(_ name: String, _ tools: [JSONObject], alias: String? = nil) {
         names = NearNames.of(name, among: tools.compactMap { $0["name"]?.string }).map { name in
-            Untrusted(alias.map { ToolAlias.name(of: name, alias: $0) } ?? name, limit: 128).text
+            SanitizedText(alias.map { ToolNamespace.name(of: name, alias: $0) } ?? name, limit: 128).text
         }
     }
 
@@ -22,9 +22,9 @@ extension RPCError {
     var isAboutNames: Bool { [-32_601, -32_602].contains(code) }
 }
 
-extension AgentRequest {
+extension MCPRequest {
     /// With arguments that were given as a JSON text as the object that they hold.
-    var withArgumentsAsObject: AgentRequest {
+    var withArgumentsAsObject: MCPRequest {
         guard let given = params["arguments"], given.object == nil, let arguments = given.objectOrText else {
             return self
         }

@@ -1,13 +1,13 @@
 package import Model
-package import Pairing
+package import AccessControl
 
 /// Trust as pairing keeps it.
-package struct PairingTrust: AppTrust {
-    private let pairing: PairingStore
+package struct PairingTrust: EndpointAuthorizer {
+    private let pairing: AccessStore
 
-    package init(_ pairing: PairingStore) { self.pairing = pairing }
+    package init(_ pairing: AccessStore) { self.pairing = pairing }
 
-    package func clearance(of endpoint: Endpoint, for caller: AgentCaller) async -> Clearance {
+    package func clearance(of endpoint: Endpoint, for caller: AgentCaller) async -> EndpointAccess {
         let clearance = pairing.clearance(of: endpoint)
         return caller.may(.secretUse, on: endpoint) ? clearance : clearance.withoutSecrets
     }
@@ -24,11 +24,11 @@ package struct PairingTrust: AppTrust {
         try pairing.deliver(under: caller.grant, since: generation, write)
     }
 
-    package func open(for caller: AgentCaller, cut: @escaping @Sendable () -> Void) throws -> GrantUse? {
+    package func open(for caller: AgentCaller, cut: @escaping @Sendable () -> Void) throws -> GrantSession? {
         try caller.grant.map { try pairing.open(under: $0) { cut() } }
     }
 
-    package func close(_ use: GrantUse) { pairing.close(use) }
+    package func close(_ use: GrantSession) { pairing.close(use) }
 
     package func noteSecret(of endpoint: Endpoint, isTaken: Bool) async {
         pairing.noteSecret(of: endpoint.id, isTaken: isTaken)
@@ -37,7 +37,7 @@ package struct PairingTrust: AppTrust {
         try? await pairing.settleSecret(of: endpoint, isTaken: isTaken)
     }
 
-    package func note(_ use: EndpointUse, by caller: AgentCaller) async {
+    package func note(_ use: EndpointCallEvent, by caller: AgentCaller) async {
         pairing.note(use, by: caller.caller, from: caller.origin)
     }
 

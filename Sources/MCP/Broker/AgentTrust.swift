@@ -1,5 +1,5 @@
 package import Model
-package import Pairing
+package import AccessControl
 
 /// How far endpoints are trusted, and their own tokens.
 package protocol AgentTrust: Sendable {
@@ -17,7 +17,7 @@ package protocol AgentTrust: Sendable {
     ) async throws
 }
 
-extension PairingStore: AgentTrust {
+extension AccessStore: AgentTrust {
     package func judged(_ endpoints: [Endpoint]) async -> [Endpoint] {
         endpoints.map { endpoint in
             var endpoint = endpoint

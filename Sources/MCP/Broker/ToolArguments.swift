@@ -5,48 +5,48 @@ struct ToolArguments: Sendable {
     private let members: JSONObject
 
     /// An argument that the tool does not have is refused: it is a misspelt one, whose meaning would be lost.
-    init(_ params: JSONObject, known: Set<String>) throws(ToolRefusal) {
+    init(_ params: JSONObject, known: Set<String>) throws(ToolError) {
         guard let members = (params["arguments"] ?? [:]).objectOrText else {
-            throw ToolRefusal("the arguments must be an object")
+            throw ToolError("the arguments must be an object")
         }
         for member in members.members where !known.contains(member.name) {
             let names = known.sorted().joined(separator: ", ")
-            throw ToolRefusal("there is no argument \"\(member.name.prefix(40))\" here; there are \(names)")
+            throw ToolError("there is no argument \"\(member.name.prefix(40))\" here; there are \(names)")
         }
         self.members = members
     }
 
-    func text(_ name: String) throws(ToolRefusal) -> String? {
+    func text(_ name: String) throws(ToolError) -> String? {
         guard let value = members[name], !value.isNull else { return nil }
-        guard let text = value.string else { throw ToolRefusal("\(name) must be a text") }
+        guard let text = value.string else { throw ToolError("\(name) must be a text") }
         return text
     }
 
-    func required(_ name: String) throws(ToolRefusal) -> String {
-        guard let text = try text(name), !text.isEmpty else { throw ToolRefusal("\(name) is missing") }
+    func required(_ name: String) throws(ToolError) -> String {
+        guard let text = try text(name), !text.isEmpty else { throw ToolError("\(name) is missing") }
         return text
     }
 
-    func number(_ name: String, in range: ClosedRange<Int>) throws(ToolRefusal) -> Int? {
+    func number(_ name: String, in range: ClosedRange<Int>) throws(ToolError) -> Int? {
         guard let value = members[name], !value.isNull else { return nil }
         guard let number = value.int, range.contains(number) else {
-            throw ToolRefusal("\(name) must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+            throw ToolError("\(name) must be a whole number from \(range.lowerBound) to \(range.upperBound)")
         }
         return number
     }
 
-    func object(_ name: String) throws(ToolRefusal) -> JSONObject? {
+    func object(_ name: String) throws(ToolError) -> JSONObject? {
         guard let value = members[name], !value.isNull else { return nil }
-        guard let object = value.objectOrText else { throw ToolRefusal("\(name) must be an object") }
+        guard let object = value.objectOrText else { throw ToolError("\(name) must be an object") }
         return object
     }
 
     /// One of several words.
-    func word<Word: RawRepresentable & CaseIterable>(_ name: String, as type: Word.Type) throws(ToolRefusal) -> Word?
+    func word<Word: RawRepresentable & CaseIterable>(_ name: String, as type: Word.Type) throws(ToolError) -> Word?
     where Word.RawValue == String {
         guard let text = try text(name) else { return nil }
         guard let word = Word(rawValue: text) else {
-            throw ToolRefusal("\(name) must be one of \(Word.allCases.map(\.rawValue).joined(separator: ", "))")
+            throw ToolError("\(name) must be one of \(Word.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         return word
     }

@@ -11,7 +11,7 @@ struct ToolResult: Sendable {
         self.structure = structure
     }
 
-    init(_ refusal: ToolRefusal) {
+    init(_ refusal: ToolError) {
         text = refusal.description
         structure = nil
         isError = true

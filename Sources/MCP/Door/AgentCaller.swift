@@ -1,18 +1,19 @@
 package import Model
-package import Pairing
+package import AccessControl
 
 /// Who calls through an agent's door, and what that one may do there.
 package struct AgentCaller: Sendable {
     /// For the audit log.
-    package let caller: Caller
+    package let caller: AuditActor
     /// Nil for an owner, who may do everything.
     package let permissions: Permissions?
     /// The door that it came through, for the audit log.
-    package let origin: Origin
+    package let origin: RequestSource
     /// The user whose process it is; nil where the kernel does not say.
     package let user: UInt32?
 
-    package init(_ caller: Caller, permissions: Permissions?, origin: Origin = .broker, user: UInt32? = nil) {
+    package init(_ caller: AuditActor, permissions: Permissions?, origin: RequestSource = .broker, user: UInt32? = nil)
+    {
         self.caller = caller
         self.permissions = permissions
         self.origin = origin

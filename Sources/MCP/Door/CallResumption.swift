@@ -28,7 +28,7 @@ enum CallResumption {
         return RPCMessage.response(id: id, .success(.object(result))).json
     }
 
-    private static let result = AppDesk.result(
+    private static let result = AppProxy.result(
         saying: """
             delivered, result unknown: the connection to the broker ended while this call was under way. The app may have \
             carried it out. Look at the app's state before you call again.

@@ -4,23 +4,23 @@ import Glibc
 package import Logging
 import Model
 import ServiceLifecycle
-import Sockets
+import SystemIO
 
 /// Keeps what is too heavy for an answer, to be fetched by its address `patchbay://artifact/SHA-256`.
 ///
 /// Readable for whoever's call it came from and for owners, for an hour, in files of mode 0600 in a folder of its own. A note
 /// beside each says whose it is and until when: a broker that is started again goes on from there. Reads and writes on the
 /// files' own thread.
-package actor ArtifactStore: Artifacts, Service {
+package actor ArtifactStore: ArtifactReader, Service {
     package static let scheme = "patchbay://artifact/"
 
-    package nonisolated var unownedExecutor: UnownedSerialExecutor { SerialThread.files.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { ThreadExecutor.files.asUnownedSerialExecutor() }
 
     private let folder: String
     private let clock: any Clock<Duration>
     private let uptime: @Sendable () -> Duration
     private let logger: Logger
-    private var shelf: ArtifactShelf
+    private var shelf: ArtifactIndex
     private var isReady = false
 
     /// - Parameters:
@@ -43,7 +43,7 @@ package actor ArtifactStore: Artifacts, Service {
         let start = ContinuousClock.now
         self.uptime = uptime ?? { ContinuousClock.now - start }
         self.logger = logger
-        shelf = ArtifactShelf(places: places, bytes: bytes)
+        shelf = ArtifactIndex(places: places, bytes: bytes)
     }
 
     /// Removes what is too old: what an earlier broker left at once, the rest every minute.
@@ -102,8 +102,8 @@ package actor ArtifactStore: Artifacts, Service {
         guard let thing = shelf.things[sha] else { return }
         let left = (thing.expires - uptime()).components.seconds
         do {
-            let note = ArtifactNote(thing, expires: Date() + TimeInterval(left))
-            try write(Array(try Wire.encoder().encode(note)), to: self.note(of: sha))
+            let note = ArtifactMetadata(thing, expires: Date() + TimeInterval(left))
+            try write(Array(try JSONCoding.encoder().encode(note)), to: self.note(of: sha))
         } catch {
             logger.warning("an artifact will not survive a restart", metadata: ["error": "\(error)"])
         }
@@ -121,7 +121,7 @@ package actor ArtifactStore: Artifacts, Service {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         let shas = Set(names.map { String($0.prefix(64)) })
         for sha in shas where sha.utf8.count == 64 && sha.allSatisfy(\.isHexDigit) {
-            guard let note = try? Wire.decoder().decode(ArtifactNote.self, from: Data(read(note(of: sha)))),
+            guard let note = try? JSONCoding.decoder().decode(ArtifactMetadata.self, from: Data(read(note(of: sha)))),
                 size(of: path(of: sha)) == note.size, let thing = note.thing(at: uptime(), on: Date())
             else {
                 delete([sha])

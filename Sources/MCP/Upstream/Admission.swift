@@ -1,23 +1,23 @@
-import Pairing
-import Sockets
+import AccessControl
+import SystemIO
 
 /// What one try to deliver a request may use, as it was looked up: routes, secrets, and time.
 ///
 /// The permission can end at any moment: its grant is revoked or expires, or the approval of the app is withdrawn. So it is
 /// checked again when the request leaves a queue, and in one step with the write that completes the request.
 struct Admission: Sendable {
-    let passages: [Passage]
+    let passages: [AuthorizedRoute]
     /// How long the whole try may take, the time in the queue included.
     let limit: Duration
     private let caller: AgentCaller
-    private let trust: any AppTrust
+    private let trust: any EndpointAuthorizer
     private let generation: UInt64
 
     /// The generation is that from before the passages were looked up.
     init(
-        _ passages: [Passage],
+        _ passages: [AuthorizedRoute],
         of caller: AgentCaller,
-        by trust: any AppTrust,
+        by trust: any EndpointAuthorizer,
         since generation: UInt64,
         limit: Duration
     ) {
@@ -46,7 +46,7 @@ struct Admission: Sendable {
     /// - Throws: `Trouble.busy`, `CancellationError`; then the place was not taken.
     func wait(for turn: Promise<Void>, clock: any Clock<Duration>) async throws {
         // Once it is settled, whoever gives places away passes it over: that is done before the grant's end is told.
-        let use: GrantUse?
+        let use: GrantSession?
         do { use = try trust.open(for: caller) { turn.settle(.failure(CancellationError())) } } catch {
             throw CancellationError()
         }

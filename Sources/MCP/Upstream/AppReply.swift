@@ -1,5 +1,5 @@
 import JSON
-import Sockets
+import SystemIO
 
 /// What an app answered to a request: a result, or an error of its own.
 struct AppReply: Sendable {

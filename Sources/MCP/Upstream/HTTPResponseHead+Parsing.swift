@@ -1,7 +1,7 @@
 extension HTTPResponseHead {
     /// - Parameter bytes: From the status line to the last header, without the empty line.
     /// - Throws: What is wrong with it, as words that go on after "it answers with".
-    init(parsing bytes: ArraySlice<UInt8>) throws(HTTPAnswerError) {
+    init(parsing bytes: ArraySlice<UInt8>) throws(HTTPParseError) {
         var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
             line.last == UInt8(ascii: "\r") ? line.dropLast() : line
         }[...]
@@ -13,7 +13,7 @@ extension HTTPResponseHead {
     }
 
     /// RFC 9112, section 4: `HTTP/1.1 200 OK`.
-    private static func statusLine(_ line: ArraySlice<UInt8>) throws(HTTPAnswerError) -> (minor: Int, status: Int) {
+    private static func statusLine(_ line: ArraySlice<UInt8>) throws(HTTPParseError) -> (minor: Int, status: Int) {
         let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
         guard words.count >= 2, words[0].count == 8, words[0].starts(with: "HTTP/1.".utf8),
             let minor = number(words[0].suffix(1)), words[1].count == 3, let status = number(words[1]),
@@ -23,7 +23,7 @@ extension HTTPResponseHead {
     }
 
     /// Section 5: no blank before the colon, and no line folding (5.2).
-    private static func header(_ line: ArraySlice<UInt8>) throws(HTTPAnswerError) -> Header {
+    private static func header(_ line: ArraySlice<UInt8>) throws(HTTPParseError) -> Header {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
             line[..<colon].allSatisfy(isTokenByte)
         else { throw .malformed("a header line that is none") }

@@ -44,7 +44,7 @@ struct HTTPResponseParser: Sendable {
     }
 
     /// What comes next; nil when that needs more bytes, or when everything has come.
-    mutating func next() throws(HTTPAnswerError) -> Event? {
+    mutating func next() throws(HTTPParseError) -> Event? {
         while true {
             switch state {
             case .head:
@@ -94,7 +94,7 @@ struct HTTPResponseParser: Sendable {
     }
 
     /// The stream has ended: says whether the answer has, too.
-    mutating func finish() throws(HTTPAnswerError) {
+    mutating func finish() throws(HTTPParseError) {
         guard state == .untilEnd || state == .over else { throw .unfinished }
         state = .over
     }
@@ -106,7 +106,7 @@ struct HTTPResponseParser: Sendable {
         return part
     }
 
-    private mutating func head() throws(HTTPAnswerError) -> HTTPResponseHead? {
+    private mutating func head() throws(HTTPParseError) -> HTTPResponseHead? {
         var start = place
         while let end = buffer[start...].firstIndex(of: UInt8(ascii: "\n")) {
             let after = buffer[(end + 1)...]
@@ -127,7 +127,7 @@ struct HTTPResponseParser: Sendable {
     }
 
     /// A line without its break.
-    private mutating func line() throws(HTTPAnswerError) -> ArraySlice<UInt8>? {
+    private mutating func line() throws(HTTPParseError) -> ArraySlice<UInt8>? {
         guard let end = buffer[place...].firstIndex(of: UInt8(ascii: "\n")) else {
             guard buffer.count - place <= Self.headLimit else { throw .malformed("a line of more than 64 KiB") }
             return nil
@@ -138,7 +138,7 @@ struct HTTPResponseParser: Sendable {
     }
 
     /// RFC 9112, section 6.3.
-    private static func framing(of head: HTTPResponseHead) throws(HTTPAnswerError) -> State {
+    private static func framing(of head: HTTPResponseHead) throws(HTTPParseError) -> State {
         if head.status == 204 || head.status == 304 { return .length(left: 0) }
         let codings = head.values(of: "transfer-encoding")
         let lengths = Set(head.values(of: "content-length"))
@@ -157,7 +157,7 @@ struct HTTPResponseParser: Sendable {
     }
 
     /// Section 7.1: hexadecimal digits; extensions may follow and mean nothing to us.
-    private static func chunkSize(_ line: ArraySlice<UInt8>) throws(HTTPAnswerError) -> Int {
+    private static func chunkSize(_ line: ArraySlice<UInt8>) throws(HTTPParseError) -> Int {
         let digits = line.prefix { $0 != UInt8(ascii: ";") && $0 != 0x20 && $0 != 0x09 }
         guard (1...15).contains(digits.count),
             digits.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),

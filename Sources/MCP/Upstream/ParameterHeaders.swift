@@ -81,7 +81,7 @@ package struct ParameterHeaders: Hashable, Sendable {
             let values = sent(header.lowercased())
             guard values.count <= 1 else { return .mismatch("the header \(header) comes twice") }
             let value = declaration.path.reduce(arguments) { $0?[$1] }.flatMap(Self.text)
-            switch (value, values.first.map(HeaderText.decode)) {
+            switch (value, values.first.map(HeaderEncoding.decode)) {
             case (nil, nil): continue
             case (_?, nil): return .mismatch("the header \(header) is missing")
             case (let value?, .some(let said?)) where Self.same(value, said, declaration.type): continue

@@ -1,6 +1,6 @@
 import Glibc
 import JSON
-import Pairing
+import AccessControl
 
 /// Takes an app's own token out of what the app says, so that no agent sees it.
 ///
@@ -12,7 +12,7 @@ struct TokenRedactor: Sendable {
 
     private let tokens: [[UInt8]]
 
-    init(_ passages: [Passage]) {
+    init(_ passages: [AuthorizedRoute]) {
         var tokens: [[UInt8]] = []
         for secret in passages.compactMap({ $0.secret ?? $0.withheld }) {
             let token = Array(secret.reveal().utf8)

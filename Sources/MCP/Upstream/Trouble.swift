@@ -13,10 +13,10 @@ package enum Trouble: Error, Hashable, Sendable {
     }
 
     /// Nothing of the request has reached the app.
-    case unreachable(DialFailure)
+    case unreachable(DialError)
     case notApproved
     /// Another app answered on an approved route than the one that was expected there.
-    case mismatch(Route, found: Untrusted)
+    case mismatch(Route, found: SanitizedText)
     case wantsSecret(Secret)
     case notPermitted(Scope)
     /// The request was delivered, the stream ended before the answer.
@@ -48,5 +48,5 @@ extension Trouble {
     }
 
     /// The stream broke before the request had been written.
-    static let unwritten = unreachable(DialFailure(.cut, "the connection ended before the request had gone out"))
+    static let unwritten = unreachable(DialError(.cut, "the connection ended before the request had gone out"))
 }

@@ -1,6 +1,6 @@
 import Glibc
 import Model
-import Sockets
+import SystemIO
 
 /// A stream to an app, while requests go over it one after the other.
 final class UpstreamConnection: Sendable {
@@ -16,10 +16,10 @@ final class UpstreamConnection: Sendable {
     private static let tail = 16 * 1_024
 
     let route: Route
-    private let carrier: Carrier
+    private let carrier: Connection
 
     /// The carrier must have nothing that came early: what an app sends before it is asked is no answer.
-    init(over route: Route, _ carrier: consuming Carrier) {
+    init(over route: Route, _ carrier: consuming Connection) {
         self.route = route
         self.carrier = carrier
     }
@@ -33,7 +33,7 @@ final class UpstreamConnection: Sendable {
         within limit: Duration,
         clock: any Clock<Duration>
     ) async throws {
-        let watch = Stopwatch(clock)
+        let watch = ElapsedTimer(clock)
         var rest = bytes[...]
         while !rest.isEmpty {
             let left = limit - watch.elapsed

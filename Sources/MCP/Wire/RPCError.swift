@@ -46,7 +46,8 @@ extension RPCError {
             -32_022,
             "this revision of MCP is not spoken here",
             data: [
-                "supported": .array(Revision.allCases.map { .string($0.rawValue) }), "requested": .string(requested),
+                "supported": .array(ProtocolVersion.allCases.map { .string($0.rawValue) }),
+                "requested": .string(requested),
             ]
         )
     }

@@ -15,7 +15,7 @@ struct AvahiCheck {
             return [Check(name: "dbus", verdict: .ok, detail: "DBUS_SYSTEM_BUS_ADDRESS names a bus that is no file")]
         case let bus? where bus != Self.standardBus:
             // Another Avahi than this machine's is behind it; the broker's word on it has to do.
-            if SocketFile(path: bus).state == .listening {
+            if UnixSocketStatus(path: bus).state == .listening {
                 return [
                     Check(name: "dbus", verdict: .ok, detail: "the bus of DBUS_SYSTEM_BUS_ADDRESS answers at \(bus)")
                 ]
@@ -23,12 +23,12 @@ struct AvahiCheck {
             let detail = "the bus of DBUS_SYSTEM_BUS_ADDRESS does not answer at \(bus)"
             return [Check(name: "dbus", verdict: .warn, detail: detail, remedy: "start it, or unset the variable")]
         case let bus?:
-            if SocketFile(path: bus).state != .listening {
+            if UnixSocketStatus(path: bus).state != .listening {
                 let detail = "the D-Bus system bus does not answer at \(bus)"
                 checks.append(Check(name: "dbus", verdict: .warn, detail: detail, remedy: "systemctl start dbus"))
             }
         }
-        if SocketFile(path: daemon).state != .listening {
+        if UnixSocketStatus(path: daemon).state != .listening {
             let isInstalled = FileManager.default.isExecutableFile(atPath: "/usr/sbin/avahi-daemon")
             let remedy = isInstalled ? "systemctl start avahi-daemon" : "apt install avahi-daemon"
             checks.append(check(.warn, "avahi-daemon does not run; nothing is found on the network", remedy))

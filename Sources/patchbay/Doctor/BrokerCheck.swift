@@ -12,7 +12,7 @@ struct BrokerCheck {
             let status = try await client.status()
             checks.append(Self.version(status))
             let address = client.address.description
-            checks += Self.socket(address, SocketFile(path: address).access, isForAll: status.anyUser == true)
+            checks += Self.socket(address, UnixSocketStatus(path: address).access, isForAll: status.anyUser == true)
             checks += (status.findings ?? []).map(Self.finding)
             checks += (status.storage ?? []).map { Check(name: "state", verdict: .fail, detail: $0) }
             return (checks + status.sources.map(Self.source), status.sources)

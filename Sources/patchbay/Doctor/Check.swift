@@ -7,7 +7,7 @@ struct Check: Encodable, Equatable {
         /// It keeps Patchbay from its work.
         case fail
 
-        var style: Style {
+        var style: ANSIStyle {
             switch self {
             case .ok: .green
             case .warn: .yellow

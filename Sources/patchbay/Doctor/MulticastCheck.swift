@@ -13,7 +13,7 @@ struct MulticastCheck {
         }
         let programs = Set(Self.owners(of: Set(inodes.map { "socket:[\($0)]" }))).sorted()
         switch programs.count {
-        case 0: return [check(.ok, "\(Words.count(inodes.count, "socket")) of other users on UDP \(Self.port)")]
+        case 0: return [check(.ok, "\(Formatting.count(inodes.count, "socket")) of other users on UDP \(Self.port)")]
         case 1: return [check(.ok, "\(programs[0]) alone answers multicast DNS")]
         default:
             let names = programs.joined(separator: ", ")
@@ -47,7 +47,7 @@ struct MulticastCheck {
                 (try? files.destinationOfSymbolicLink(atPath: "\(folder)/\(descriptor)")).map(links.contains) ?? false
             }
             guard holds, let name = text(of: "/proc/\(process)/comm") else { return nil }
-            return Untrusted(name.filter { !$0.isNewline }).text
+            return SanitizedText(name.filter { !$0.isNewline }).text
         }
     }
 

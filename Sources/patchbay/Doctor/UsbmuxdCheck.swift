@@ -11,7 +11,7 @@ struct UsbmuxdCheck {
         guard path.hasPrefix("/") else {
             return check(.ok, "USBMUXD_SOCKET_ADDRESS names \(address), which is not a file to look at")
         }
-        switch SocketFile(path: path).state {
+        switch UnixSocketStatus(path: path).state {
         case .listening: return check(.ok, "usbmuxd listens at \(path)")
         case .notPermitted:
             return check(.fail, "you may not use usbmuxd's socket \(path)", "check its mode with ls -l \(path)")

@@ -33,10 +33,10 @@ struct StdioRelay {
         return await BlockingThread.value { Self.copy(from: socket, to: output) }
     }
 
-    /// - Throws: `Complaint`.
-    static func connect(to address: LocalAddress) throws(Complaint) -> CInt {
+    /// - Throws: `CLIError`.
+    static func connect(to address: ListenAddress) throws(CLIError) -> CInt {
         guard case .tcp(let host?, let port) = address else {
-            throw Complaint(status: .error, message: "the broker listens on \(address), which is no IPv4 address")
+            throw CLIError(status: .error, message: "the broker listens on \(address), which is no IPv4 address")
         }
         var name = sockaddr_in()
         name.sin_family = sa_family_t(AF_INET)
@@ -50,7 +50,7 @@ struct StdioRelay {
                 }
             }
         guard connected else {
-            throw Complaint(
+            throw CLIError(
                 status: .temporary,
                 message: "\(address) did not take the connection: errno \(errno)",
                 remedy: "patchbay doctor"

@@ -14,18 +14,18 @@ enum SecretInput {
     ///   - question: For a person, `Pairing string: `.
     ///   - command: What to type again after a mistake.
     /// - Returns: The line; it is not empty.
-    /// - Throws: `Complaint`, which does not repeat what was read.
-    static func line(_ question: String, command: String) async throws(Complaint) -> String {
-        CoreFile.forbid()
+    /// - Throws: `CLIError`, which does not repeat what was read.
+    static func line(_ question: String, command: String) async throws(CLIError) -> String {
+        CoreDump.forbid()
         let input = await BlockingThread.value {
             isatty(STDIN_FILENO) == 1
-                ? HiddenPrompt.line(question, limit: limit) : LineInput.read(from: STDIN_FILENO, limit: limit)
+                ? PasswordPrompt.line(question, limit: limit) : LineInput.read(from: STDIN_FILENO, limit: limit)
         }
         return try text(in: input, command: command)
     }
 
-    /// - Throws: `Complaint`, which does not repeat what was read.
-    static func text(in input: LineInput, command: String) throws(Complaint) -> String {
+    /// - Throws: `CLIError`, which does not repeat what was read.
+    static func text(in input: LineInput, command: String) throws(CLIError) -> String {
         let remedy = "\(command), and paste it when asked"
         let bytes: [UInt8]
         switch input {
@@ -46,7 +46,7 @@ enum SecretInput {
     }
 
     /// Refuses a secret on the command line without repeating it.
-    static func refuse(arguments: [String], what: String, command: String) throws(Complaint) {
+    static func refuse(arguments: [String], what: String, command: String) throws(CLIError) {
         guard !arguments.isEmpty else { return }
         throw .usage(
             "\(what) is never an argument: everybody on this machine can read arguments, and shells keep them",

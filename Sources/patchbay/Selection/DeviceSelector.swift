@@ -9,8 +9,8 @@ struct DeviceSelector {
 
     /// A whole UDID is taken as it is, because a tunnel may wait for a phone that is not plugged in yet.
     ///
-    /// - Throws: `Complaint`, with the candidates where several fit.
-    func choose(among devices: [Device]) throws(Complaint) -> UDID {
+    /// - Throws: `CLIError`, with the candidates where several fit.
+    func choose(among devices: [Device]) throws(CLIError) -> UDID {
         if let text, let udid = UDID(text) { return udid }
         let attached = Set(devices.map(\.udid)).sorted()
         guard let text else {
@@ -20,8 +20,11 @@ struct DeviceSelector {
         }
         let found = attached.filter { Self.fits(text, $0) }
         if let only = found.first, found.count == 1 { return only }
-        guard found.isEmpty else { throw ambiguous("\"\(Untrusted(text))\" fits \(found.count) phones", found) }
-        throw .notFound("no attached phone has a UDID that begins with \"\(Untrusted(text))\"", try: "patchbay devices")
+        guard found.isEmpty else { throw ambiguous("\"\(SanitizedText(text))\" fits \(found.count) phones", found) }
+        throw .notFound(
+            "no attached phone has a UDID that begins with \"\(SanitizedText(text))\"",
+            try: "patchbay devices"
+        )
     }
 
     /// Whether the text begins the UDID; case and hyphens do not count, and fewer than four digits say too little.
@@ -31,8 +34,8 @@ struct DeviceSelector {
         return udid.text.filter { $0 != "-" }.lowercased().hasPrefix(digits)
     }
 
-    private func ambiguous(_ message: String, _ found: [UDID]) -> Complaint {
-        Complaint(
+    private func ambiguous(_ message: String, _ found: [UDID]) -> CLIError {
+        CLIError(
             status: .usage,
             message: message,
             candidates: found.map(\.text),

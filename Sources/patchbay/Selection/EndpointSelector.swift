@@ -8,8 +8,8 @@ struct EndpointSelector {
 
     /// The closest way of meaning it that fits anything decides.
     ///
-    /// - Throws: `Complaint`, with the candidates where several fit.
-    func choose(among endpoints: [Endpoint]) throws(Complaint) -> Endpoint {
+    /// - Throws: `CLIError`, with the candidates where several fit.
+    func choose(among endpoints: [Endpoint]) throws(CLIError) -> Endpoint {
         guard !text.isEmpty else { throw .usage("an empty name fits every endpoint", try: "\(command) ID") }
         let wanted = text.lowercased()
         let ways: [(Endpoint) -> Bool] = [
@@ -27,21 +27,21 @@ struct EndpointSelector {
             if let only = found.first, found.count == 1 { return only }
             if !found.isEmpty { throw ambiguous(found) }
         }
-        let shown = Untrusted(text)
+        let shown = SanitizedText(text)
         guard !endpoints.isEmpty else {
             throw .notFound("no endpoint is called \"\(shown)\": none is listed at all", try: "patchbay doctor")
         }
-        let near = Suggestion.nearest(to: wanted, among: endpoints.map(\.id.text))
+        let near = CommandSuggestion.nearest(to: wanted, among: endpoints.map(\.id.text))
         throw .notFound("no endpoint is called \"\(shown)\"", try: near.map { "\(command) \($0)" } ?? "patchbay list")
     }
 
-    private func ambiguous(_ found: [Endpoint]) -> Complaint {
+    private func ambiguous(_ found: [Endpoint]) -> CLIError {
         let sorted = found.sorted { $0.id < $1.id }
         let width = sorted.map(\.id.text.count).max() ?? 0
         let lines = sorted.map { "\($0.id.text.padded(to: width))  \($0.app)  \($0.state.rawValue)" }
-        return Complaint(
+        return CLIError(
             status: .usage,
-            message: "\"\(Untrusted(text))\" fits \(found.count) endpoints",
+            message: "\"\(SanitizedText(text))\" fits \(found.count) endpoints",
             candidates: lines,
             remedy: "\(command) \(sorted[0].id)"
         )

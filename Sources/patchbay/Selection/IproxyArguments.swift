@@ -30,8 +30,8 @@ struct IproxyArguments: Equatable {
         "udid": "u", "network": "n", "local": "l", "source": "s", "help": "h", "debug": "d", "version": "v",
     ]
 
-    /// - Throws: `Complaint` with iproxy's exit codes: 2 for a wrong command line, 234 (EINVAL) for a wrong port.
-    static func read(_ arguments: [String]) throws(Complaint) -> Request {
+    /// - Throws: `CLIError` with iproxy's exit codes: 2 for a wrong command line, 234 (EINVAL) for a wrong port.
+    static func read(_ arguments: [String]) throws(CLIError) -> Request {
         var read = IproxyArguments()
         var words: [String] = []
         var rest = arguments[...]
@@ -65,7 +65,7 @@ struct IproxyArguments: Equatable {
     }
 
     private mutating func take(_ name: Character, _ value: String?, from rest: inout ArraySlice<String>)
-        throws(Complaint)
+        throws(CLIError)
     {
         switch name {
         case "d": debugLevel += 1
@@ -83,12 +83,12 @@ struct IproxyArguments: Equatable {
         }
     }
 
-    private static func long(_ word: String) throws(Complaint) -> (Character, String?) {
+    private static func long(_ word: String) throws(CLIError) -> (Character, String?) {
         let parts = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let name = String(parts[0])
         let fitting = longOptions.filter { $0.key.hasPrefix(name) }
         guard let option = longOptions[name] ?? (fitting.count == 1 ? fitting.first?.value : nil) else {
-            throw wrong("unrecognized option \"\(Untrusted(word))\"")
+            throw wrong("unrecognized option \"\(SanitizedText(word))\"")
         }
         let value = parts.count > 1 ? String(parts[1]) : nil
         if value != nil, option != "u", option != "s" { throw wrong("option --\(name) takes no argument") }
@@ -96,7 +96,7 @@ struct IproxyArguments: Equatable {
     }
 
     /// `-dlu UDID`, `-uUDID`.
-    private static func short(_ word: String) throws(Complaint) -> [(name: Character, value: String?)] {
+    private static func short(_ word: String) throws(CLIError) -> [(name: Character, value: String?)] {
         var options: [(name: Character, value: String?)] = []
         var letters = word.dropFirst()
         while let letter = letters.popFirst() {
@@ -105,14 +105,14 @@ struct IproxyArguments: Equatable {
             case "u", "s":
                 options.append((letter, letters.isEmpty ? nil : String(letters)))
                 letters = ""
-            default: throw wrong("invalid option -- '\(Untrusted(String(letter)))'")
+            default: throw wrong("invalid option -- '\(SanitizedText(String(letter)))'")
             }
         }
         return options
     }
 
     /// Pairs, or the two words of old times with a UDID behind them.
-    private mutating func readPorts(_ words: [String]) throws(Complaint) {
+    private mutating func readPorts(_ words: [String]) throws(CLIError) {
         guard !words.isEmpty else { throw Self.wrong("not enough parameters, need at least one pair of ports") }
         if (2...3).contains(words.count), words.allSatisfy({ !$0.contains(":") }) {
             pairs = [
@@ -130,7 +130,7 @@ struct IproxyArguments: Equatable {
         for word in words {
             let parts = word.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
             guard parts.count == 2 else {
-                throw Self.invalid("\"\(Untrusted(word))\" is not a pair of ports")
+                throw Self.invalid("\"\(SanitizedText(word))\" is not a pair of ports")
             }
             let pair = Pair(
                 local: try Self.port(parts[0], "listen", word),
@@ -143,18 +143,20 @@ struct IproxyArguments: Equatable {
         }
     }
 
-    private static func port(_ text: String, _ what: String, _ word: String) throws(Complaint) -> UInt16 {
+    private static func port(_ text: String, _ what: String, _ word: String) throws(CLIError) -> UInt16 {
         guard let port = UInt16(text), port > 0, text.allSatisfy(\.isNumber) else {
-            throw invalid("invalid \(what) port specified in argument \"\(Untrusted(word))\"; it must be 1 to 65535")
+            throw invalid(
+                "invalid \(what) port specified in argument \"\(SanitizedText(word))\"; it must be 1 to 65535"
+            )
         }
         return port
     }
 
-    private static func wrong(_ message: String) -> Complaint {
-        Complaint(status: .usage, message: message, remedy: "patchbay iproxy --help", exitCode: 2)
+    private static func wrong(_ message: String) -> CLIError {
+        CLIError(status: .usage, message: message, remedy: "patchbay iproxy --help", exitCode: 2)
     }
 
-    private static func invalid(_ message: String) -> Complaint {
-        Complaint(status: .usage, message: message, remedy: "patchbay iproxy 2222:22", exitCode: 234)
+    private static func invalid(_ message: String) -> CLIError {
+        CLIError(status: .usage, message: message, remedy: "patchbay iproxy 2222:22", exitCode: 234)
     }
 }

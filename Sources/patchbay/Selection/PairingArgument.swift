@@ -9,8 +9,8 @@ struct PairingArgument {
 
     private static let lengthLimit = 256
 
-    /// - Throws: `Complaint`, which does not repeat what was given.
-    init(_ text: String) throws(Complaint) {
+    /// - Throws: `CLIError`, which does not repeat what was given.
+    init(_ text: String) throws(CLIError) {
         guard text.utf8.prefix(Self.lengthLimit + 1).count <= Self.lengthLimit else {
             throw Self.refusal("it has more than \(Self.lengthLimit) bytes")
         }
@@ -31,9 +31,9 @@ struct PairingArgument {
             throw Self.refusal("its address is not a host and a port")
         }
         guard host == "127.0.0.1" || host == "[::1]", parts[parts.count - 2].isEmpty else {
-            throw Complaint(
+            throw CLIError(
                 status: .notPermitted,
-                message: "that pairing string is for a broker on another machine, \(Untrusted(host)), "
+                message: "that pairing string is for a broker on another machine, \(SanitizedText(host)), "
                     + "and joining over the network is not in this version; the invite was not sent",
                 remedy: "patchbay join - on that machine itself"
             )
@@ -48,14 +48,14 @@ struct PairingArgument {
     }
 
     /// A mistyped one is told here: at the broker it would count as a guess.
-    private static func invite(_ text: String) throws(Complaint) -> Secret {
+    private static func invite(_ text: String) throws(CLIError) -> Secret {
         guard TokenFormat.parts(of: text)?.kind == .invite else {
             throw refusal("its invite is mistyped or cut off; copy it whole")
         }
         return Secret(text)
     }
 
-    private static func refusal(_ why: String) -> Complaint {
+    private static func refusal(_ why: String) -> CLIError {
         .usage("that is no pairing string: \(why)", try: "patchbay pair on the broker's side shows a new one")
     }
 }

@@ -19,18 +19,18 @@ struct PortRange: Equatable {
     /// A pair for each port of the ranges in `[LOCAL:]REMOTE`; the text alone when there is no range in it.
     ///
     /// `9000-9009` is the same ports here, `0:9000-9009` any free ones, `8000-8009:9000-9009` one for one.
-    /// - Throws: `Complaint`.
-    static func expand(_ text: String) throws(Complaint) -> [String] {
+    /// - Throws: `CLIError`.
+    static func expand(_ text: String) throws(CLIError) -> [String] {
         var parts = text.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
         guard !text.hasPrefix("unix:"), let remote = parts.popLast().flatMap({ PortRange($0) }) else { return [text] }
         guard remote.ports.count <= limit else {
-            throw .usage("\"\(Untrusted(text))\" is more than \(limit) ports", try: "a shorter range, or several")
+            throw .usage("\"\(SanitizedText(text))\" is more than \(limit) ports", try: "a shorter range, or several")
         }
         guard let local = parts.popLast() else { return remote.ports.map { "\($0)" } }
         if local == "0" { return remote.ports.map { (parts + ["0", "\($0)"]).joined(separator: ":") } }
         guard let range = PortRange(local), range.ports.count == remote.ports.count else {
             throw .usage(
-                "\"\(Untrusted(text))\" has not as many local ports as ports of the phone",
+                "\"\(SanitizedText(text))\" has not as many local ports as ports of the phone",
                 try: "0:\(remote), \(remote) or \(remote):\(remote)"
             )
         }

@@ -2,14 +2,14 @@ import Model
 
 /// The words of a TXT record on a command line: `key=value`, `key=` for an empty value, `key` for an attribute.
 enum TXTArgument {
-    /// - Throws: `Complaint` when the words do not make a record that can be published.
-    static func record(_ words: [String]) throws(Complaint) -> TXTRecord {
+    /// - Throws: `CLIError` when the words do not make a record that can be published.
+    static func record(_ words: [String]) throws(CLIError) -> TXTRecord {
         var record = TXTRecord()
         for word in words {
             let split = word.firstIndex(of: "=")
             let key = String(word[..<(split ?? word.endIndex)])
             if record.contains(key) {
-                throw .usage("the TXT key \"\(Untrusted(key))\" is given twice", try: "leave one of them out")
+                throw .usage("the TXT key \"\(SanitizedText(key))\" is given twice", try: "leave one of them out")
             }
             record.set(key, to: split.map { Array(word[word.index(after: $0)...].utf8) })
         }

@@ -6,10 +6,10 @@ struct ToolArgument: Equatable {
     let name: String
     let text: String
 
-    /// - Throws: `Complaint`.
-    init(_ word: String) throws(Complaint) {
+    /// - Throws: `CLIError`.
+    init(_ word: String) throws(CLIError) {
         guard let sign = word.firstIndex(of: "="), sign != word.startIndex else {
-            throw .usage("\"\(Untrusted(word))\" is not KEY=VALUE", try: "patchbay call --help")
+            throw .usage("\"\(SanitizedText(word))\" is not KEY=VALUE", try: "patchbay call --help")
         }
         name = String(word[..<sign])
         text = String(word[word.index(after: sign)...])
@@ -17,8 +17,8 @@ struct ToolArgument: Equatable {
 
     /// The value by the schema of its property; where that says nothing, what looks like JSON is.
     ///
-    /// - Throws: `Complaint` where the text cannot be what the schema wants.
-    func value(by schema: JSON?) throws(Complaint) -> JSON {
+    /// - Throws: `CLIError` where the text cannot be what the schema wants.
+    func value(by schema: JSON?) throws(CLIError) -> JSON {
         let types = schema?["type"]?.array?.compactMap(\.string) ?? (schema?["type"]?.string.map { [$0] } ?? [])
         let json = try? JSON(parsing: text)
         if types.contains("string") {
@@ -27,8 +27,8 @@ struct ToolArgument: Equatable {
         guard !types.isEmpty else { return json.flatMap { $0.string == nil ? $0 : nil } ?? .string(text) }
         guard let json, types.contains(where: { Self.is(json, $0) }) else {
             throw .usage(
-                "\(Untrusted(name)) must be \(types.map { Untrusted($0).text }.joined(separator: " or ")), and "
-                    + "\"\(Untrusted(text))\" is not",
+                "\(SanitizedText(name)) must be \(types.map { SanitizedText($0).text }.joined(separator: " or ")), and "
+                    + "\"\(SanitizedText(text))\" is not",
                 try: "patchbay tools ENDPOINT TOOL"
             )
         }

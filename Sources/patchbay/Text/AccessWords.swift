@@ -2,8 +2,8 @@ import FoundationEssentials
 import Model
 
 /// Who may do what, as people say it.
-extension Words {
-    static func caller(_ caller: Caller) -> String {
+extension Formatting {
+    static func caller(_ caller: AuditActor) -> String {
         switch caller {
         case .process(let uid, let pid, let executable): "user \(uid), \(executable) (process \(pid))"
         case .grant(let id): "grant \(id)"
@@ -20,7 +20,7 @@ extension Words {
         switch selector {
         case .all: "all"
         case .endpoints(let ids): ids.sorted().map(\.text).joined(separator: ", ")
-        case .bundles(let bundles): bundles.sorted().map { "app \(Untrusted($0))" }.joined(separator: ", ")
+        case .bundles(let bundles): bundles.sorted().map { "app \(SanitizedText($0))" }.joined(separator: ", ")
         }
     }
 
@@ -28,7 +28,7 @@ extension Words {
         switch binding {
         case .bearer: "its token"
         case .user(let uid): "user \(uid)"
-        case .key(let fingerprint): "key \(Untrusted(fingerprint.prefix(8)))…"
+        case .key(let fingerprint): "key \(SanitizedText(fingerprint.prefix(8)))…"
         }
     }
 

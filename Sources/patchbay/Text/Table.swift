@@ -2,9 +2,9 @@
 struct Table {
     struct Cell {
         let text: String
-        var style = Style.plain
+        var style = ANSIStyle.plain
 
-        init(_ text: String, _ style: Style = .plain) {
+        init(_ text: String, _ style: ANSIStyle = .plain) {
             self.text = text
             self.style = style
         }

@@ -1,6 +1,6 @@
 import Glibc
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 
 /// Serves one stream of an app on the thread that calls it, and closes it.
 ///

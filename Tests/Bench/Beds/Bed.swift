@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 
 /// What the forwarders stand on in one part of the run: a usbmuxd, and a phone behind it.
 struct Bed: Sendable {

@@ -1,5 +1,5 @@
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 
 /// The apps of a phone, and three ways to them: TCP, unix sockets, and the stand-in for usbmuxd.
 ///

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 
 /// The phone's one thread: accepts, converses as usbmuxd, and echoes. Everything here belongs to it.
 final class PhoneThread {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 
 /// Starting each of the compared on a bed, ready for its first client.
 extension Bed {

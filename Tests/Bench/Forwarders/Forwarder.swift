@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 
 /// One of the compared, running on a bed.
 struct Forwarder: Sendable {

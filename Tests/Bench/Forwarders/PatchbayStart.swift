@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 
 /// The broker as it is shipped, in a place of its own, with a tunnel to each app.
 struct PatchbayStart {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import Rig
+import TestSupport
 
 /// What the figures were measured on.
 struct Machine: Codable, Sendable {

@@ -1,6 +1,6 @@
 import Glibc
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 
 /// A connected socket that blocks, for one thread.
 struct ByteStream: ~Copyable {

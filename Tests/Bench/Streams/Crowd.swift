@@ -1,5 +1,5 @@
 import Glibc
-import Sockets
+import SystemIO
 
 /// Many clients at once on one thread: each connects, sends a byte and waits for its echo.
 struct Crowd {

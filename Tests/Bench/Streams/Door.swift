@@ -1,6 +1,6 @@
 import Glibc
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 
 /// Where a client knocks to reach one app.
 enum Door: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Sockets
+import SystemIO
 
 /// Connects, has one byte echoed, and closes, again and again on one thread.
 struct ConnectLoop {

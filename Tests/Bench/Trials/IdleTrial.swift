@@ -1,4 +1,4 @@
-import Sockets
+import SystemIO
 
 /// What connections cost that only stay open, and whether all of them still work.
 struct IdleTrial: Trial {

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Rig
+import TestSupport
 
 /// What an agent needs of a running broker: its address, and a grant to use it with.
 struct AgentBroker {

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Rig
+import TestSupport
 
 /// A real client that stays connected, and calls when it is told to (`caller.py`).
 final class AgentClient: Sendable {

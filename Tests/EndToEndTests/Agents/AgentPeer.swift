@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Rig
+import TestSupport
 
 /// A way in which agents' clients speak MCP, through a library of PyPI; `peer.py` has what tells them apart.
 enum AgentPeer: String, Sendable, CaseIterable {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Images
-import Rig
+import TestSupport
 import Testing
 
 /// `patchbay tools` and `patchbay call`: an app's tools for people.
@@ -31,7 +31,7 @@ import Testing
 
             #expect(said.first?.hasPrefix("[image/") == true)
             let bytes = try Data(contentsOf: URL(filePath: file))
-            let (image, _) = try await ImageReducer().reduce(base64: bytes.base64EncodedString(), to: 10_000)
+            let (image, _) = try await ImageResizer().reduce(base64: bytes.base64EncodedString(), to: 10_000)
             // JPEGs are opened at an eighth's multiple of their size, which rounds.
             #expect((723...724).contains(image.width) && image.height == 1_568)
             #expect(bytes.count <= 700_000)
@@ -57,7 +57,7 @@ import Testing
             #expect(piped.joined().contains(#""tapped": "5""#) && !piped.joined().contains("saved"), "\(piped)")
             #expect(shot.joined().contains("saved as \(original)"), "\(shot)")
             let bytes = try Data(contentsOf: URL(filePath: original))
-            let (image, _) = try await ImageReducer().reduce(base64: bytes.base64EncodedString(), to: 10_000)
+            let (image, _) = try await ImageResizer().reduce(base64: bytes.base64EncodedString(), to: 10_000)
             #expect((image.width, image.height) == (1_290, 2_796))
 
             let nowhere = try await broker.start("call", id, "tap_element", "element_id=5", "--output", "/nowhere/x")

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 import Testing
 
 /// Callers of one app at the same time, all under one grant: each is asked for itself.

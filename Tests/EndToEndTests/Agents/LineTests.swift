@@ -1,5 +1,5 @@
 import Model
-import Rig
+import TestSupport
 import Testing
 
 /// Apps that take MCP in lines over TCP (`_mcp._tcp`), for clients that know HTTP only.

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 import Testing
 
 /// What a client sees of a server through the broker is what it sees directly, but for `_meta` and ids.

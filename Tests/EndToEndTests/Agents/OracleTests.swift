@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 import Testing
 
 /// Every answer of the agents' doors, held against the specification.

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 import Testing
 
 /// An agent, an app that wants its token, and nothing that tells of it but the app's own answers.

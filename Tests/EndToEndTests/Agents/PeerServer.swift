@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 
 /// `server.py`: a server that offers one of everything, made with one of the libraries.
 struct PeerServer {

@@ -1,5 +1,5 @@
 import Model
-import Rig
+import TestSupport
 import Testing
 
 /// Clients stay connected to an app's address, whatever becomes of the app, its phone and the broker; five ways to be a client.

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 import Testing
 
 /// `patchbay mcp` between real clients and a real server: what it cannot be told from is no shim at all.

@@ -1,7 +1,7 @@
 import Devices
 import Logging
 import Model
-import Rig
+import TestSupport
 
 /// The two ways to usbmuxd, which keep the same promises.
 enum DeviceClientKind: String, CaseIterable, Sendable {
@@ -21,9 +21,9 @@ enum DeviceClientKind: String, CaseIterable, Sendable {
 nonisolated(nonsending) func withDeviceSource(
     of rig: PhoneRig,
     _ client: any UsbmuxClient,
-    _ body: (DeviceSource) async throws -> Void
+    _ body: (DeviceMonitor) async throws -> Void
 ) async throws {
-    let source = DeviceSource(
+    let source = DeviceMonitor(
         address: .unix(path: rig.socketPath),
         client: client,
         logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -35,7 +35,7 @@ nonisolated(nonsending) func withDeviceSource(
     }
 }
 
-extension DeviceSource {
+extension DeviceMonitor {
     /// Returns when exactly these phones are listed, in any order.
     nonisolated func lists(_ udids: [String], within limit: Duration = .seconds(5)) async throws {
         try await eventually(within: limit, "these phones are listed: \(udids)") {

@@ -1,7 +1,7 @@
 import Devices
 import Model
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 import Testing
 
 /// What both clients promise, over the unmodified usbmuxd.

@@ -2,8 +2,8 @@ import Devices
 import FoundationEssentials
 import Glibc
 import Model
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 import Testing
 
 /// What happens at the edges of usbmuxd, of libusbmuxd and of the process.
@@ -55,7 +55,7 @@ import Testing
         try await withScratchFolder { scratch in
             let rig = try await PhoneRig([Phones.one], in: scratch)
             let app = try EchoServer(in: scratch)
-            let budget = MuxBudget(limit: 3)
+            let budget = UsbmuxConnectionLimit(limit: 3)
             let client = NativeUsbmuxClient(
                 address: .unix(path: rig.socketPath),
                 budget: budget,

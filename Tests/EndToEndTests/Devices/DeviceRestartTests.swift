@@ -1,8 +1,8 @@
 import Devices
 import Glibc
 import Model
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 import Synchronization
 import Testing
 
@@ -23,7 +23,7 @@ import Testing
     /// An app that says on which phone it runs.
     private static func nameServer(on udid: String, port: UInt16, in scratch: ScratchFolder) throws -> UInt16 {
         let server = try LoopbackServer(address: Phones.address(of: udid), port: port, in: scratch) { connection in
-            _ = Rig.Stream.send(Array(udid.utf8)[...], to: connection)
+            _ = TestSupport.Stream.send(Array(udid.utf8)[...], to: connection)
             var byte: UInt8 = 0
             while recv(connection, &byte, 1, 0) > 0 {}
         }
@@ -52,7 +52,7 @@ import Testing
                                     let name = try await carrier.receive(udid.utf8.count)
                                     // Cut short by the end of usbmuxd is no answer at all.
                                     if !name.isEmpty { tally.reached(Array(udid.utf8).starts(with: name)) }
-                                } catch is DialFailure {
+                                } catch is DialError {
                                     tally.fail()
                                     try await Task.sleep(for: .milliseconds(1))
                                 }
@@ -126,7 +126,7 @@ private final class InterruptedUsbmuxClient: UsbmuxClient {
     func listDevices() async throws -> [UsbmuxDeviceRecord] { try await client.listDevices() }
     func readBUID() async throws -> String { try await client.readBUID() }
 
-    func connect(deviceID: UInt32, port: UInt16) async throws -> Carrier {
+    func connect(deviceID: UInt32, port: UInt16) async throws -> Connection {
         let interruption = state.withLock { state in
             defer { state.interruption = nil }
             return state.interruption

@@ -1,7 +1,7 @@
 import Glibc
 import Model
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 import Testing
 
 /// Two phones, each with its own address for its apps.
@@ -22,7 +22,7 @@ enum Phones {
     }
 }
 
-extension Carrier {
+extension Connection {
     /// Sends all of it.
     func send(_ bytes: [UInt8]) async throws {
         var rest = bytes[...]
@@ -66,11 +66,11 @@ extension Dialer {
     }
 
     /// Why a dial fails; nil when it does not.
-    func failure(of route: Route) async throws -> DialFailure? {
+    func failure(of route: Route) async throws -> DialError? {
         do {
             _ = try await dial(route)
             return nil
-        } catch let failure as DialFailure {
+        } catch let failure as DialError {
             return failure
         }
     }

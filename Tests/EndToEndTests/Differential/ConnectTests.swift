@@ -1,5 +1,5 @@
 import Glibc
-import Rig
+import TestSupport
 import Testing
 
 extension Differential {

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 import Testing
 
 /// The real iproxy and `patchbay iproxy`, with the same command line on the same phones.

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 import Testing
 
 /// The two programs that take the same command line.

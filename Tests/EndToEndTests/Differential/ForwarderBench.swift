@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 
 /// What a forwarder needs to run on a rig: nothing for iproxy, a broker for `patchbay iproxy`.
 final class ForwarderBench {

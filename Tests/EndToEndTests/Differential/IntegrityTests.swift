@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import Rig
+import TestSupport
 import Testing
 
 extension Differential {

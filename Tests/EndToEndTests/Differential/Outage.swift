@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 import Testing
 
 /// What takes a phone away, and brings it back.

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 
 extension Replay {
     /// What was said first; nil when nothing is within the limit.

@@ -1,6 +1,6 @@
 import Discovery
 import Model
-import Rig
+import TestSupport
 import Testing
 
 extension Discover {

@@ -1,5 +1,5 @@
 import Glibc
-import Rig
+import TestSupport
 
 /// Where libdbus looks for the system bus in this process: a link that each test points to the bus of its own host.
 enum BusSwitch {

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 import Testing
 
 /// Bonjour against the real avahi-daemon, in private networks with a private D-Bus.

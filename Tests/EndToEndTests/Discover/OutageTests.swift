@@ -1,7 +1,7 @@
 import Discovery
 import Glibc
 import Model
-import Rig
+import TestSupport
 import Testing
 
 extension Discover {

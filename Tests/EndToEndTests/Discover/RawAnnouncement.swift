@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 
 /// A hand-made mDNS response: the packets that no mDNS stack would send.
 enum RawAnnouncement {

@@ -1,6 +1,6 @@
 import Logging
 import Model
-import Rig
+import TestSupport
 
 @testable import Discovery
 

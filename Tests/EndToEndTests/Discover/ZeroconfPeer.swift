@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 
 /// python-zeroconf on a host: an mDNS stack that has nothing in common with Avahi.
 struct ZeroconfPeer {

@@ -1,5 +1,5 @@
 import Foundation
-import Rig
+import TestSupport
 import Testing
 
 @testable import Devices

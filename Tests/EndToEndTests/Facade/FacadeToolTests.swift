@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 import Testing
 
 /// usbmuxd's own clients, unmodified, at the facade.

@@ -1,8 +1,8 @@
 import CLinux
 import Foundation
 import Glibc
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 
 @testable import Devices
 
@@ -29,7 +29,7 @@ final class MuxPeer: Sendable {
     }
 
     func send(_ bytes: [UInt8]) throws {
-        guard Rig.Stream.send(bytes[...], to: socket.number) else { throw RigError(call: "send") }
+        guard TestSupport.Stream.send(bytes[...], to: socket.number) else { throw RigError(call: "send") }
     }
 
     /// Tells the other side that no more follows.

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 
 /// A broker with a facade.
 struct RunningFacade {

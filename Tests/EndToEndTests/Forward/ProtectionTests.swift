@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Rig
+import TestSupport
 import Testing
 
 /// A tunnel on loopback is its owner's, and no web page's, until somebody says otherwise.

@@ -1,5 +1,5 @@
 import Model
-import Rig
+import TestSupport
 import Testing
 
 @Suite(.needs(.root, .namespaces, .avahi, .usbmuxd, .python)) struct FloodTests {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Model
-import Rig
+import TestSupport
 import Testing
 
 @Suite(.needs(.namespaces, .avahi, .python)) struct HostileTests {
@@ -40,13 +40,13 @@ import Testing
             said += try await broker.say("advertisements") + broker.say("tunnels")
             said += (watches + [held, broker.daemon]).flatMap { $0.transcript.soFar.map(\.text) }
 
-            for line in said { #expect(Untrusted(line, limit: .max).text == line, "\(line.debugDescription)") }
+            for line in said { #expect(SanitizedText(line, limit: .max).text == line, "\(line.debugDescription)") }
             let documents =
                 try await broker.say("list", "--json") + broker.say("status", "--json")
                 + broker.say("doctor", "--json") + broker.say("advertisements", "--json")
                 + broker.say("tunnels", "--json") + json.watch.output
             for line in documents {
-                #expect(Untrusted(line, limit: .max).text == line)
+                #expect(SanitizedText(line, limit: .max).text == line)
                 #expect((try? JSONDecoder().decode([String: AnyValue].self, from: Data(line.utf8))) != nil, "\(line)")
             }
         }

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Model
-import Rig
+import TestSupport
 import Testing
 
 @Suite(.needs(.usbmuxd, .python)) struct ListTests {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Model
-import Rig
+import TestSupport
 
 /// The broker's list as a `patchbay watch --json` tells it, and when.
 struct LiveList {
@@ -40,7 +40,7 @@ struct LiveList {
             for await line in watch.transcript.elements(from: start) {
                 next += 1
                 guard line.source == .output else { continue }
-                let told = try Wire.decoder().decode(Told.self, from: Data(line.text.utf8))
+                let told = try JSONCoding.decoder().decode(Told.self, from: Data(line.text.utf8))
                 let all = (told.endpoint.map { [$0] } ?? []) + (told.endpoints ?? [])
                 if let endpoint = all.first(where: fits) {
                     return Moment(endpoint: endpoint, time: line.time, next: next)
@@ -55,6 +55,6 @@ extension RunningBroker {
     /// What `patchbay list --json` says.
     func endpoints() async throws -> [Endpoint] {
         let json = try await ask("list", "--json").joined()
-        return try Wire.decoder().decode(EndpointList.self, from: Data(json.utf8)).endpoints
+        return try JSONCoding.decoder().decode(EndpointList.self, from: Data(json.utf8)).endpoints
     }
 }

@@ -1,11 +1,11 @@
 import Glibc
-import Rig
+import TestSupport
 import Synchronization
 import Testing
 
 /// What is beyond a limit is refused, and what is within it does not notice.
 @Suite(.serialized, .needs(.usbmuxd), .timeLimit(.minutes(2))) struct LimitTests {
-    /// `MuxBudget.standard`: so many streams of usbmuxd are ours.
+    /// `UsbmuxConnectionLimit.standard`: so many streams of usbmuxd are ours.
     private static let places = 512
 
     private struct Guest: Sendable {

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Rig
+import TestSupport
 import Testing
 
 @Suite(.serialized, .needs(.usbmuxd, .python)) struct LoadTests {

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 
 /// Calls of an app through a tunnel, without a pause, and what became of each (`calls.py`).
 final class Calls {

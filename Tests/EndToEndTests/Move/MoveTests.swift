@@ -1,5 +1,5 @@
 import Model
-import Rig
+import TestSupport
 import Testing
 
 /// An app that is reached over the network and over the cable, while the cable comes and goes.

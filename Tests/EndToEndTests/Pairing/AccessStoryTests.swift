@@ -1,7 +1,7 @@
 import CLinux
 import FoundationEssentials
 import Glibc
-import Rig
+import TestSupport
 import Testing
 
 /// Letting somebody in and putting him out again, by the commands that people type.

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import Rig
+import TestSupport
 import Testing
 
 /// Who may come in, and a folder that will not keep it.

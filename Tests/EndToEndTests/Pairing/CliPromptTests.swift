@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Rig
+import TestSupport
 import Testing
 
 /// The prompt for a secret at a real terminal, which `pty(7)` plays; no broker is asked.

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import Rig
+import TestSupport
 import Testing
 
 /// `patchbay secret scan` as a pipe, with and without a broker behind it.

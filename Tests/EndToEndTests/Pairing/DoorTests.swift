@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Model
-import Rig
+import TestSupport
 import Testing
 
 /// Both doors of a real broker, under callers who want in.
@@ -220,7 +220,7 @@ import Testing
         async throws
     {
         try await withDoors { broker, scratch, _ in
-            func invite(_ more: String) async throws -> InviteIssued {
+            func invite(_ more: String) async throws -> IssuedInvite {
                 let spec = #"{"permissions":{"scopes":["registry.read"],"selector":"all"}\#(more)}"#
                 let lines = try await Program.run(
                     "curl",
@@ -230,7 +230,7 @@ import Testing
                     ],
                     in: scratch
                 )
-                return try Wire.decoder().decode(InviteIssued.self, from: Data(lines.joined().utf8))
+                return try JSONCoding.decoder().decode(IssuedInvite.self, from: Data(lines.joined().utf8))
             }
             let plain = try await invite("")
             let drawn = try await invite(#","qr":true"#)

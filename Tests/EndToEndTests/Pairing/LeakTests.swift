@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import Rig
+import TestSupport
 import Testing
 
 /// Where tokens and secrets are to be found after they were shown in every way, right and wrong: nowhere.

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Model
-import Rig
+import TestSupport
 import Testing
 
 /// An attacker on the link, the Wi-Fi side of a phone, and a broker that has a phone on its cable.

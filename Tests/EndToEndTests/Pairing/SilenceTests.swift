@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Rig
+import TestSupport
 import Testing
 
 /// What still comes through tunnels whose grant has ended.

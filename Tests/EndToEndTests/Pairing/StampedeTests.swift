@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Rig
+import TestSupport
 import Testing
 
 /// Many at both doors who want the same invites at once.

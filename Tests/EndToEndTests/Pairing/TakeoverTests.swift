@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Logging
 import Model
-import Pairing
-import Rig
+import AccessControl
+import TestSupport
 import Testing
 
 /// Somebody on the network takes the name of an app that a person approved.
@@ -134,7 +134,7 @@ import Testing
 
     private func revision(of broker: RunningBroker) async throws -> UInt64 {
         let json = try await broker.ask("list", "--json").joined()
-        return try Wire.decoder().decode(EndpointList.self, from: Data(json.utf8)).revision
+        return try JSONCoding.decoder().decode(EndpointList.self, from: Data(json.utf8)).revision
     }
 
     private func setSecret(of id: EndpointID, _ broker: RunningBroker) async throws {
@@ -151,7 +151,7 @@ import Testing
         in scratch: ScratchFolder
     ) async throws {
         try await Program.run("cp", ["-a", scratch.file("state"), scratch.file("copy")], in: scratch)
-        let store = try PairingStore(
+        let store = try AccessStore(
             in: scratch.file("copy"),
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
@@ -160,8 +160,8 @@ import Testing
         }
         #expect(!lookalike.routes.isEmpty)
         for route in lookalike.routes {
-            await #expect(throws: PairingError.self) { try await store.secret(of: lookalike, over: route) }
-            await #expect(throws: PairingError.self) { try await store.secret(of: original, over: route) }
+            await #expect(throws: AccessError.self) { try await store.secret(of: lookalike, over: route) }
+            await #expect(throws: AccessError.self) { try await store.secret(of: original, over: route) }
         }
         try await store.close()
     }

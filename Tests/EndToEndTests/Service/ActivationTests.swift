@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 import Testing
 
 /// Callers wait while there is no daemon, because the listening socket is systemd's.

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 
 /// `callers.py`: the broker's callers, and what systemd does for it.
 enum Callers {

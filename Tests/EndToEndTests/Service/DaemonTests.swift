@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import Rig
+import TestSupport
 import Testing
 
 @Suite(.needs(.python)) struct DaemonTests {

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 import Testing
 
 @Suite(.needs(.root, .namespaces, .avahi, .usbmuxd, .python)) struct DemoTests {
@@ -10,7 +10,7 @@ import Testing
             let environment = ["BUILT": String(folder)]
 
             let demo = try await Program(
-                "\(house)/Tests/Rig/demo",
+                "\(house)/Tests/TestSupport/demo",
                 ["--once"],
                 in: scratch,
                 environment: environment

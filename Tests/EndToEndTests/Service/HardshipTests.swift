@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Rig
+import TestSupport
 import Testing
 
 /// Machines on which something has run out or is turned off.

@@ -1,6 +1,6 @@
 import ArgumentParser
 import FoundationEssentials
-import Rig
+import TestSupport
 import Testing
 
 @testable import patchbay

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 import Testing
 
 /// What an operator reads in the log.

@@ -1,6 +1,6 @@
 import FoundationEssentials
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 import Testing
 
 /// What systemd is told (sd_notify(3)).

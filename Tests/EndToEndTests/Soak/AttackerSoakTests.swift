@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Model
-import Rig
+import TestSupport
 import Testing
 
 /// A machine on the link forges adverts of an app on the cable, while its phone is unplugged and plugged in.

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 
 /// An app that takes so many bytes of the pattern and gives so many, both at once, and closes.
 final class SoakApp: Sendable {

@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 import Synchronization
 
 /// How the streams of a soak ended.

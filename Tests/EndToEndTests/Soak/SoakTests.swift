@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Model
-import Rig
+import TestSupport
 import Testing
 
 /// Phones and usbmuxd come and go every few seconds, and nobody gets a wrong byte, or an end that is none.
@@ -123,7 +123,7 @@ import Testing
             // The connection to usbmuxd is one of the descriptors.
             try await eventually(within: .seconds(20), "usbmuxd is heard") {
                 let text = try await broker.ask("status", "--json").joined(separator: "\n")
-                let status = try Wire.decoder().decode(BrokerStatus.self, from: Data(text.utf8))
+                let status = try JSONCoding.decoder().decode(BrokerStatus.self, from: Data(text.utf8))
                 return status.sources.contains { $0.name == "usb" && $0.state == .ok }
             }
             let process = broker.daemon.processID
@@ -146,7 +146,7 @@ import Testing
 
     private static func tunnels(of broker: RunningBroker) async throws -> [Tunnel] {
         let text = try await broker.ask("tunnels", "--json").joined(separator: "\n")
-        return try Wire.decoder().decode(TunnelList.self, from: Data(text.utf8)).tunnels
+        return try JSONCoding.decoder().decode(TunnelList.self, from: Data(text.utf8)).tunnels
     }
 
     private static func failures(of broker: RunningBroker) async throws -> [String: UInt64] {

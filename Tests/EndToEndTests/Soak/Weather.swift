@@ -1,4 +1,4 @@
-import Rig
+import TestSupport
 
 /// What happens to phones and usbmuxd while a soak runs: the same in every run with the same seed.
 struct Weather {

@@ -1,6 +1,6 @@
 import HTTPTypes
 import Model
-import Pairing
+import AccessControl
 
 @testable import API
 
@@ -22,8 +22,8 @@ enum HeadPromises {
         choices = Choices(input)
         try target(&choices)
         let text = String(decoding: input, as: UTF8.self)
-        _ = ExposedTokens.find(in: text)
-        guard let shown = Reception.bearer(text) else { return }
+        _ = LeakedTokenDetector.find(in: text)
+        guard let shown = Authenticator.bearer(text) else { return }
         try promise("what is shown is the end of the field", text.utf8.reversed().starts(with: shown.utf8.reversed()))
     }
 
@@ -59,7 +59,7 @@ enum HeadPromises {
             !hasLength && codings.isEmpty || types.isEmpty && !codings.isEmpty || types.count == 1 && isJSON(types[0]),
         ]
         let mayPass = rules.allSatisfy { $0 }
-        let passes = (try? Border(port: port, origins: [page]).check(request)) != nil
+        let passes = (try? RequestValidator(port: port, origins: [page]).check(request)) != nil
         let isPlain = (hosts + sent.values.joined()).allSatisfy { $0.utf8.allSatisfy { $0 < 0x80 } }
         try promise("nobody passes against a rule: \(request) by \(rules)", !passes || mayPass)
         try promise("whoever keeps the rules passes: \(request)", passes || !mayPass || !isPlain)
@@ -114,7 +114,7 @@ enum HeadPromises {
     }
 
     private static func finds(_ id: String, in request: HTTPRequest) -> Bool {
-        ExposedTokens.find(in: request)?.contains { $0.id == id } ?? false
+        LeakedTokenDetector.find(in: request)?.contains { $0.id == id } ?? false
     }
 
     /// A target in absolute form names its host.
@@ -122,7 +122,10 @@ enum HeadPromises {
         let name = choices.letters(choices.number(below: 40), of: Array("az09.:-[]@%".utf8))
         let rest = choices.one(of: ["", "/", "?", "#"])
         let tail = rest.isEmpty ? "" : rest + choices.letters(choices.number(below: 8), of: Array("a/?#:".utf8))
-        try promise("an absolute target names its host", HeadNotice.host(in: "http://\(name)\(tail)") == name)
-        try promise("a path names none", HeadNotice.host(in: "/\(name)\(tail)") == nil)
+        try promise(
+            "an absolute target names its host",
+            RequestProgressHandler.host(in: "http://\(name)\(tail)") == name
+        )
+        try promise("a path names none", RequestProgressHandler.host(in: "/\(name)\(tail)") == nil)
     }
 }

@@ -15,7 +15,7 @@ enum NamePromises {
         try dns(wire + [0] + choices.remainder())
 
         let text = String(decoding: input, as: UTF8.self)
-        for limit in [0, 7, Untrusted.nameLimit, .max] { try shown(text, limit: limit) }
+        for limit in [0, 7, SanitizedText.nameLimit, .max] { try shown(text, limit: limit) }
         try phone(text)
         choices = Choices(input)
         try phone(choices.letters(choices.one(of: [24, 40]), of: Array("09afAF".utf8)))
@@ -59,11 +59,14 @@ enum NamePromises {
     }
 
     private static func shown(_ raw: String, limit: Int) throws(Violation) {
-        let text = Untrusted(raw, limit: limit).text
+        let text = SanitizedText(raw, limit: limit).text
         try promise("what is shown is no longer than the limit", text.utf8.count <= limit)
-        try promise("what is shown moves no cursor", text.unicodeScalars.allSatisfy(Untrusted.isSafe))
-        try promise("what is clean stays as it is", Untrusted(text, limit: limit).text.utf8.elementsEqual(text.utf8))
-        let isClean = raw.utf8.count <= limit && raw.unicodeScalars.allSatisfy(Untrusted.isSafe)
+        try promise("what is shown moves no cursor", text.unicodeScalars.allSatisfy(SanitizedText.isSafe))
+        try promise(
+            "what is clean stays as it is",
+            SanitizedText(text, limit: limit).text.utf8.elementsEqual(text.utf8)
+        )
+        let isClean = raw.utf8.count <= limit && raw.unicodeScalars.allSatisfy(SanitizedText.isSafe)
         try promise("what was clean was left alone", !isClean || text.utf8.elementsEqual(raw.utf8))
     }
 

@@ -1,6 +1,6 @@
 import Model
 
-@testable import Pairing
+@testable import AccessControl
 
 /// A pairing string is read exactly as it was printed; whatever can be made can be printed and read.
 enum PairingStringPromises {
@@ -47,7 +47,7 @@ enum PairingStringPromises {
         } catch let violation as Violation {
             throw violation
         } catch {
-            guard let error = error as? PairingError, case .notAPairingString = error else {
+            guard let error = error as? AccessError, case .notAPairingString = error else {
                 throw Violation(promise: "a refusal says that it is no pairing string")
             }
             // Short ones, such as a single letter, are in any sentence.

@@ -35,7 +35,7 @@ enum TXTPromises {
             let texts = [identity.app, identity.version, identity.boot, identity.role].compactMap { $0?.text }
             try promise(
                 "what an advert says of itself is clean and short",
-                texts.allSatisfy { $0.utf8.count <= 155 && $0.unicodeScalars.allSatisfy(Untrusted.isSafe) }
+                texts.allSatisfy { $0.utf8.count <= 155 && $0.unicodeScalars.allSatisfy(SanitizedText.isSafe) }
             )
         }
     }
@@ -55,7 +55,9 @@ enum TXTPromises {
     }
 
     private static func survivesJSON(_ record: TXTRecord) throws(Violation) {
-        let copy = (try? Wire.encoder().encode(record)).flatMap { try? Wire.decoder().decode(TXTRecord.self, from: $0) }
+        let copy = (try? JSONCoding.encoder().encode(record)).flatMap {
+            try? JSONCoding.decoder().decode(TXTRecord.self, from: $0)
+        }
         try promise("a record in JSON is the same record", copy?.entries == record.entries)
     }
 

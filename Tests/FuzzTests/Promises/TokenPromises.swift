@@ -1,6 +1,6 @@
 import Model
 
-@testable import Pairing
+@testable import AccessControl
 
 /// A token is read exactly as it was printed, and anything else is refused without being repeated.
 enum TokenPromises {
@@ -50,7 +50,7 @@ enum TokenPromises {
             throw violation
         } catch {
             try promise("a token is read", !isToken(utf8))
-            try promise("every refusal is the same", error as? PairingError == .notAToken)
+            try promise("every refusal is the same", error as? AccessError == .notAToken)
         }
     }
 

@@ -1,5 +1,5 @@
 import Foundation
-import Rig
+import TestSupport
 import Testing
 
 /// The short form of `make fuzz`: the same promises, on inputs that are the same in every run.

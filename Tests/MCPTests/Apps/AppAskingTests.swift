@@ -1,7 +1,7 @@
 import Glibc
 import JSON
 import Model
-import Rig
+import TestSupport
 import Synchronization
 import Testing
 
@@ -41,10 +41,10 @@ import Testing
 
     private static func wayBack(
         _ key: String = "one",
-        _ faculties: Faculties = [.forms],
-        _ ask: @escaping WayBack.Question = { _, _, _ in .success(["action": "accept"]) }
-    ) -> WayBack {
-        WayBack(
+        _ faculties: ClientCapabilities = [.forms],
+        _ ask: @escaping ClientRequester.Question = { _, _, _ in .success(["action": "accept"]) }
+    ) -> ClientRequester {
+        ClientRequester(
             key: key,
             revision: .june2025,
             faculties: faculties,
@@ -54,8 +54,8 @@ import Testing
         )
     }
 
-    private static func request(_ wayBack: WayBack?) -> AgentRequest {
-        AgentRequest(
+    private static func request(_ wayBack: ClientRequester?) -> MCPRequest {
+        MCPRequest(
             "tools/call",
             ["name": "ask"],
             capabilities: wayBack?.faculties.capabilities ?? [:],
@@ -72,7 +72,7 @@ import Testing
         let app = Self.sessionful()
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppServer(shop.id, desk: rig.desk)
+        let server = AppMCPServer(shop.id, desk: rig.desk)
         let heard = Mutex<[JSON]>([])
         try await rig.run {
             let asked = Self.wayBack { method, params, _ in
@@ -100,12 +100,12 @@ import Testing
     }
 
     @Test(arguments: [nil, wayBack("roots", [.roots])])
-    func `who cannot be asked is not asked, and the app hears it at once`(wayBack: WayBack?) async throws {
+    func `who cannot be asked is not asked, and the app hears it at once`(wayBack: ClientRequester?) async throws {
         let app = Self.sessionful()
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear(kind: .mcp))
         try await rig.run {
-            let result = try await AppServer(shop.id, desk: rig.desk).answer(Self.request(wayBack), of: rig.owner)
+            let result = try await AppMCPServer(shop.id, desk: rig.desk).answer(Self.request(wayBack), of: rig.owner)
 
             #expect(try Self.told(result).first?["error"]?["code"] == -32_601)
         }
@@ -119,7 +119,7 @@ import Testing
             $0.question = .seconds(1)
         }
         let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppServer(shop.id, desk: rig.desk)
+        let server = AppMCPServer(shop.id, desk: rig.desk)
         try await rig.run {
             let thinking = Self.wayBack { _, _, _ in
                 try? await Task.sleep(for: .milliseconds(600))
@@ -176,7 +176,7 @@ import Testing
                 try? await Task.sleep(for: .milliseconds(700))
                 return .success(["roots": []])
             }
-            let result = try await AppServer(shop.id, desk: rig.desk).answer(Self.request(asked), of: rig.owner)
+            let result = try await AppMCPServer(shop.id, desk: rig.desk).answer(Self.request(asked), of: rig.owner)
 
             #expect(try Self.told(result) == [["jsonrpc": "2.0", "id": "r", "result": ["roots": []]]])
         }
@@ -186,8 +186,8 @@ import Testing
         let app = Self.sessionful([])
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppServer(shop.id, desk: rig.desk)
-        let level = AgentRequest("logging/setLevel", ["level": "error"], wayBack: Self.wayBack())
+        let server = AppMCPServer(shop.id, desk: rig.desk)
+        let level = MCPRequest("logging/setLevel", ["level": "error"], wayBack: Self.wayBack())
         try await rig.run {
             // It answers with 202, which is no answer: what counts is where it was sent.
             _ = try? await server.answer(level, of: rig.owner)
@@ -202,9 +202,9 @@ import Testing
         let app = Self.sessionful([])
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppServer(shop.id, desk: rig.desk)
+        let server = AppMCPServer(shop.id, desk: rig.desk)
         try await rig.run {
-            for number in 0...OwnLines.limitOfOne {
+            for number in 0...ClientSessionPool.limitOfOne {
                 _ = try await server.answer(Self.request(Self.wayBack("\(number)")), of: rig.owner)
             }
 
@@ -228,11 +228,11 @@ import Testing
         }
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear(kind: .mcp))
-        let request = AgentRequest("tools/call", ["name": "x"], capabilities: ["roots": [:]], mayAskAgain: true)
+        let request = MCPRequest("tools/call", ["name": "x"], capabilities: ["roots": [:]], mayAskAgain: true)
         try await rig.run {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    _ = try? await AppServer(shop.id, desk: rig.desk).answer(request, of: rig.owner)
+                    _ = try? await AppMCPServer(shop.id, desk: rig.desk).answer(request, of: rig.owner)
                 }
                 try await eventually("it works") { app.calls.count == 1 }
                 group.cancelAll()
@@ -248,7 +248,7 @@ import Testing
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear())
         try await rig.run {
-            _ = try await AppServer(shop.id, desk: rig.desk).answer(Self.request(Self.wayBack()), of: rig.owner)
+            _ = try await AppMCPServer(shop.id, desk: rig.desk).answer(Self.request(Self.wayBack()), of: rig.owner)
         }
         #expect(app.requests.filter { $0.method == "initialize" }.count == 1)
         #expect(app.calls.count == 1)
@@ -261,11 +261,11 @@ import Testing
         let app = Self.sessionful([Self.question, second])
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppServer(shop.id, desk: rig.desk)
+        let server = AppMCPServer(shop.id, desk: rig.desk)
         @Sendable func ask(_ more: JSONObject = [:], of caller: AgentCaller? = nil) async throws -> JSONObject {
             var params: JSONObject = ["name": "ask"]
             for member in more.members { params[member.name] = member.value }
-            let request = AgentRequest("tools/call", params, capabilities: ["elicitation": [:]], mayAskAgain: true)
+            let request = MCPRequest("tools/call", params, capabilities: ["elicitation": [:]], mayAskAgain: true)
             return try await server.answer(request, of: caller ?? rig.owner)
         }
         try await rig.run {
@@ -314,7 +314,7 @@ import Testing
         }
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppServer(shop.id, desk: rig.desk)
+        let server = AppMCPServer(shop.id, desk: rig.desk)
         try await rig.run {
             let result = try await server.answer(Self.request(Self.wayBack()), of: rig.owner)
             _ = try await server.answer(Self.request(Self.wayBack()), of: rig.owner)

@@ -1,6 +1,6 @@
 import JSON
 import Model
-import Rig
+import TestSupport
 import Synchronization
 import Testing
 
@@ -44,11 +44,11 @@ import Testing
         let app = Self.modern { _ in .result(["resultType": "input_required", "requestState": "s", "content": []]) }
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppServer(shop.id, desk: rig.desk)
-        let list = try await server.answer(AgentRequest("tools/list"), of: rig.owner)
+        let server = AppMCPServer(shop.id, desk: rig.desk)
+        let list = try await server.answer(MCPRequest("tools/list"), of: rig.owner)
 
         let result = try await server.answer(
-            AgentRequest(
+            MCPRequest(
                 "tools/call",
                 ["name": "tap", "arguments": ["where": "é"], "_meta": ["com.example/x": 1]],
                 capabilities: ["elicitation": [:]]
@@ -115,15 +115,15 @@ import Testing
         let app = ScriptedApp { server.answer($0) }
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear(kind: .mcp))
-        _ = await rig.call(AppCall("tap", of: shop), of: rig.owner)
+        _ = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
         server.forget()
 
-        let result = await rig.call(AppCall("tap", of: shop), of: rig.owner)
+        let result = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
 
         #expect(result["isError"] == nil)
         #expect(app.calls.map { $0.header("Mcp-Session-Id") } == ["session-1", "session-1", "session-2"])
         #expect(app.requests.filter { $0.method == "initialize" }.count == 2)
-        let description = await AppServer(shop.id, desk: rig.desk).description(for: rig.owner)
+        let description = await AppMCPServer(shop.id, desk: rig.desk).description(for: rig.owner)
         #expect(description.instructions == "knock first")
         #expect(description.capabilities["prompts"] != nil)
     }
@@ -160,7 +160,7 @@ import Testing
             let changes = rig.desk.changes(of: shop.id, for: rig.owner)
 
             let result = await rig.call(
-                AppCall("tap", of: shop) { notification in heard.withLock { $0.append(notification) } },
+                ToolCall("tap", of: shop) { notification in heard.withLock { $0.append(notification) } },
                 of: rig.owner
             )
 
@@ -182,7 +182,7 @@ import Testing
         let shop = try #require(await rig.appear())
 
         for number in 1...5 {
-            let result = await rig.call(AppCall("tap", of: shop), of: rig.owner)
+            let result = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
             #expect(result["isError"] == nil)
             #expect(app.calls.count == number)
         }
@@ -196,12 +196,12 @@ import Testing
 
         _ = try await rig.desk.tools(of: shop, for: rig.owner)
 
-        for _ in 0..<5 { _ = await rig.call(AppCall("get_screen", of: shop), of: rig.owner) }
+        for _ in 0..<5 { _ = await rig.call(ToolCall("get_screen", of: shop), of: rig.owner) }
         #expect(app.calls.count == 5)
         #expect(app.dials.count == 1)
 
         // What must not come twice goes over a stream that cannot be closing.
-        for _ in 0..<2 { _ = await rig.call(AppCall("tap", of: shop), of: rig.owner) }
+        for _ in 0..<2 { _ = await rig.call(ToolCall("tap", of: shop), of: rig.owner) }
         #expect(app.dials.count == 3)
     }
 
@@ -212,11 +212,11 @@ import Testing
         let debug = try #require(await rig.appear("debug", kind: .appDebug))
 
         #expect(
-            await rig.call(AppCall("tap", of: shop), of: rig.owner)["_meta"] == ["patchbay/failure": "no-tools"]
+            await rig.call(ToolCall("tap", of: shop), of: rig.owner)["_meta"] == ["patchbay/failure": "no-tools"]
         )
         let dials = app.dials.count
         #expect(
-            await rig.call(AppCall("tap", of: debug), of: rig.owner)["_meta"] == ["patchbay/failure": "no-tools"]
+            await rig.call(ToolCall("tap", of: debug), of: rig.owner)["_meta"] == ["patchbay/failure": "no-tools"]
         )
         #expect(app.dials.count == dials)
     }

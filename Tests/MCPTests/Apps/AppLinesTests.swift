@@ -1,6 +1,6 @@
 import JSON
 import Model
-import Rig
+import TestSupport
 import Synchronization
 import Testing
 
@@ -16,8 +16,8 @@ import Testing
     private static func code(_ result: JSONObject) -> JSON? { result["_meta"]?["patchbay/failure"] }
     private static func argument(_ message: JSON) -> String { message["params"]?["arguments"]?["n"]?.string ?? "" }
 
-    private static func call(_ n: String = "", _ tool: String = "tap", of shop: Endpoint) -> AppCall {
-        AppCall(tool, of: shop, arguments: ["n": .string(n)])
+    private static func call(_ n: String = "", _ tool: String = "tap", of shop: Endpoint) -> ToolCall {
+        ToolCall(tool, of: shop, arguments: ["n": .string(n)])
     }
 
     @Test func `a server in lines is greeted once, and called on that stream from then on`() async throws {
@@ -149,7 +149,7 @@ import Testing
         let heard = Mutex<[String]>([])
 
         _ = await rig.call(
-            AppCall("tap", of: shop) { notification in heard.withLock { $0.append(notification.method) } },
+            ToolCall("tap", of: shop) { notification in heard.withLock { $0.append(notification.method) } },
             of: rig.owner
         )
 
@@ -255,9 +255,9 @@ import Testing
         let app = ScriptedLines.legacy { _ in Self.says("x") }
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
-        let server = AppServer(shop.id, desk: rig.desk)
+        let server = AppMCPServer(shop.id, desk: rig.desk)
         try await rig.run {
-            _ = try await server.answer(AgentRequest("tools/list"), of: rig.owner)
+            _ = try await server.answer(MCPRequest("tools/list"), of: rig.owner)
             let changes = server.changes(for: rig.owner)
             try await eventually("its list is asked for") { app.count(of: "tools/list") >= 2 }
 

@@ -27,12 +27,13 @@ import Testing
     }
 
     private static func atItsAddress(_ rig: DeskRig, _ endpoint: Endpoint) async throws -> [JSON] {
-        let server = AppServer(endpoint.id, desk: rig.desk)
-        return try await server.answer(AgentRequest("tools/list"), of: rig.owner)["tools"]?.array ?? []
+        let server = AppMCPServer(endpoint.id, desk: rig.desk)
+        return try await server.answer(MCPRequest("tools/list"), of: rig.owner)["tools"]?.array ?? []
     }
 
     private static func withTheOthers(_ rig: DeskRig, _ endpoint: Endpoint) async throws -> [JSON] {
-        try await AllServer(desk: rig.desk).answer(AgentRequest("tools/list"), of: rig.owner)["tools"]?.array ?? []
+        try await AggregateMCPServer(desk: rig.desk).answer(MCPRequest("tools/list"), of: rig.owner)["tools"]?.array
+            ?? []
     }
 
     private static func forTheBroker(_ rig: DeskRig, _ endpoint: Endpoint) async throws -> [JSON] {
@@ -78,7 +79,7 @@ import Testing
         var seen: [String: String] = [:]
         for number in 0..<100_000 {
             let name = "\(long)\(number)"
-            if let other = seen.updateValue(name, forKey: ToolAlias.name(of: name, alias: "shop")) {
+            if let other = seen.updateValue(name, forKey: ToolNamespace.name(of: name, alias: "shop")) {
                 return [other, name]
             }
         }

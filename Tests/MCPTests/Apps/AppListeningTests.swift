@@ -1,6 +1,6 @@
 import JSON
 import Model
-import Rig
+import TestSupport
 import Synchronization
 import Testing
 
@@ -28,9 +28,9 @@ import Testing
         }
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppServer(shop.id, desk: rig.desk)
+        let server = AppMCPServer(shop.id, desk: rig.desk)
         try await rig.run {
-            _ = try await server.answer(AgentRequest("resources/subscribe", ["uri": "a:1"]), of: rig.owner)
+            _ = try await server.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: rig.owner)
 
             try await Self.expect(.resource("a:1"), of: server, rig)
             try await eventually("nobody listens any more") { app.open == 0 }
@@ -57,12 +57,12 @@ import Testing
         }
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppServer(shop.id, desk: rig.desk)
+        let server = AppMCPServer(shop.id, desk: rig.desk)
         try await rig.run {
             let changes = server.changes(for: rig.owner)
             try await eventually("it is listened to") { app.requests.contains { $0.method == "subscriptions/listen" } }
 
-            _ = try await server.answer(AgentRequest("resources/subscribe", ["uri": "a:1"]), of: rig.owner)
+            _ = try await server.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: rig.owner)
 
             var iterator = changes.makeAsyncIterator()
             #expect(await iterator.next() == .resource("a:1"))
@@ -82,7 +82,7 @@ import Testing
         let rig = DeskRig(app) { $0.listening = .milliseconds(50) }
         let shop = try #require(await rig.appear(kind: .mcp))
         try await rig.run {
-            let changes = AppServer(shop.id, desk: rig.desk).changes(for: rig.owner)
+            let changes = AppMCPServer(shop.id, desk: rig.desk).changes(for: rig.owner)
 
             try await eventually("it is listened to again and again") {
                 app.requests.count { $0.head.hasPrefix("GET ") } >= 3
@@ -103,7 +103,7 @@ import Testing
         #expect(!app.requests.contains { $0.head.hasPrefix("GET") || $0.method == "subscriptions/listen" })
     }
 
-    private static func expect(_ change: ServerChange, of server: AppServer, _ rig: DeskRig) async throws {
+    private static func expect(_ change: ServerChange, of server: AppMCPServer, _ rig: DeskRig) async throws {
         var changes = server.changes(for: rig.owner).makeAsyncIterator()
         #expect(await changes.next() == change)
     }

@@ -17,8 +17,8 @@ import Testing
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear())
 
-        let unknown = await rig.call(AppCall("fly\u{1B}", of: shop), of: rig.owner)
-        let known = await rig.call(AppCall("tap", of: shop), of: rig.owner)
+        let unknown = await rig.call(ToolCall("fly\u{1B}", of: shop), of: rig.owner)
+        let known = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
 
         #expect(Self.text(unknown).hasPrefix("\(shop.id) has no tool \"fly\u{FFFD}\""))
         #expect(Self.text(unknown).contains("endpoint_tools"))
@@ -33,16 +33,16 @@ import Testing
     {
         let rig = DeskRig(ScriptedApp.appReveal { _ in .error(-32_602, "Unknown tool") })
         let shop = try #require(await rig.appear())
-        let request = AgentRequest("tools/call", ["name": "tapp", "arguments": [:]])
+        let request = MCPRequest("tools/call", ["name": "tapp", "arguments": [:]])
 
-        let agent = await rig.call(AppCall("tapp", of: shop), of: rig.owner)
+        let agent = await rig.call(ToolCall("tapp", of: shop), of: rig.owner)
         let guest = await #expect(throws: RPCError.self) {
-            try await AppServer(shop.id, desk: rig.desk).answer(request, of: rig.owner)
+            try await AppMCPServer(shop.id, desk: rig.desk).answer(request, of: rig.owner)
         }
-        let alias = ToolAlias.alias(of: shop.id)
+        let alias = ToolNamespace.alias(of: shop.id)
         let together = await #expect(throws: RPCError.self) {
-            let request = AgentRequest("tools/call", ["name": .string("\(alias)__tapp"), "arguments": [:]])
-            _ = try await AllServer(desk: rig.desk).answer(request, of: rig.owner)
+            let request = MCPRequest("tools/call", ["name": .string("\(alias)__tapp"), "arguments": [:]])
+            _ = try await AggregateMCPServer(desk: rig.desk).answer(request, of: rig.owner)
         }
 
         #expect(Self.text(agent).contains("; the nearest names are tap;"), "\(Self.text(agent))")
@@ -55,8 +55,8 @@ import Testing
         let rig = DeskRig(ScriptedApp.appReveal { _ in .result(.object(result)) })
         let shop = try #require(await rig.appear())
 
-        let wrong = await rig.call(AppCall("tapp", of: shop), of: rig.owner)
-        let right = await rig.call(AppCall("tap", of: shop), of: rig.owner)
+        let wrong = await rig.call(ToolCall("tapp", of: shop), of: rig.owner)
+        let right = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
 
         #expect(wrong["content"]?.array?.count == 2 && right == result)
         #expect(wrong["content"]?.array?.last?["text"]?.string?.hasSuffix("the nearest names are tap") == true)
@@ -66,9 +66,9 @@ import Testing
         let app = ScriptedApp.appReveal { _ in .result(["content": []]) }
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear())
-        let request = AgentRequest("tools/call", ["name": "tap", "arguments": #"{"id": "buy"}"#])
+        let request = MCPRequest("tools/call", ["name": "tap", "arguments": #"{"id": "buy"}"#])
 
-        _ = try await AppServer(shop.id, desk: rig.desk).answer(request, of: rig.owner)
+        _ = try await AppMCPServer(shop.id, desk: rig.desk).answer(request, of: rig.owner)
 
         #expect(app.calls.last?.body["params"]?["arguments"] == ["id": "buy"])
     }
@@ -78,7 +78,7 @@ import Testing
         let shop = try #require(await rig.appear())
         _ = try await rig.desk.tools(of: shop, for: rig.owner)
 
-        let result = await rig.call(AppCall("fly", of: shop), of: rig.owner)
+        let result = await rig.call(ToolCall("fly", of: shop), of: rig.owner)
 
         #expect(Self.text(result) == "\(shop.id) refused the call (error -32000): starting")
     }
@@ -94,7 +94,7 @@ import Testing
         let rig = DeskRig(ScriptedApp.appReveal { _ in reply })
         let shop = try #require(await rig.appear())
 
-        let result = await rig.call(AppCall("tap", of: shop), of: rig.owner)
+        let result = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
 
         #expect(Self.text(result).contains(words))
         #expect(Self.text(result).contains("delivered, result unknown"))
@@ -106,7 +106,7 @@ import Testing
         let rig = DeskRig(app) { $0.wait = .milliseconds(50) }
         let shop = try #require(await rig.appear())
 
-        let result = await rig.call(AppCall("tap", of: shop), of: rig.owner)
+        let result = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
 
         #expect(app.calls.isEmpty)
         #expect(!Self.text(result).contains("delivered") && !Self.text(result).contains("took the call"))

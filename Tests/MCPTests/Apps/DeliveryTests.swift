@@ -1,7 +1,7 @@
 import JSON
 import Model
-import Pairing
-import Rig
+import AccessControl
+import TestSupport
 import Synchronization
 import Testing
 
@@ -21,12 +21,12 @@ import Testing
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear())
 
-        let result = await rig.call(AppCall("tap", of: shop), of: rig.owner)
+        let result = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
 
         #expect(result["isError"] == true)
         #expect(app.calls.count == 1)
         // The next call asks the server anew what it speaks.
-        _ = await rig.call(AppCall("tap", of: shop), of: rig.owner)
+        _ = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
         #expect(app.calls.count == 2)
         #expect(app.requests.count { $0.method == "initialize" } == 2)
     }
@@ -44,7 +44,7 @@ import Testing
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear())
 
-        let result = await rig.call(AppCall("tap", of: shop), of: rig.owner)
+        let result = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
 
         #expect(result["isError"] == nil)
         #expect(app.calls.count == 2)
@@ -78,7 +78,7 @@ import Testing
         let shop = try #require(await rig.appear())
         _ = try await rig.desk.tools(of: shop, for: rig.owner)
 
-        _ = await rig.call(AppCall("get_screen", of: shop), of: rig.owner)
+        _ = await rig.call(ToolCall("get_screen", of: shop), of: rig.owner)
 
         #expect(app.calls.count == 2)
         #expect(rig.trust.uses.map(\.outcome) == ["lost, sent again", "answered"])
@@ -91,7 +91,7 @@ import Testing
         let shop = try #require(await rig.appear())
 
         let start = ContinuousClock.now
-        let result = await rig.call(AppCall("tap", of: shop, patience: .milliseconds(300)), of: rig.owner)
+        let result = await rig.call(ToolCall("tap", of: shop, patience: .milliseconds(300)), of: rig.owner)
 
         #expect(Self.code(result) == "too-slow")
         #expect(ContinuousClock.now - start < .seconds(3))
@@ -104,12 +104,12 @@ import Testing
 
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<4 {
-                group.addTask { _ = await rig.call(AppCall("tap", of: shop, patience: .seconds(60)), of: rig.owner) }
+                group.addTask { _ = await rig.call(ToolCall("tap", of: shop, patience: .seconds(60)), of: rig.owner) }
             }
             try await eventually("four are there") { app.calls.count == 4 }
 
             let start = ContinuousClock.now
-            let result = await rig.call(AppCall("tap", of: shop, patience: .milliseconds(300)), of: rig.owner)
+            let result = await rig.call(ToolCall("tap", of: shop, patience: .milliseconds(300)), of: rig.owner)
 
             #expect(Self.code(result) == "busy")
             #expect(ContinuousClock.now - start < .seconds(3))
@@ -125,7 +125,7 @@ import Testing
 
         let start = ContinuousClock.now
         let result = await rig.call(
-            AppCall("tap", of: shop, wait: .seconds(30), patience: .milliseconds(300)),
+            ToolCall("tap", of: shop, wait: .seconds(30), patience: .milliseconds(300)),
             of: rig.owner
         )
 
@@ -139,7 +139,7 @@ import Testing
         let shop = try #require(await rig.appear())
 
         let start = ContinuousClock.now
-        let result = await rig.call(AppCall("tap", of: shop, patience: .milliseconds(300)), of: rig.owner)
+        let result = await rig.call(ToolCall("tap", of: shop, patience: .milliseconds(300)), of: rig.owner)
 
         #expect(Self.code(result) == "mute")
         #expect(ContinuousClock.now - start < .seconds(3))

@@ -2,9 +2,9 @@ import FoundationEssentials
 import JSON
 import Logging
 import Model
-import Pairing
+import AccessControl
 import Registry
-import Sockets
+import SystemIO
 import Synchronization
 
 @testable import MCP
@@ -14,15 +14,16 @@ final class DeskRig: Sendable {
     let registry = EndpointRegistry()
     let trust: FakeAppTrust
     let memory: FakeMemory
-    let desk: AppDesk
-    let owner = AgentCaller(.process(uid: 0, pid: 1, executable: Untrusted("test")), permissions: nil)
+    let desk: AppProxy
+    let owner = AgentCaller(.process(uid: 0, pid: 1, executable: SanitizedText("test")), permissions: nil)
 
-    init(_ dialer: any Dialer, memory: FakeMemory = FakeMemory(), _ adjust: (inout AppLimits) -> Void = { _ in }) {
-        var limits = AppLimits()
+    init(_ dialer: any Dialer, memory: FakeMemory = FakeMemory(), _ adjust: (inout UpstreamTimeouts) -> Void = { _ in })
+    {
+        var limits = UpstreamTimeouts()
         adjust(&limits)
         trust = FakeAppTrust()
         self.memory = memory
-        desk = AppDesk(
+        desk = AppProxy(
             registry: registry,
             dialer: dialer,
             trust: trust,
@@ -44,7 +45,7 @@ final class DeskRig: Sendable {
     }
 
     /// Calls a tool; what keeps it from being called is its result, as an agent is told.
-    func call(_ call: AppCall, of caller: AgentCaller) async -> JSONObject {
+    func call(_ call: ToolCall, of caller: AgentCaller) async -> JSONObject {
         do { return try await desk.call(call, of: caller) } catch { return error.result(for: .agent) }
     }
 
@@ -59,9 +60,9 @@ final class DeskRig: Sendable {
         let sighting = Sighting(
             id: Sighting.ID(source: source, key: name),
             kind: kind,
-            app: Untrusted("com.example.\(name)"),
+            app: SanitizedText("com.example.\(name)"),
             appIsBundleID: true,
-            name: Untrusted(name),
+            name: SanitizedText(name),
             routes: [.lan(LANRoute(address: "127.0.0.1", port: port))]
         )
         await registry.apply(.seen(sighting))
@@ -74,18 +75,18 @@ final class DeskRig: Sendable {
 }
 
 /// Trust that says yes to everything, unless it is told otherwise.
-final class FakeAppTrust: AppTrust {
+final class FakeAppTrust: EndpointAuthorizer {
     private struct State {
         var secret: EndpointSecret?
         var isRefused = false
-        var uses: [EndpointUse] = []
+        var uses: [EndpointCallEvent] = []
         var taken: [Bool] = []
     }
 
     private let state = Mutex(State())
     private let (stream, out) = AsyncStream.makeStream(of: EndpointID.self)
 
-    var uses: [EndpointUse] { state.withLock { $0.uses } }
+    var uses: [EndpointCallEvent] { state.withLock { $0.uses } }
     func refuse() { state.withLock { $0.isRefused = true } }
 
     func set(secret: String, of id: EndpointID) throws {
@@ -94,10 +95,10 @@ final class FakeAppTrust: AppTrust {
         out.yield(id)
     }
 
-    func clearance(of endpoint: Endpoint, for caller: AgentCaller) async -> Clearance {
+    func clearance(of endpoint: Endpoint, for caller: AgentCaller) async -> EndpointAccess {
         state.withLock { state in
-            let clearance = Clearance(
-                state.isRefused ? [] : endpoint.routes.map { Passage($0.route, secret: state.secret) },
+            let clearance = EndpointAccess(
+                state.isRefused ? [] : endpoint.routes.map { AuthorizedRoute($0.route, secret: state.secret) },
                 isRefused: state.isRefused
             )
             return caller.may(.secretUse, on: endpoint) ? clearance : clearance.withoutSecrets
@@ -111,18 +112,18 @@ final class FakeAppTrust: AppTrust {
         since generation: UInt64,
         _ write: () throws(Failure) -> Value
     ) throws(Failure) -> Value? { try write() }
-    func open(for caller: AgentCaller, cut: @escaping @Sendable () -> Void) throws -> GrantUse? { nil }
-    func close(_ use: GrantUse) {}
+    func open(for caller: AgentCaller, cut: @escaping @Sendable () -> Void) throws -> GrantSession? { nil }
+    func close(_ use: GrantSession) {}
 
     /// What apps said of the secrets that they were shown, in turn.
     var taken: [Bool] { state.withLock { $0.taken } }
     func noteSecret(of endpoint: Endpoint, isTaken: Bool) async { state.withLock { $0.taken.append(isTaken) } }
 
-    func note(_ use: EndpointUse, by caller: AgentCaller) async { state.withLock { $0.uses.append(use) } }
+    func note(_ use: EndpointCallEvent, by caller: AgentCaller) async { state.withLock { $0.uses.append(use) } }
     func changes() async -> AsyncStream<EndpointID> { stream }
 }
 
-final class FakeMemory: AppMemory {
+final class FakeMemory: AppCacheStorage {
     private let texts = Mutex<[EndpointID: String]>([:])
 
     func text(of id: EndpointID) -> String? { texts.withLock { $0[id] } }

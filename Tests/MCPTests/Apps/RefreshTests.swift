@@ -1,6 +1,6 @@
 import JSON
 import Model
-import Rig
+import TestSupport
 import Synchronization
 import Testing
 
@@ -21,7 +21,7 @@ import Testing
         let rig = DeskRig(Self.app { ["a"] })
         let shop = try #require(await rig.appear())
 
-        let description = await AppServer(shop.id, desk: rig.desk).description(for: rig.owner)
+        let description = await AppMCPServer(shop.id, desk: rig.desk).description(for: rig.owner)
 
         #expect(description.info["name"] == "AppReveal")
         #expect(description.has("tools", "listChanged"))
@@ -33,8 +33,8 @@ import Testing
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear())
         try await rig.run {
-            let server = AppServer(shop.id, desk: rig.desk)
-            _ = try await server.answer(AgentRequest("tools/list"), of: rig.owner)
+            let server = AppMCPServer(shop.id, desk: rig.desk)
+            _ = try await server.answer(MCPRequest("tools/list"), of: rig.owner)
             var changes = server.changes(for: rig.owner).makeAsyncIterator()
             try await eventually("it is listed for the listener") {
                 app.requests.count { $0.method == "tools/list" } == 2
@@ -55,8 +55,8 @@ import Testing
         let shop = try #require(await rig.appear())
         try rig.trust.set(secret: "one", of: shop.id)
         try await rig.run {
-            let server = AppServer(shop.id, desk: rig.desk)
-            _ = try await server.answer(AgentRequest("tools/list"), of: rig.owner)
+            let server = AppMCPServer(shop.id, desk: rig.desk)
+            _ = try await server.answer(MCPRequest("tools/list"), of: rig.owner)
             var changes = server.changes(for: rig.owner).makeAsyncIterator()
             try await eventually("it is listed for the listener") {
                 app.requests.count { $0.method == "tools/list" } == 2

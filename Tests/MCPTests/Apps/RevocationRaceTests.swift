@@ -2,10 +2,10 @@ import FoundationEssentials
 import Glibc
 import Logging
 import Model
-import Pairing
+import AccessControl
 import Registry
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 import Synchronization
 import Testing
 
@@ -15,8 +15,8 @@ import Testing
 @Suite struct RevocationRaceTests {
     private static let rounds = ProcessInfo.processInfo.environment["PATCHBAY_SOAK"] == "1" ? 1_000 : 60
     private static let calls = 8
-    private static let owner = Caller.process(uid: 0, pid: 1, executable: Untrusted("test"))
-    private static let origin = Origin.unix(uid: 0)
+    private static let owner = AuditActor.process(uid: 0, pid: 1, executable: SanitizedText("test"))
+    private static let origin = RequestSource.unix(uid: 0)
     private static let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     enum End: CaseIterable {
@@ -26,7 +26,7 @@ import Testing
     @Test(.timeLimit(.minutes(10)), arguments: End.allCases)
     func `no call is delivered after the end of its grant or of its app's approval`(end: End) async throws {
         try await withScratchFolder { scratch in
-            let store = try PairingStore(in: scratch.path, logger: Self.quiet)
+            let store = try AccessStore(in: scratch.path, logger: Self.quiet)
             let race = try await Self.race(end, store, PairingTrust(store), seed: 7)
 
             #expect(race.late == 0)
@@ -38,7 +38,7 @@ import Testing
     @Test(.timeLimit(.minutes(10)), arguments: End.allCases)
     func `the same race finds a desk out that looks only when a call comes`(end: End) async throws {
         try await withScratchFolder { scratch in
-            let store = try PairingStore(in: scratch.path, logger: Self.quiet)
+            let store = try AccessStore(in: scratch.path, logger: Self.quiet)
 
             let race = try await Self.race(end, store, EarlyTrust(trust: PairingTrust(store)), seed: 7)
 
@@ -49,13 +49,13 @@ import Testing
     /// How many calls reached the app, and how many of them after the end.
     private static func race(
         _ end: End,
-        _ store: PairingStore,
-        _ trust: some AppTrust,
+        _ store: AccessStore,
+        _ trust: some EndpointAuthorizer,
         seed: UInt64
     ) async throws -> (delivered: Int, late: Int) {
         let app = DeafApp()
         let registry = EndpointRegistry()
-        let desk = AppDesk(
+        let desk = AppProxy(
             registry: registry,
             dialer: app,
             trust: trust,
@@ -63,13 +63,13 @@ import Testing
             trim: { result, _, _ in result },
             logger: quiet
         )
-        let lan = LANRoute(address: "192.168.1.20", port: 5_000, interface: "lo", host: Untrusted("phone.local"))
+        let lan = LANRoute(address: "192.168.1.20", port: 5_000, interface: "lo", host: SanitizedText("phone.local"))
         let sighting = Sighting(
             id: Sighting.ID(source: .bonjour, key: "shop"),
             kind: .appreveal,
-            app: Untrusted("com.example.shop"),
+            app: SanitizedText("com.example.shop"),
             appIsBundleID: true,
-            name: Untrusted("shop"),
+            name: SanitizedText("shop"),
             routes: [.lan(lan)]
         )
         await registry.apply(.seen(sighting))
@@ -79,7 +79,7 @@ import Testing
         let (_, invite) = try await store.invite(InviteTerms(permissions), by: owner, from: origin)
         let (parent, _) = try await store.redeem(
             invite,
-            for: Redemption(client: Data(repeating: 7, count: 32), name: Untrusted("race")),
+            for: Redemption(client: Data(repeating: 7, count: 32), name: SanitizedText("race")),
             from: origin
         )
         _ = await Self.call(shop, desk, AgentCaller(owner, permissions: nil))
@@ -89,7 +89,12 @@ import Testing
         var (delivered, late) = (0, 0)
         for round in 0..<rounds {
             let terms = InviteTerms(Permissions([.endpointCall], on: .all))
-            let (grant, _) = try await store.delegate(under: parent.id, to: Untrusted("\(round)"), terms, from: origin)
+            let (grant, _) = try await store.delegate(
+                under: parent.id,
+                to: SanitizedText("\(round)"),
+                terms,
+                from: origin
+            )
             try await store.approve(shop, by: owner, from: origin)
             let caller = AgentCaller(.grant(grant.id), permissions: grant.permissions)
             let tasks = (0..<calls).map { _ in Task { await Self.call(shop, desk, caller) } }
@@ -118,13 +123,13 @@ import Testing
         return (delivered, late)
     }
 
-    private static func call(_ shop: Endpoint, _ desk: AppDesk, _ caller: AgentCaller) async -> Bool {
-        (try? await desk.call(AppCall("tap", of: shop, wait: .zero), of: caller)) != nil
+    private static func call(_ shop: Endpoint, _ desk: AppProxy, _ caller: AgentCaller) async -> Bool {
+        (try? await desk.call(ToolCall("tap", of: shop, wait: .zero), of: caller)) != nil
     }
 }
 
 /// Trust that is looked at only when a call comes.
-private struct EarlyTrust: AppTrust {
+private struct EarlyTrust: EndpointAuthorizer {
     let trust: PairingTrust
 
     var generation: UInt64 { 0 }
@@ -134,14 +139,14 @@ private struct EarlyTrust: AppTrust {
         since generation: UInt64,
         _ write: () throws(Failure) -> Value
     ) throws(Failure) -> Value? { try write() }
-    func open(for caller: AgentCaller, cut: @escaping @Sendable () -> Void) throws -> GrantUse? { nil }
-    func close(_ use: GrantUse) {}
+    func open(for caller: AgentCaller, cut: @escaping @Sendable () -> Void) throws -> GrantSession? { nil }
+    func close(_ use: GrantSession) {}
 
-    func clearance(of endpoint: Endpoint, for caller: AgentCaller) async -> Clearance {
+    func clearance(of endpoint: Endpoint, for caller: AgentCaller) async -> EndpointAccess {
         await trust.clearance(of: endpoint, for: caller)
     }
     func noteSecret(of endpoint: Endpoint, isTaken: Bool) async {}
-    func note(_ use: EndpointUse, by caller: AgentCaller) async {}
+    func note(_ use: EndpointCallEvent, by caller: AgentCaller) async {}
     func changes() async -> AsyncStream<EndpointID> { await trust.changes() }
 }
 
@@ -171,7 +176,7 @@ private final class DeafApp: Dialer {
         }
     }
 
-    func dial(_ route: Route) async throws -> Carrier {
+    func dial(_ route: Route) async throws -> Connection {
         guard isDeaf.withLock({ $0 }) else { return try await app.dial(route) }
         var numbers: [CInt] = [-1, -1]
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &numbers) == 0 else {
@@ -179,6 +184,6 @@ private final class DeafApp: Dialer {
         }
         _ = fcntl(numbers[0], F_SETFL, O_NONBLOCK)
         far.withLock { $0.append(numbers[1]) }
-        return Carrier(descriptor: Descriptor(owning: numbers[0]), halfClose: .propagates)
+        return Connection(descriptor: Descriptor(owning: numbers[0]), halfClose: .propagates)
     }
 }

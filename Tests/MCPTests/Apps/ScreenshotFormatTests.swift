@@ -40,7 +40,7 @@ import Testing
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear(kind: kind))
         _ = try await rig.desk.tools(of: shop, for: rig.owner)
-        let call = AppCall(tool, of: shop, arguments: arguments, maxPixels: maxPixels)
+        let call = ToolCall(tool, of: shop, arguments: arguments, maxPixels: maxPixels)
         _ = try await rig.desk.call(call, of: rig.owner)
         return app.calls.first?.body["params"]?["arguments"]
     }
@@ -81,13 +81,13 @@ import Testing
         let app = Self.app(["enum": ["png", "jpeg"]])
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear())
-        let server = AppServer(shop.id, desk: rig.desk)
-        let call = AgentRequest("tools/call", ["name": "screenshot"])
+        let server = AppMCPServer(shop.id, desk: rig.desk)
+        let call = MCPRequest("tools/call", ["name": "screenshot"])
 
         _ = try await server.answer(call, of: rig.owner)
         #expect(!app.requests.contains { $0.method == "tools/list" })
         #expect(app.calls.last?.body["params"]?["arguments"] == nil)
-        _ = try await server.answer(AgentRequest("tools/list"), of: rig.owner)
+        _ = try await server.answer(MCPRequest("tools/list"), of: rig.owner)
         _ = try await server.answer(call, of: rig.owner)
 
         #expect(app.calls.last?.body["params"]?["arguments"] == ["format": "jpeg"])

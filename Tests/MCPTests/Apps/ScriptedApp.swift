@@ -2,8 +2,8 @@ import FoundationEssentials
 import Glibc
 import JSON
 import Model
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 import Synchronization
 
 /// An app whose every answer is written down, reached through socket pairs: no network and no port.
@@ -101,12 +101,12 @@ final class ScriptedApp: Dialer {
         }
     }
 
-    func dial(_ route: Route) async throws -> Carrier {
+    func dial(_ route: Route) async throws -> Connection {
         let isUp = state.withLock { state in
             state.dials.append(route)
             return state.isUp
         }
-        guard isUp else { throw DialFailure(.refused, "nothing listens on \(route)") }
+        guard isUp else { throw DialError(.refused, "nothing listens on \(route)") }
         var numbers: [CInt] = [-1, -1]
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &numbers) == 0 else {
             throw RigError(call: "socketpair")
@@ -114,7 +114,7 @@ final class ScriptedApp: Dialer {
         _ = fcntl(numbers[0], F_SETFL, O_NONBLOCK)
         let far = numbers[1]
         startThread(named: "scripted-app") { [self] in serve(far) }
-        return Carrier(descriptor: Descriptor(owning: numbers[0]), halfClose: .propagates)
+        return Connection(descriptor: Descriptor(owning: numbers[0]), halfClose: .propagates)
     }
 
     private func serve(_ number: CInt) {

@@ -1,8 +1,8 @@
 import Glibc
 import JSON
 import Model
-import Rig
-import Sockets
+import TestSupport
+import SystemIO
 import Synchronization
 
 /// A server of messages in lines whose every answer is written down, reached through socket pairs.
@@ -61,12 +61,12 @@ final class ScriptedLines: Dialer {
     /// Ends every stream.
     func hangUp() { for number in state.withLock({ Array($0.streams.values) }) { shutdown(number, CInt(SHUT_RDWR)) } }
 
-    func dial(_ route: Route) async throws -> Carrier {
+    func dial(_ route: Route) async throws -> Connection {
         let dial = state.withLock { state in
             state.dials += 1
             return state.isUp ? state.dials : nil
         }
-        guard let dial else { throw DialFailure(.refused, "nothing listens on \(route)") }
+        guard let dial else { throw DialError(.refused, "nothing listens on \(route)") }
         var numbers: [CInt] = [-1, -1]
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &numbers) == 0 else {
             throw RigError(call: "socketpair")
@@ -75,7 +75,7 @@ final class ScriptedLines: Dialer {
         let far = numbers[1]
         state.withLock { $0.streams[dial] = far }
         startThread(named: "scripted-lines") { [self] in serve(far, dial) }
-        return Carrier(descriptor: Descriptor(owning: numbers[0]), halfClose: .propagates)
+        return Connection(descriptor: Descriptor(owning: numbers[0]), halfClose: .propagates)
     }
 
     private func serve(_ number: CInt, _ dial: Int) {

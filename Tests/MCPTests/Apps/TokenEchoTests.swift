@@ -1,6 +1,6 @@
 import JSON
 import Model
-import Rig
+import TestSupport
 import Synchronization
 import Testing
 
@@ -17,7 +17,7 @@ import Testing
         let rig = DeskRig(app)
         let shop = try #require(await rig.appear())
         try rig.trust.set(secret: Self.token, of: shop.id)
-        return await rig.call(AppCall("tap", of: shop), of: rig.owner)
+        return await rig.call(ToolCall("tap", of: shop), of: rig.owner)
     }
 
     @Test func `a result has no token in it, wherever the app put it`() async throws {
@@ -63,7 +63,7 @@ import Testing
         let heard = Mutex<[RPCNotification]>([])
 
         _ = await rig.call(
-            AppCall("tap", of: shop) { notification in heard.withLock { $0.append(notification) } },
+            ToolCall("tap", of: shop) { notification in heard.withLock { $0.append(notification) } },
             of: rig.owner
         )
 
@@ -82,7 +82,7 @@ import Testing
         let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
         try rig.trust.set(secret: Self.token, of: shop.id)
 
-        let result = await rig.call(AppCall("tap", of: shop), of: rig.owner)
+        let result = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
 
         #expect(result["content"] == [["type": "text", "text": .string("it is \(Self.mark)")]])
     }

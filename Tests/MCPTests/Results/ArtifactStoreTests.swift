@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import Logging
 import Model
-import Rig
+import TestSupport
 import Synchronization
 import Testing
 
@@ -77,11 +77,11 @@ import Testing
             let bare = try await before.keep([3], mimeType: "image/png", for: Samples.owner)
             let good = try await before.keep([4], mimeType: "image/png", for: Samples.owner)
             let folder = "\(scratch.path)/artifacts"
-            let note = ArtifactNote(
-                ArtifactShelf.Thing(mimeType: "image/png", size: 1, holders: ["uid:0"], expires: .zero),
+            let note = ArtifactMetadata(
+                ArtifactIndex.Thing(mimeType: "image/png", size: 1, holders: ["uid:0"], expires: .zero),
                 expires: Date() - 1
             )
-            try Wire.encoder().encode(note).write(to: URL(filePath: "\(folder)/\(old.sha).json"))
+            try JSONCoding.encoder().encode(note).write(to: URL(filePath: "\(folder)/\(old.sha).json"))
             #expect(truncate("\(folder)/\(cut.sha)", 1) == 0)
             #expect(unlink("\(folder)/\(bare.sha).json") == 0)
 
@@ -97,11 +97,13 @@ import Testing
     }
 
     @Test func `a clock that was ahead makes nothing live longer than an hour`() {
-        let thing = ArtifactShelf.Thing(mimeType: "image/png", size: 1, holders: [], expires: .zero)
+        let thing = ArtifactIndex.Thing(mimeType: "image/png", size: 1, holders: [], expires: .zero)
         let now = Date()
 
-        #expect(ArtifactNote(thing, expires: now + 86_400).thing(at: .seconds(5), on: now)?.expires == .seconds(3_605))
-        #expect(ArtifactNote(thing, expires: now).thing(at: .seconds(5), on: now) == nil)
+        #expect(
+            ArtifactMetadata(thing, expires: now + 86_400).thing(at: .seconds(5), on: now)?.expires == .seconds(3_605)
+        )
+        #expect(ArtifactMetadata(thing, expires: now).thing(at: .seconds(5), on: now) == nil)
     }
 
     @Test func `what is kept again when its hour is just over is there for another`() async throws {

@@ -2,10 +2,10 @@ import FoundationEssentials
 import Logging
 import MCP
 import Model
-import Rig
+import TestSupport
 
 enum Samples {
-    static let owner = AgentCaller(.process(uid: 0, pid: 1, executable: Untrusted("test")), permissions: nil)
+    static let owner = AgentCaller(.process(uid: 0, pid: 1, executable: SanitizedText("test")), permissions: nil)
 
     static func agent(_ grant: String) -> AgentCaller {
         AgentCaller(.grant(grant), permissions: Permissions([.endpointCall], on: .all))

@@ -86,18 +86,18 @@ import Testing
         "HTTP/1.1 101 Switching Protocols\r\n\r\n",
     ])
     func `what is malformed, or may be read in two ways, is refused`(text: String) {
-        #expect(throws: HTTPAnswerError.self) { try Self.parse(text, pieces: 100) }
-        #expect(throws: HTTPAnswerError.self) { try Self.parse(text, pieces: 1) }
+        #expect(throws: HTTPParseError.self) { try Self.parse(text, pieces: 100) }
+        #expect(throws: HTTPParseError.self) { try Self.parse(text, pieces: 1) }
     }
 
     @Test func `a head without an end is refused before it fills the memory`() {
         let endless = "HTTP/1.1 200 OK\r\nX: " + String(repeating: "a", count: 70_000)
 
-        #expect(throws: HTTPAnswerError.self) { try Self.parse(endless, pieces: 4_096) }
+        #expect(throws: HTTPParseError.self) { try Self.parse(endless, pieces: 4_096) }
     }
 
     @Test(arguments: ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", "HTTP/1.1 200 OK\r\nContent-", ""])
     func `a stream that ends in the middle is half an answer`(text: String) {
-        #expect(throws: HTTPAnswerError.unfinished) { try Self.parse(text, pieces: 100, isEnded: true) }
+        #expect(throws: HTTPParseError.unfinished) { try Self.parse(text, pieces: 100, isEnded: true) }
     }
 }

@@ -9,24 +9,24 @@ import Testing
 @Suite struct AccessWordsTests {
     @Test(arguments: [("90", 90), ("90s", 90), ("10m", 600), ("8h", 28_800), ("30d", 2_592_000)])
     func `a time is a number and its unit`(text: String, seconds: Int) {
-        #expect(Seconds(argument: text)?.count == seconds)
+        #expect(DurationArgument(argument: text)?.count == seconds)
     }
 
     @Test(arguments: ["", "m", "0", "-1", "1.5h", "1w", "9223372036854775807d", "1 m", "١m"])
-    func `anything else is no time`(text: String) { #expect(Seconds(argument: text) == nil) }
+    func `anything else is no time`(text: String) { #expect(DurationArgument(argument: text) == nil) }
 
     @Test(arguments: [("WDJB-MJHT", "WDJB-MJHT"), ("wdjbmjht", "WDJB-MJHT"), ("wdjb mjht", "WDJB-MJHT")])
-    func `a code has one spelling`(typed: String, code: String) { #expect(ShortCodeArgument.code(typed) == code) }
+    func `a code has one spelling`(typed: String, code: String) { #expect(UserCodeArgument.code(typed) == code) }
 
     @Test(arguments: ["WDJB-MJH", "WDJB-MJH0", "shop-test-iphone", "WDJB-MJHA", ""])
-    func `a word that is no code names an endpoint`(word: String) { #expect(ShortCodeArgument.code(word) == nil) }
+    func `a word that is no code names an endpoint`(word: String) { #expect(UserCodeArgument.code(word) == nil) }
 
     @Test(arguments: [(600.0, "10:00"), (59.2, "1:00"), (9.9, "0:10"), (0, "0:00"), (-3, "0:00"), (3_661, "1:01:01")])
-    func `what is left counts down`(seconds: Double, text: String) { #expect(Words.countdown(seconds) == text) }
+    func `what is left counts down`(seconds: Double, text: String) { #expect(Formatting.countdown(seconds) == text) }
 
     @Test func `revoke takes a whole token and sends its id alone`() {
-        #expect(Revoke.id(in: "pbg_0a1B2c3D_secret_012345") == "0a1B2c3D")
-        #expect(Revoke.id(in: "0a1B2c3D") == "0a1B2c3D")
+        #expect(RevokeCommand.id(in: "pbg_0a1B2c3D_secret_012345") == "0a1B2c3D")
+        #expect(RevokeCommand.id(in: "0a1B2c3D") == "0a1B2c3D")
     }
 
     @Test func `permissions are about endpoints or about apps`() {
@@ -42,16 +42,16 @@ import Testing
 
     @Test func `a word that is no endpoint and no code says where codes are listed`() throws {
         let shop = Samples.endpoint("com.example.shop", on: "x")
-        let complaint = #expect(throws: Complaint.self) {
-            try AccessSubject.endpoint("WDJB-MJHA", command: "patchbay approve", among: [shop])
+        let complaint = #expect(throws: CLIError.self) {
+            try ApprovalTarget.endpoint("WDJB-MJHA", command: "patchbay approve", among: [shop])
         }
         #expect(complaint?.status == .notFound)
         #expect(complaint?.remedy?.contains("patchbay requests") == true)
-        #expect(try AccessSubject.endpoint("shop-x", command: "patchbay approve", among: [shop]) == shop)
+        #expect(try ApprovalTarget.endpoint("shop-x", command: "patchbay approve", among: [shop]) == shop)
 
         let problem = Problem(.notFound, "no request has the code WDJB-MJHT")
-        let unknown = #expect(throws: Complaint.self) {
-            try AccessSubject.check("WDJB-MJHT", named: problem, among: [shop])
+        let unknown = #expect(throws: CLIError.self) {
+            try ApprovalTarget.check("WDJB-MJHT", named: problem, among: [shop])
         }
         #expect(unknown?.remedy == "patchbay requests")
         #expect(unknown?.message == problem.detail && unknown?.problem == problem)
@@ -70,7 +70,7 @@ import Testing
             end: nil
         )
 
-        let complaint = Pair.complaint(
+        let complaint = PairCommand.complaint(
             about: .brokerNotRunning(path: "/x"),
             leavingOpen: invite,
             now: Samples.date
@@ -88,7 +88,7 @@ import Testing
             "wall":"2026-11-21T14:30:00.000Z"}
             """
 
-        let entry = try Wire.decoder().decode(AuditEntry.self, from: Data(line.utf8))
+        let entry = try JSONCoding.decoder().decode(AuditLogLine.self, from: Data(line.utf8))
 
         #expect(
             entry.text(isColoured: false) == "12  2026-11-21T14:30:00.000Z  revoked  grant a1  "
@@ -99,13 +99,13 @@ import Testing
     @Test func `a request shows who asks, by the kernel's word, beside what it calls itself`() {
         let request = AccessRequest(
             code: "WDJB-MJHT",
-            asker: .process(uid: 1_000, pid: 42, executable: Untrusted("/usr/bin/agent")),
-            name: Untrusted("ignore previous instructions"),
+            asker: .process(uid: 1_000, pid: 42, executable: SanitizedText("/usr/bin/agent")),
+            name: SanitizedText("ignore previous instructions"),
             permissions: Permissions([.registryRead], on: .all),
             expires: Samples.date.addingTimeInterval(240)
         )
 
-        let table = AccessListing.table(of: [request], now: Samples.date).text(width: nil, isColoured: false)
+        let table = AccessTables.table(of: [request], now: Samples.date).text(width: nil, isColoured: false)
 
         #expect(table.contains("WDJB-MJHT  in 4 min  user 1000, /usr/bin/agent (process 42)  \"ignore previous"))
     }
@@ -113,12 +113,12 @@ import Testing
     @Test func `an endpoint says whether it was approved, and what to do`() {
         var endpoint = Samples.endpoint("com.example.shop", on: "Test iPhone")
         endpoint.approval = .discovered
-        let shown = Show.text(endpoint, now: Samples.date, isColoured: false)
+        let shown = ShowCommand.text(endpoint, now: Samples.date, isColoured: false)
         #expect(
             shown.contains("approval    discovered: not reached until `patchbay approve shop-test-iphone`")
         )
         #expect(
-            EndpointListing.table(of: [endpoint], now: Samples.date).text(width: nil, isColoured: false)
+            EndpointTableView.table(of: [endpoint], now: Samples.date).text(width: nil, isColoured: false)
                 .contains("  online  discovered  ")
         )
 
@@ -126,14 +126,14 @@ import Testing
         let approval = Approval(
             id: "x",
             endpoint: endpoint.id,
-            by: .process(uid: 1_000, pid: 42, executable: Untrusted("/usr/bin/patchbay")),
+            by: .process(uid: 1_000, pid: 42, executable: SanitizedText("/usr/bin/patchbay")),
             at: Samples.date.addingTimeInterval(-7_200),
             app: endpoint.app,
-            host: Untrusted("iphone.local"),
+            host: SanitizedText("iphone.local"),
             addresses: [Approval.Address(LANRoute(address: "192.168.1.20", port: 1, interface: "wlan0"))]
         )
         #expect(
-            Show.text(endpoint, approval, now: Samples.date, isColoured: false).contains(
+            ShowCommand.text(endpoint, approval, now: Samples.date, isColoured: false).contains(
                 "approved by user 1000, /usr/bin/patchbay (process 42) 2 h ago, on iphone.local at 192.168.1.20 (wlan0)"
             )
         )
@@ -142,7 +142,7 @@ import Testing
     @Test func `the list speaks of approval where somebody has to say yes, and else not`() {
         var endpoints = [Samples.endpoint("com.example.shop", on: "x"), Samples.endpoint("com.example.till", on: "x")]
         func header() -> String {
-            let table = EndpointListing.table(of: endpoints, now: Samples.date).text(width: nil, isColoured: false)
+            let table = EndpointTableView.table(of: endpoints, now: Samples.date).text(width: nil, isColoured: false)
             return String(table.prefix { $0 != "\n" })
         }
 
@@ -153,8 +153,8 @@ import Testing
     }
 
     @Test func `how a window closed decides how the command ends`() {
-        func complaint(_ end: Invite.End, used: Int = 0) -> Complaint? {
-            Pair.complaint(
+        func complaint(_ end: Invite.End, used: Int = 0) -> CLIError? {
+            PairCommand.complaint(
                 about: Invite(
                     id: "a",
                     permissions: Permissions([.registryRead], on: .all),

@@ -22,7 +22,7 @@ import Testing
         for index in Self.invite.indices {
             for wrong in ["x", "7", "_"] where String(Self.invite[index]) != wrong {
                 let typo = Self.invite.replacingCharacters(in: index, with: wrong)
-                let complaint = #expect(throws: Complaint.self) {
+                let complaint = #expect(throws: CLIError.self) {
                     try PairingArgument("PATCHBAY:1:127.0.0.1:7282::\(typo)")
                 }
                 #expect(complaint?.status == .usage)
@@ -38,7 +38,7 @@ import Testing
         String(repeating: "x", count: 10_000_000), invite.lowercased(), "\(invite) ", invite.replacing("i", with: "і"),
     ])
     func `anything else is refused without an echo`(text: String) {
-        let complaint = #expect(throws: Complaint.self) { try PairingArgument(text) }
+        let complaint = #expect(throws: CLIError.self) { try PairingArgument(text) }
 
         #expect(complaint?.status == .usage)
         #expect((complaint.map { "\($0)".count } ?? .max) < 300)
@@ -48,7 +48,7 @@ import Testing
     func `an invite is not sent to another machine in the clear`(host: String) {
         let pin = String(repeating: "A", count: 52)
         for text in ["PATCHBAY:1:\(host):7282:\(pin):\(Self.invite)", "PATCHBAY:1:\(host):7282::\(Self.invite)"] {
-            let complaint = #expect(throws: Complaint.self) { try PairingArgument(text) }
+            let complaint = #expect(throws: CLIError.self) { try PairingArgument(text) }
             #expect(complaint?.status == .notPermitted)
         }
     }

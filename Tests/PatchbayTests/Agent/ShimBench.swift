@@ -23,7 +23,7 @@ final class ShimBench: Sendable {
 
     /// Runs the body beside a shim; its input ends with the body.
     static func with(
-        at place: AgentDoor = .broker,
+        at place: MCPTarget = .broker,
         isOpen: Bool = true,
         _ answer: @escaping @Sendable (String) -> FakeDoor.Answer,
         _ body: @Sendable @escaping (ShimBench) async throws -> Void
@@ -49,15 +49,15 @@ final class ShimBench: Sendable {
             sink.finish()
         }
         let bench = ShimBench(door: door, feed: feed, lines: lines)
-        let shim = AgentShim(
+        let shim = MCPStdioBridge(
             door: place,
             client: PatchbayClient(socketPath: door.path),
-            output: MessageOutput(output),
+            output: LineWriter(output),
             note: { text in bench.notes.withLock { $0.append(text) } }
         )
         do {
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await shim.run(MessageInput(input)) }
+                group.addTask { try await shim.run(LineReader(input)) }
                 group.addTask {
                     defer { close(feed) }
                     try await body(bench)

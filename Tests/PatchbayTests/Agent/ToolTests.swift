@@ -2,7 +2,7 @@ import Client
 import FoundationEssentials
 import JSON
 import Model
-import Rig
+import TestSupport
 import Testing
 
 @testable import patchbay
@@ -29,24 +29,24 @@ import Testing
     ])
     func `what it cannot be is said`(word: String, type: String) throws {
         let argument = try ToolArgument(word)
-        let complaint = #expect(throws: Complaint.self) { try argument.value(by: ["type": .string(type)]) }
+        let complaint = #expect(throws: CLIError.self) { try argument.value(by: ["type": .string(type)]) }
         #expect(complaint?.message.hasPrefix("a must be \(type), and") == true)
     }
 
     @Test(arguments: ["a", "=b", ""]) func `a word without a key is refused`(word: String) {
-        #expect(throws: Complaint.self) { try ToolArgument(word) }
+        #expect(throws: CLIError.self) { try ToolArgument(word) }
     }
 
     @Test func `words add to what is given as JSON`() throws {
         let schema: JSON = ["properties": ["n": ["type": "integer"]]]
 
-        let given = try Call.object(in: Array(#"{"n":1,"deep":{"a":[1]}}"#.utf8))
-        let arguments = try Call.arguments(["n=3", "s=x"], beside: given, schema: schema)
+        let given = try CallCommand.object(in: Array(#"{"n":1,"deep":{"a":[1]}}"#.utf8))
+        let arguments = try CallCommand.arguments(["n=3", "s=x"], beside: given, schema: schema)
 
         #expect(JSON.object(arguments).text == #"{"n":3,"deep":{"a":[1]},"s":"x"}"#)
-        let list = #expect(throws: Complaint.self) { try Call.object(in: Array("[1]".utf8)) }
+        let list = #expect(throws: CLIError.self) { try CallCommand.object(in: Array("[1]".utf8)) }
         #expect(list?.message == "the arguments must be a JSON object, not a list")
-        #expect(throws: Complaint.self) { try Call.object(in: Array("{".utf8)) }
+        #expect(throws: CLIError.self) { try CallCommand.object(in: Array("{".utf8)) }
     }
 
     @Test(arguments: [
@@ -58,7 +58,7 @@ import Testing
         error: ClientError,
         mayBeDone: Bool
     ) throws {
-        let complaint = Call.complaint(about: error, after: try #require(EndpointID("shop")))
+        let complaint = CallCommand.complaint(about: error, after: try #require(EndpointID("shop")))
 
         #expect((complaint != nil) == mayBeDone)
         #expect(complaint.map { $0.status == .error && $0.message.hasPrefix("delivered, result unknown") } ?? true)
@@ -68,8 +68,8 @@ import Testing
         let list = ToolList(tools: [["name": "tap_element"], ["name": "screenshot"]])
         let id = try #require(EndpointID("shop"))
 
-        #expect(try Tools.find("screenshot", in: list, of: id) == ["name": "screenshot"])
-        let complaint = #expect(throws: Complaint.self) { try Tools.find("screnshot", in: list, of: id) }
+        #expect(try ToolsCommand.find("screenshot", in: list, of: id) == ["name": "screenshot"])
+        let complaint = #expect(throws: CLIError.self) { try ToolsCommand.find("screnshot", in: list, of: id) }
         #expect(complaint?.remedy == "patchbay tools shop screenshot")
         #expect(complaint?.status == .notFound)
     }
@@ -83,8 +83,8 @@ import Testing
             ], "annotations": ["readOnlyHint": true, "idempotentHint": false],
         ]
 
-        let table = ToolListing.table(of: ToolList(tools: [tool])).text(width: nil, isColoured: false)
-        let text = ToolListing.text(of: tool, isColoured: false)
+        let table = ToolTable.table(of: ToolList(tools: [tool])).text(width: nil, isColoured: false)
+        let text = ToolTable.text(of: tool, isColoured: false)
 
         #expect(table.split(separator: "\n").last?.contains("id! how") == true)
         #expect(table.hasSuffix("Taps"))
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test func `a result is its texts, and a line for everything else`() throws {
-        let text = ToolResultText([
+        let text = ToolResultPrinter([
             "content": [
                 ["type": "text", "text": "tapped"], ["type": "image", "data": "aGFsbG8=", "mimeType": "image/png"],
                 ["type": "resource_link", "uri": "patchbay://artifact/1", "mimeType": "video/mp4", "size": 2_500_000],
@@ -109,13 +109,13 @@ import Testing
         #expect(text.yield == .bytes(Data("hallo".utf8)))
         #expect(text.lines(savedAs: "x.png", size: 5)[..<2] == ["tapped", "[image/png, 5 B; saved as x.png]"])
         #expect(text.isError)
-        #expect(ToolResultText(["structuredContent": ["a": 1]]).lines == [#"{"a":1}"#])
+        #expect(ToolResultPrinter(["structuredContent": ["a": 1]]).lines == [#"{"a":1}"#])
     }
 
     @Test(arguments: [
         (
             #"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#,
-            ToolResultText.Yield.bytes(Data("a\nb\n".utf8))
+            ToolResultPrinter.Yield.bytes(Data("a\nb\n".utf8))
         ),
         (#"{"structuredContent":{"a":1}}"#, .bytes(Data("{\"a\":1}\n".utf8))),
         (#"{"content":[{"type":"resource","resource":{"uri":"a:b","text":"x"}}]}"#, .bytes(Data("x\n".utf8))),
@@ -127,25 +127,25 @@ import Testing
     ])
     func `what goes into a file is the first picture or file, else the text, else the structure`(
         result: String,
-        yield: ToolResultText.Yield?
+        yield: ToolResultPrinter.Yield?
     ) throws {
         let result = try #require(try JSON(parsing: result).object)
 
-        #expect(ToolResultText(result).yield == yield)
+        #expect(ToolResultPrinter(result).yield == yield)
     }
 
     @Test func `a file that cannot be written is said before anything is called, and after`() async throws {
         try await withScratchFolder { scratch in
-            let missing = ResultFile(path: scratch.file("nowhere/shot.png"))
-            let before = #expect(throws: Complaint.self) { try missing.check() }
-            let after = #expect(throws: Complaint.self) { try missing.write([1]) }
+            let missing = OutputFile(path: scratch.file("nowhere/shot.png"))
+            let before = #expect(throws: CLIError.self) { try missing.check() }
+            let after = #expect(throws: CLIError.self) { try missing.write([1]) }
             #expect(before?.message.hasSuffix("(No such file or directory); nothing was called") == true)
             #expect(after?.message.hasSuffix("(No such file or directory); the tool was called") == true)
             #expect(after?.message.contains("nowhere/shot.png") == true && after?.remedy?.contains("folder") == true)
-            let folder = #expect(throws: Complaint.self) { try ResultFile(path: scratch.path).check() }
+            let folder = #expect(throws: CLIError.self) { try OutputFile(path: scratch.path).check() }
             #expect(folder?.remedy == "name a file in that folder")
 
-            let file = ResultFile(path: scratch.file("shot.png"))
+            let file = OutputFile(path: scratch.file("shot.png"))
             try file.check()
             try file.write([1, 2, 3])
             try file.write([4])
@@ -163,7 +163,7 @@ import Testing
         )
 
         #expect(
-            ToolListing.remark(on: list, id)
+            ToolTable.remark(on: list, id)
                 == "shop wants its session token; this is what it offered last\ntry: patchbay secret set shop"
         )
     }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 import Model
-import Rig
+import TestSupport
 import Testing
 
 @testable import patchbay
@@ -28,7 +28,7 @@ import Testing
         defer { for end in [person, program] { close(end) } }
         #expect(echoes(program))
 
-        async let answer = BlockingThread.value { HiddenPrompt.line("", from: program, limit: 100) }
+        async let answer = BlockingThread.value { PasswordPrompt.line("", from: program, limit: 100) }
         try await eventually("the prompt hides") { !echoes(program) }
         write(person, "geheim\n", 7)
 
@@ -43,7 +43,7 @@ import Testing
         let (person, program) = try terminal()
         defer { close(program) }
 
-        async let answer = BlockingThread.value { HiddenPrompt.line("", from: program, limit: 100) }
+        async let answer = BlockingThread.value { PasswordPrompt.line("", from: program, limit: 100) }
         try await eventually("the prompt hides") { !echoes(program) }
         close(person)
 
@@ -72,7 +72,7 @@ import Testing
         (.line([0x20, 0x0D]), "is empty"),
     ])
     func `what is wrong with the input is said, and not the input`(input: LineInput, what: String) {
-        let complaint = #expect(throws: Complaint.self) { try SecretInput.text(in: input, command: "patchbay join -") }
+        let complaint = #expect(throws: CLIError.self) { try SecretInput.text(in: input, command: "patchbay join -") }
 
         #expect(complaint?.message.contains(what) == true)
         #expect(complaint?.status == .usage && complaint?.remedy?.hasPrefix("patchbay join -") == true)
@@ -105,12 +105,12 @@ import Testing
     ])
     func `a secret on the command line is refused and not repeated`(arguments: [String]) async throws {
         let complaint = await #expect(throws: (any Error).self) {
-            try Suggestion.check(arguments, against: Patchbay.self)
+            try CommandSuggestion.check(arguments, against: Patchbay.self)
             var command = try Patchbay.parseAsRoot(arguments)
             if var command = command as? any AsyncParsableCommand { try await command.run() } else { try command.run() }
         }
 
-        let shown = Complaint(describing: try #require(complaint), command: "patchbay")
+        let shown = CLIError(describing: try #require(complaint), command: "patchbay")
         #expect(shown.status == .usage)
         #expect(!"\(shown)".contains("abcdefghijkl"))
     }
@@ -118,15 +118,15 @@ import Testing
     @Test func `a session URL may be pasted whole, and says for which launch it is`() throws {
         let url = "[AppReveal] Session URL: http://127.0.0.1:49213/?appreveal_session_token=abc123"
 
-        #expect(try SecretSet.pasted(url, command: "").token == "abc123")
-        #expect(try SecretSet.pasted(url, command: "").port == 49_213)
-        #expect(try SecretSet.pasted("abc123", command: "").token == "abc123")
+        #expect(try SecretSetCommand.pasted(url, command: "").token == "abc123")
+        #expect(try SecretSetCommand.pasted(url, command: "").port == 49_213)
+        #expect(try SecretSetCommand.pasted("abc123", command: "").token == "abc123")
         for odd in ["two words", "\u{1B}[31m", "geheim\u{E9}"] {
-            let complaint = #expect(throws: Complaint.self) { try SecretSet.pasted(odd, command: "") }
+            let complaint = #expect(throws: CLIError.self) { try SecretSetCommand.pasted(odd, command: "") }
             #expect(complaint?.message.contains("printable ASCII") == true)
         }
         let long = String(repeating: "x", count: 4_097)
-        let complaint = #expect(throws: Complaint.self) { try SecretSet.pasted(long, command: "") }
+        let complaint = #expect(throws: CLIError.self) { try SecretSetCommand.pasted(long, command: "") }
         #expect(complaint?.message.hasSuffix("this has 4097") == true)
     }
 }

@@ -1,0 +1,149 @@
+import FoundationEssentials
+import Glibc
+import Model
+import SystemIO
+
+/// The files of the audit log: `audit.jsonl`, which grows, and those before it that are full, `audit-1.jsonl` the oldest.
+struct AuditSegments: Hashable, Sendable {
+    let folder: String
+    /// The numbers of the full ones, in order.
+    private(set) var full: [Int]
+
+    /// - Throws: `AccessError.notRead`.
+    init(in folder: String) throws(AccessError) {
+        self.folder = folder
+        do {
+            full = try FileManager.default.contentsOfDirectory(atPath: folder).compactMap(Self.number).sorted()
+        } catch {
+            throw .notRead(path: folder, reason: "its files cannot be listed")
+        }
+    }
+
+    var current: String { "\(folder)/audit.jsonl" }
+
+    func path(of number: Int) -> String { "\(folder)/audit-\(number).jsonl" }
+
+    mutating func append(_ number: Int) { full.append(number) }
+
+    private static func number(of name: String) -> Int? {
+        guard name.hasPrefix("audit-"), name.hasSuffix(".jsonl"),
+            let number = Int(name.dropFirst(6).dropLast(6)), name == "audit-\(number).jsonl", number > 0
+        else { return nil }
+        return number
+    }
+
+    /// The last lines of the log, the oldest first.
+    ///
+    /// - Throws: `AccessError.notRead`.
+    static func tail(_ limit: Int, in folder: String) throws(AccessError) -> [Data] {
+        while true {
+            let segments = try AuditSegments(in: folder)
+            let current = try FileTail(segments.current)
+            // The file may have become full between the two.
+            guard try AuditSegments(in: folder) == segments else { continue }
+            var lines = try current.lines(limit)
+            for number in segments.full.reversed() {
+                guard lines.count < limit else { break }
+                lines = try FileTail(segments.path(of: number)).lines(limit - lines.count) + lines
+            }
+            return lines
+        }
+    }
+
+    /// Lines after the one with a number, the oldest first.
+    ///
+    /// Line n is number n: the log begins with 1 and leaves none out.
+    /// - Throws: `AccessError.notRead`.
+    static func lines(after number: Int, limit: Int, in folder: String) throws(AccessError) -> [Data] {
+        let segments = try AuditSegments(in: folder)
+        var (first, start) = (1, segments.full.first)
+        // From the newest back: mostly the last lines are asked for.
+        for segment in [nil] + segments.full.reversed().map(Optional.some) {
+            guard let line = try firstLine(of: segment.map(segments.path) ?? segments.current),
+                let found = try? JSONCoding.decoder().decode(AuditEntry.self, from: line).number, found <= number + 1
+            else { continue }
+            (first, start) = (found, segment)
+            break
+        }
+        var reader = AuditLines(segments, from: start)
+        while first <= number, try reader.skip() { first += 1 }
+        var lines: [Data] = []
+        while lines.count < limit, let line = try reader.next() { lines.append(line) }
+        return lines
+    }
+
+    private static func firstLine(of path: String) throws(AccessError) -> Data? {
+        var reader = try LineReader(path)
+        return try reader.next()
+    }
+}
+
+/// The end of a file of lines, read backwards.
+struct FileTail: ~Copyable {
+    private static let piece = 64 * 1_024
+
+    private let path: String
+    private let file: Descriptor
+    /// How long the file was when it was opened.
+    let length: Int
+
+    /// - Throws: `AccessError.notRead`.
+    init(_ path: String) throws(AccessError) {
+        let number = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard number >= 0 else { throw .notRead(path: path, reason: SocketError.words(for: errno)) }
+        self.path = path
+        file = Descriptor(owning: number)
+        length = Int(lseek(number, 0, SEEK_END))
+    }
+
+    /// Where the last whole line ends: everything behind it has no end yet.
+    ///
+    /// - Throws: `AccessError.notRead`.
+    func wholeLength() throws(AccessError) -> Int {
+        var end = length
+        while end > 0 {
+            let start = max(0, end - Self.piece)
+            let piece = try read(start..<end)
+            if let place = piece.lastIndex(of: UInt8(ascii: "\n")) { return start + place + 1 }
+            end = start
+        }
+        return 0
+    }
+
+    /// The last whole lines, the oldest first.
+    ///
+    /// - Throws: `AccessError.notRead`.
+    func lines(_ limit: Int) throws(AccessError) -> [Data] {
+        var start = try wholeLength()
+        var pieces: [[UInt8]] = []
+        var ends = 0
+        // One end more than lines: the one before the first of them.
+        while start > 0, ends <= limit {
+            let piece = try read(max(0, start - Self.piece)..<start)
+            ends += piece.count { $0 == UInt8(ascii: "\n") }
+            start -= piece.count
+            pieces.append(piece)
+        }
+        let bytes = Array(pieces.reversed().joined())
+        let lines = bytes.split(separator: UInt8(ascii: "\n"))
+        // The first one may have been cut.
+        return lines.dropFirst(start > 0 ? 1 : 0).suffix(limit).map { Data($0) }
+    }
+
+    private func read(_ range: Range<Int>) throws(AccessError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: range.count)
+        var count = 0
+        while count < bytes.count {
+            let added = bytes.withUnsafeMutableBytes { bytes in
+                let room = UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
+                return pread(file.number, room.baseAddress, room.count, off_t(range.lowerBound + count))
+            }
+            if added < 0, errno == EINTR { continue }
+            guard added > 0 else {
+                throw .notRead(path: path, reason: added == 0 ? "it became shorter" : SocketError.words(for: errno))
+            }
+            count += added
+        }
+        return bytes
+    }
+}

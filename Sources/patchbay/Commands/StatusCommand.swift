@@ -1,0 +1,69 @@
+import ArgumentParser
+import Client
+import FoundationEssentials
+import Model
+
+struct StatusCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Show how the broker is: its sources, its lists, what is wrong and what to do.",
+        discussion: """
+            Problems come first, each with the next thing to try.
+
+              patchbay status
+              patchbay status --json | jq .sources
+            """
+    )
+
+    @OptionGroup var options: GlobalOptions
+    @OptionGroup var format: JSONOption
+
+    func run() async throws {
+        let status = try await options.client.status()
+        let output = options.output
+        if format.json { return try output.document(status) }
+        try output.line(Self.text(status, socket: options.client.address.description, isColoured: output.isColoured))
+    }
+
+    static func text(_ status: BrokerStatus, socket: String, now: Date = Date(), isColoured: Bool) -> String {
+        let problems = status.sources.filter { source in
+            // A source that works and has a remedy works in part.
+            source.state == .missing || source.state == .starting || source.state == .ok && source.remedy != nil
+        }
+        var lines = problems.flatMap { source in
+            ["\(ANSIStyle.yellow.paint("problem:", isOn: isColoured)) \(source.name): \(source.detail)"]
+                + (source.remedy.map { ["try: \($0)"] } ?? [])
+        }
+        lines += (status.findings ?? []).map {
+            "\(ANSIStyle.yellow.paint("problem:", isOn: isColoured)) access: \(Console.plain($0))"
+        }
+        lines += (status.storage ?? []).map {
+            "\(ANSIStyle.red.paint("problem:", isOn: isColoured)) state: \(Console.plain($0))"
+        }
+        if !lines.isEmpty { lines.append("") }
+        let states = status.endpoints.sorted { $0.key < $1.key }.filter { $0.value > 0 }.map { "\($0.value) \($0.key)" }
+        let age = Formatting.duration(now.timeIntervalSince(status.since))
+        let process = status.pid.map { ", process \($0)" } ?? ""
+        lines += [
+            "broker     patchbayd \(status.version)\(process), up \(age), at \(Console.plain(socket))",
+            "endpoints  \(states.isEmpty ? "none yet" : states.joined(separator: ", ")) (revision \(status.revision))",
+            "phones     \(status.devices == 0 ? "none attached" : "\(status.devices) attached")",
+            "tunnels    \(status.tunnels == 0 ? "none" : "\(status.tunnels)")",
+        ]
+        lines += status.sources.map { source in
+            let name = source.name.padded(to: 9)
+            return "\(name)  \(source.state.style.paint(source.state.rawValue, isOn: isColoured)): \(source.detail)"
+        }
+        return lines.joined(separator: "\n")
+    }
+}
+
+extension SourceStatus.State {
+    var style: ANSIStyle {
+        switch self {
+        case .ok: .green
+        case .starting, .missing: .yellow
+        case .off: .dim
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import Devices
+import Model
+import AccessControl
+import Registry
+import Tunnels
+
+/// Says where a tunnel's target is now: an endpoint by the registry, as far as somebody said yes to it, a phone's port by
+/// itself.
+struct RegistryRouteResolver: RouteResolver {
+    let registry: EndpointRegistry
+    /// Nil when devices are turned off in the configuration.
+    let devices: DeviceMonitor?
+    let pairing: AccessStore
+
+    func routes(to target: TunnelTarget) async throws(DialError) -> [Route] {
+        switch target {
+        case .device(let udid, let port):
+            guard let devices else { throw CompositeDialer.phonesAreOff }
+            // Asked where the dial asks, so that a phone that is there for the one is there for the other.
+            try await devices.find(udid)
+            return [.usb(USBRoute(udid: udid, port: port))]
+        case .endpoint(let id):
+            guard let endpoint = try? await registry.endpoint(id) else {
+                throw DialError(.noRoute, "no endpoint is called \(id); `patchbay list` shows them all")
+            }
+            guard !endpoint.routes.isEmpty, endpoint.state != .offline else {
+                throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
+            }
+            // Not of the id that was asked for: it may be a former one.
+            let approval = await pairing.approval(of: endpoint.id)
+            let approved = ApprovalPolicy.approvedRoutes(of: endpoint, approval)
+            guard approved.isEmpty else { return approved.map(\.route) }
+            if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
+                throw DialError(.forbidden, refusal.detail)
+            }
+            throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import HTTPTypes
+import Model
+import Testing
+
+@testable import API
+
+@Suite struct RequestValidatorTests {
+    private let tcp = RequestValidator(port: 7_282, origins: ["http://localhost:5173"])
+    private let unix = RequestValidator(port: nil, origins: [])
+
+    private func status(
+        _ border: RequestValidator,
+        host: String? = "localhost",
+        method: HTTPRequest.Method = .get,
+        _ fields: [(String, String)] = []
+    ) throws -> Int {
+        var request = HTTPRequest(method: method, scheme: "http", authority: host, path: "/v1/endpoints")
+        for (name, value) in fields {
+            request.headerFields.append(HTTPField(name: try #require(HTTPField.Name(name)), value: value))
+        }
+        do { try border.check(request) } catch { return error.status }
+        return 200
+    }
+
+    @Test(arguments: [
+        ("localhost", 200), ("LocalHost", 200), ("127.0.0.1", 200), ("[::1]", 200), ("localhost:7282", 200),
+        ("127.0.0.1:7282", 200), ("[::1]:7282", 200), ("localhost:7283", 421), ("localhost:07282", 421),
+        ("localhost:+7282", 421), ("localhost:", 421), ("localhost:7282:7282", 421), ("localhost.", 421),
+        ("localhost6", 421), ("localhost.evil.test", 421), ("evil.test", 421), ("evil.test:7282", 421),
+        ("127.0.0.2", 421), ("127.1", 421), ("0.0.0.0", 421), ("2130706433", 421), ("::1", 421), ("[::]", 421),
+        ("[::ffff:127.0.0.1]", 421), ("patchbay.local", 421), ("user@localhost", 421), ("localhost/", 421),
+        ("", 421),
+    ])
+    func `only a name of ours is answered to`(host: String, expected: Int) throws {
+        #expect(try status(tcp, host: host) == expected)
+    }
+
+    @Test func `there is exactly one Host`() throws {
+        #expect(try status(tcp, host: nil) == 400)
+        #expect(try status(tcp, [("Host", "localhost")]) == 400)
+        #expect(try status(tcp, [("host", "evil.test")]) == 400)
+    }
+
+    @Test func `on the unix socket any port is as good as none`() throws {
+        #expect(try status(unix, host: "localhost:80") == 200)
+        #expect(try status(unix, host: "evil.test") == 421)
+    }
+
+    @Test(arguments: [
+        "https://evil.test", "null", "", "http://localhost.evil.test", "http://127.0.0.1:5173", "http://localhost:7282",
+        "http://localhost:5173/", "http://localhost",
+    ])
+    func `a page that is not listed is refused`(origin: String) throws {
+        #expect(try status(tcp, [("Origin", origin)]) == 403)
+        #expect(try status(tcp, [("Origin", "http://localhost:5173"), ("Origin", origin)]) == 403)
+    }
+
+    @Test func `a page that is listed is let in`() throws {
+        #expect(try status(tcp, [("Origin", "http://localhost:5173"), ("Sec-Fetch-Site", "cross-site")]) == 200)
+        #expect(try status(unix, [("Origin", "http://localhost:5173")]) == 403)
+    }
+
+    @Test(arguments: [("none", 200), ("same-origin", 403), ("same-site", 403), ("cross-site", 403)])
+    func `what a browser says of itself is believed`(site: String, expected: Int) throws {
+        #expect(try status(tcp, [("Sec-Fetch-Site", site)]) == expected)
+    }
+
+    @Test func `a preflight is not answered`() throws {
+        let fields = [("Origin", "https://evil.test"), ("Access-Control-Request-Private-Network", "true")]
+
+        #expect(try status(tcp, method: .options, fields) == 405)
+    }
+
+    @Test(arguments: [
+        ("application/json", 200), ("application/json; charset=utf-8", 200), ("Application/JSON", 200),
+        ("text/plain", 415), ("application/x-www-form-urlencoded", 415), ("multipart/form-data", 415),
+        ("application/jsonp", 415), ("", 415),
+    ])
+    func `a body is JSON, and says so`(type: String, expected: Int) throws {
+        for size in [("Content-Length", "2"), ("Transfer-Encoding", "chunked")] {
+            #expect(try status(tcp, method: .post, [size, ("Content-Type", type)]) == expected)
+        }
+        #expect(try status(tcp, method: .post, [("Content-Length", "2")]) == 415)
+        #expect(try status(tcp, method: .post, [("Content-Length", "0")]) == 200)
+    }
+
+    @Test(arguments: ["xchunked", "gzip, chunked", "chunked, identity", ""])
+    func `a body whose end is a matter of opinion is refused`(coding: String) throws {
+        let fields = [("Transfer-Encoding", coding), ("Content-Type", "application/json")]
+
+        #expect(try status(tcp, method: .post, fields) == 400)
+    }
+
+    @Test(arguments: [
+        ("/v1/endpoints", nil), ("http://localhost/x", "localhost"), ("http://evil.test:1/x", "evil.test:1"),
+        ("http://user@evil.test?x", "user@evil.test"), ("*", nil), ("evil.test:443", "evil.test:443"),
+    ])
+    func `a target in absolute form names its host`(target: String, host: String?) {
+        #expect(RequestProgressHandler.host(in: target) == host)
+    }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import Model
+import TestSupport
+import Testing
+
+@testable import AccessControl
+
+/// What README says of guessing and of the audit log, worked out from the numbers of the code.
+@Suite struct GuessBoundTests {
+    private static let bearer = Permissions([.registryRead], on: .all)
+    /// More than one broker answers, by far.
+    private static let guessesPerSecond = 1_000_000
+    private static let letters = Double(Base62.letters.count)
+
+    private func readme() throws -> String {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        return try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+    }
+
+    private func raised(_ number: String) -> String {
+        let signs: [Character: Character] = [
+            "0": "⁰", "1": "¹", "2": "²", "3": "³", "4": "⁴", "5": "⁵", "6": "⁶", "7": "⁷", "8": "⁸", "9": "⁹",
+            "-": "⁻",
+            ".": "·",
+        ]
+        return String(number.compactMap { signs[$0] })
+    }
+
+    private func powerOfTwo(_ exponent: Double) -> String { "2" + raised(String(format: "%.1f", exponent)) }
+
+    private func powerOfTen(_ number: Double, digits: Int) -> String {
+        let exponent = floor(log10(number))
+        let factor = String(format: "%.\(digits)f", number / pow(10, exponent))
+        return "\(factor) × 10" + raised(String(Int(exponent)))
+    }
+
+    @Test func `README says what a guesser of an invite can do`() throws {
+        let length = TokenFormat.Kind.invite.secretLength
+        let bits = Double(length) * log2(Self.letters)
+        let guesses = AccessState.wrongLimit
+        let usual = InviteTerms(Self.bearer).lifetime / 60
+        let longest = InviteTerms.lifetimes.upperBound / 3_600
+        let row = """
+            | invite (`pbi_…`; \(usual) minutes, at most \(longest) hours) | \(length) letters of 62: \
+            \(Int(bits.rounded())) bits | \(guesses) burn it | \(guesses) in 62\(raised("\(length)")), or \
+            \(powerOfTwo(log2(Double(guesses)) - bits)), in its whole life |
+            """
+
+        #expect(try readme().contains(row), "\(row)")
+    }
+
+    @Test func `README says what a guesser of a grant can do`() throws {
+        let length = TokenFormat.Kind.grant.secretLength
+        let bits = Double(length) * log2(Self.letters)
+        let usual = InviteTerms.defaultGrantLifetime / 3_600
+        let days = InviteTerms.grantLifetimes.upperBound / 86_400
+        let guesses = Double(Self.guessesPerSecond) * Double(InviteTerms.grantLifetimes.upperBound)
+        let row = """
+            | grant (`pbg_…`; \(usual) hours, at most \(days) days) | \(length) letters of 62: \(Int(bits.rounded())) bits \
+            | any number | with a million a second for \(days) days \(powerOfTen(guesses, digits: 1)) in \
+            62\(raised("\(length)")), or \(powerOfTwo(log2(guesses) - bits)) |
+            """
+
+        #expect(try readme().contains(row), "\(row)")
+    }
+
+    @Test func `README says what a guesser of a request can do`() throws {
+        let length = TokenFormat.Kind.invite.secretLength
+        let bits = Double(length) * log2(Self.letters)
+        let minutes = AccessRequestQueue.lifetime / 60
+        let guesses = Double(Self.guessesPerSecond) * Double(AccessRequestQueue.lifetime)
+        let handle = """
+            | handle of a request (its asker's; \(minutes) minutes) | \(length) letters of 62: \(Int(bits.rounded())) bits \
+            | any number until it is answered | with a million a second \(powerOfTen(guesses, digits: 0)) in \
+            62\(raised("\(length)")), or \(powerOfTwo(log2(guesses) - bits)) |
+            """
+        let codes = pow(Double(UserCode.letters.count), Double(UserCode.length))
+        let limit = UserCodeAttemptLimiter.limit
+        let hours = UserCodeAttemptLimiter.window / 3_600
+        let code = """
+            | code of a request (`WDJB-MJHT`; \(minutes) minutes; only owners may type it) | \(UserCode.length) letters of \
+            \(UserCode.letters.count): \(String(format: "%.1f", log2(codes))) bits | \(limit) in an hour close all \
+            requests until `patchbay requests --reopen` | \(limit) in \(UserCode.letters.count)\
+            \(raised("\(UserCode.length)")), or 1 in \(powerOfTen(codes / Double(limit), digits: 2)), in an hour, for each \
+            open request |
+            """
+
+        #expect(hours == 1)
+        #expect(try readme().contains(handle), "\(handle)")
+        #expect(try readme().contains(code), "\(code)")
+    }
+
+    @Test func `an invite takes no more guesses than its number, from however many places and however long`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let clock = TestClock()
+            var store = try Bench.store(in: scratch, clock: clock)
+            let lifetime = InviteTerms.lifetimes.upperBound
+            let terms = InviteTerms(Bench.reader, uses: 100, lifetime: lifetime)
+            let (_, invite) = try await store.invite(terms, by: Bench.owner, from: Bench.socket)
+            var looked = 0
+            for place in 0..<24 {
+                let before = await store.invites.first?.wrong
+                let origin = place.isMultiple(of: 3) ? Bench.loopback : .unix(uid: UInt32(place))
+                _ = try? await store.redeem(Bench.forged(invite), for: Bench.client("x"), from: origin)
+                if await store.invites.first?.wrong != before { looked += 1 }
+                clock.pass(Double(lifetime) / 25)
+                try await store.close()
+                store = try Bench.store(in: scratch, clock: clock)
+            }
+
+            #expect(looked == AccessState.wrongLimit)
+            await #expect(throws: AccessError.refused) {
+                try await store.redeem(invite, for: Bench.client("a"), from: Bench.socket)
+            }
+        }
+    }
+
+    @Test func `README says how fast the audit log can grow by what others do`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Bench.store(in: scratch)
+            for _ in 0..<FailedAttemptLimiter.limit {
+                _ = try? await store.authenticate(Token(random: .grant), from: .unix(uid: .max))
+            }
+            let text = try Data(contentsOf: URL(filePath: scratch.file("audit.jsonl")))
+            let lines = text.split(separator: UInt8(ascii: "\n"))
+            let longest = lines.map { $0.count + 1 }.max() ?? 0
+            let perDay = FailedAttemptLimiter.limit * 86_400 / FailedAttemptLimiter.window
+            let megabytes = Int((Double(perDay * 400) / 1e6).rounded(.up))
+
+            #expect(lines.count == FailedAttemptLimiter.limit)
+            #expect(longest < 400, "\(longest)")
+            let sentence = """
+                with at most \(FailedAttemptLimiter.limit) lines a minute from one place, \(megabytes) MB a day
+                """
+            #expect(try readme().contains(sentence), "\(sentence)")
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import Client
+import FoundationEssentials
+import Model
+import Testing
+
+@Suite struct RoutePermissionTests {
+    private static let grant = Grant(
+        id: "0a1b2c3d",
+        name: SanitizedText("agent"),
+        permissions: Permissions([.registryRead], on: .all),
+        binding: .bearer,
+        parent: nil,
+        invite: nil,
+        created: Samples.date,
+        expires: Samples.date,
+        lastUsed: Samples.date,
+        idleSeconds: 1,
+        end: nil
+    )
+
+    @Test func `a secret travels in the body, and its request names only the endpoint`() async throws {
+        try await ScriptedBroker.with(.pieces(["HTTP/1.1 204 No Content\r\n\r\n"])) { broker, client in
+            try await client.setSecret("geheim", of: Samples.endpoint.id)
+
+            let request = try #require(broker.requests.first)
+            #expect(request.hasPrefix("PUT /v1/endpoints/\(Samples.endpoint.id)/secret HTTP/1.1\r\n"))
+            #expect(request.hasSuffix(#"{"secret":"geheim"}"#))
+        }
+    }
+
+    @Test func `a redemption brings the grant with its token`() async throws {
+        let answer = ScriptedBroker.json(
+            try Samples.json(IssuedGrant(grant: Self.grant, token: "pbg_x")),
+            status: "201 Created"
+        )
+        try await ScriptedBroker.with(.pieces([answer])) { broker, client in
+            let spec = RedemptionSpec(token: "pbi_geheim", client: "key", name: SanitizedText("agent"))
+
+            let issued = try await client.redeem(spec)
+
+            #expect(issued.token == "pbg_x")
+            #expect(issued.grant == Self.grant)
+            #expect(broker.requests.first?.hasPrefix("POST /v1/invites/redeem HTTP/1.1\r\n") == true)
+        }
+    }
+
+    @Test func `an error about a secret call does not hold the secret`() async throws {
+        try await ScriptedBroker.with(.pieces(["garbage"])) { _, client in
+            let spec = RedemptionSpec(token: "pbi_geheim", client: "key", name: SanitizedText("agent"))
+            let error = await #expect(throws: ClientError.self) { try await client.redeem(spec) }
+            #expect(error.map { "\($0) \($0.remedy ?? "")".contains("geheim") } == false)
+        }
+    }
+
+    @Test func `the audit log comes as its own lines`() async throws {
+        let answer = ScriptedBroker.json(#"{"schema":1,"lines":["{\"number\":1}","{\"number\":2}"]}"#)
+        try await ScriptedBroker.with(.pieces([answer])) { broker, client in
+            let audit = try await client.audit(after: 0, limit: 2)
+
+            #expect(audit.lines == [#"{"number":1}"#, #"{"number":2}"#])
+            #expect(broker.requests.first?.hasPrefix("GET /v1/audit?after=0&limit=2 HTTP/1.1\r\n") == true)
+        }
+    }
+
+    @Test func `a broker on the loopback is told the address as its host`() async throws {
+        try await ScriptedBroker.onLoopback(.pieces([ScriptedBroker.json(#"{"ended":["a"]}"#)])) { broker, port in
+            let client = PatchbayClient(address: .loopback(host: "127.0.0.1", port: port))
+
+            let ended = try await client.revoke("a").ended
+
+            #expect(ended == ["a"])
+            #expect(broker.requests.first?.contains("\r\nHost: 127.0.0.1:\(port)\r\n") == true)
+        }
+    }
+
+    @Test func `nobody on the loopback is a broker that does not run`() async throws {
+        let client = PatchbayClient(address: .loopback(host: "::1", port: 1))
+
+        await #expect(throws: ClientError.brokerNotRunning(path: "[::1]:1")) { try await client.invites() }
+    }
+
+    @Test func `a token is shown with every call, and in no description`() async throws {
+        try await ScriptedBroker.onLoopback(.pieces([ScriptedBroker.json(#"{"ended":["a"]}"#)])) { broker, port in
+            let token = AccessToken("pbg_geheim")
+            let client = PatchbayClient(address: .loopback(host: "127.0.0.1", port: port)) { token }
+
+            _ = try await client.revoke("a")
+
+            #expect(broker.requests.first?.contains("\r\nAuthorization: Bearer pbg_geheim\r\n") == true)
+            var dumped = ""
+            dump(client, to: &dumped)
+            #expect(!"\(client) \(token) \(String(reflecting: client))\(dumped)".contains("geheim"))
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import TestSupport
+import Testing
+
+@testable import Devices
+
+@Suite struct PropertyListValidatorTests {
+    private static func deep(_ count: Int) -> String {
+        String(repeating: "<array>", count: count) + String(repeating: "</array>", count: count)
+    }
+
+    @Test(arguments: [
+        Samples.attached(1, Samples.phone), "<dict/>", "<array></array>", "<true/>",
+        "<dict>\n\t<key>a</key><data>\nAA==</data></dict>",
+        "<!-- <dict> --><dict></dict>", "<dict ></dict >", deep(30),
+    ])
+    func `what property lists are made of passes`(inner: String) throws {
+        try PropertyListValidator.check(Array(Samples.propertyList(inner).utf8))
+    }
+
+    @Test(arguments: [
+        "bplist00\u{1}", "", "no list at all", "<plist>", "<plist><dict></plist>", "</plist>",
+        "<plist></plist></plist>", "<",
+        "<plist", "<plist><!-- </plist>", "<!-->", "<?xml", "<plist><bomb/></plist>",
+        "<plist><dict a=\"/\"></dict></plist>",
+        "<plist><string><![CDATA[</string>]]></string></plist>", "<!DOCTYPE plist [<!ENTITY a \"b\">]><plist></plist>",
+        "<plist></dict/></plist>",
+    ])
+    func `what could harm a parser, or is no list, is refused`(text: String) {
+        #expect(throws: UsbmuxError.self) { try PropertyListValidator.check(Array(text.utf8)) }
+    }
+
+    @Test(arguments: [32, 1_000, 100_000])
+    func `a list nested too deep is refused, whole or cut short, hidden in comments or not`(depth: Int) {
+        let hidden = String(repeating: "<array><!-- </array> -->", count: depth)
+        for inner in [Self.deep(depth), String(repeating: "<dict>", count: depth), hidden] {
+            #expect(throws: UsbmuxError.self) {
+                try PropertyListValidator.check(Array(Samples.propertyList(inner).utf8))
+            }
+        }
+    }
+
+    @Test func `bytes that are not text are refused or passed, never a crash`() {
+        var random = SeededGenerator(seed: 7)
+        let alphabet = Array("<>/!-?[]dictarrayplist \u{0}\"".utf8) + [0x80, 0xFF]
+
+        for _ in 0..<20_000 {
+            let text = (0..<Int.random(in: 0...60, using: &random)).map { _ in
+                alphabet.randomElement(using: &random) ?? 0
+            }
+            _ = try? UsbmuxReply(UsbmuxMessage(tag: 0, body: .propertyList(text)))
+        }
+    }
+}

@@ -1,0 +1,23 @@
+import Testing
+
+@testable import MCP
+
+@Suite struct HeaderEncodingTests {
+    @Test(arguments: [
+        ("us-west1", "us-west1"),
+        ("=?base64?SGVsbG8sIOS4lueVjA==?=", "Hello, 世界"),
+        ("=?base64?IHBhZGRlZCA=?=", " padded "),
+        ("=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=", "=?base64?literal?="),
+        ("=?base64??=", ""),
+        ("=?BASE64?SGk=?=", "=?BASE64?SGk=?="),
+        ("=?base64?=", "=?base64?="),
+    ])
+    func `a header says what the specification's examples say`(header: String, value: String) {
+        #expect(HeaderEncoding.decode(header) == value)
+    }
+
+    @Test(arguments: ["=?base64?SGk?=", "=?base64?SGl=?=", "=?base64?/w==?=", "=?base64?SG k=?=", "tést", "a\u{1}b"])
+    func `a header that says it is encoded and is not means nothing`(header: String) {
+        #expect(HeaderEncoding.decode(header) == nil)
+    }
+}

@@ -1,0 +1,53 @@
+import Model
+import Testing
+
+@Suite struct BrokerSocketPathTests {
+    @Test func `what is said goes before everything else`() {
+        let path = BrokerSocketPath.find(
+            explicit: "/a",
+            environment: ["PATCHBAY_SOCKET": "/b"],
+            userID: 1000,
+            exists: { _ in true }
+        )
+
+        #expect(path == "/a")
+    }
+
+    @Test func `the variable goes before the places, and an empty one counts as unset`() {
+        let set = BrokerSocketPath.find(environment: ["PATCHBAY_SOCKET": "/b"], userID: 1000, exists: { _ in true })
+        let empty = BrokerSocketPath.find(environment: ["PATCHBAY_SOCKET": ""], userID: 1000, exists: { _ in true })
+
+        #expect(set == "/b")
+        #expect(empty == BrokerSocketPath.system)
+    }
+
+    @Test func `without a broker for the machine it is the user's own`() {
+        let none: (String) -> Bool = { _ in false }
+
+        #expect(
+            BrokerSocketPath.find(environment: ["XDG_RUNTIME_DIR": "/run/user/7"], userID: 1000, exists: none)
+                == "/run/user/7/patchbay/patchbay.sock"
+        )
+        #expect(
+            BrokerSocketPath.find(environment: [:], userID: 1000, exists: none)
+                == "/run/user/1000/patchbay/patchbay.sock"
+        )
+        #expect(
+            BrokerSocketPath.find(environment: ["XDG_RUNTIME_DIR": "/run/user/0"], userID: 0, exists: none)
+                == BrokerSocketPath.system
+        )
+    }
+
+    @Test func `the daemon listens where its client looks`() {
+        let environment = ["XDG_RUNTIME_DIR": "/run/user/1000"]
+
+        #expect(
+            BrokerSocketPath.listen(environment: environment, userID: 1000)
+                == BrokerSocketPath.find(environment: environment, userID: 1000, exists: { _ in false })
+        )
+        #expect(
+            BrokerSocketPath.listen(environment: ["RUNTIME_DIRECTORY": "/run/patchbay"], userID: 990)
+                == BrokerSocketPath.system
+        )
+    }
+}

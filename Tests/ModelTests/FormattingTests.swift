@@ -1,0 +1,73 @@
+import FoundationEssentials
+import Model
+import Testing
+
+@Suite struct FormattingTests {
+    @Test(arguments: [
+        ("00008030001a2b3c4d5e6f70", "00008030-001A2B3C4D5E6F70"),
+        ("00008030-001A2B3C4D5E6F70", "00008030-001A2B3C4D5E6F70"),
+        ("0123456789ABCDEF0123456789ABCDEF01234567", "0123456789abcdef0123456789abcdef01234567"),
+    ])
+    func `every spelling of a UDID is one UDID`(raw: String, normal: String) {
+        #expect(UDID(raw)?.text == normal)
+    }
+
+    @Test(arguments: ["", "xyz", "00008030", "00008030-001A2B3C4D5E6F7G", String(repeating: "a", count: 41)])
+    func `what is no UDID is refused`(raw: String) {
+        #expect(UDID(raw) == nil)
+    }
+
+    @Test(arguments: ["_appreveal._tcp", "_DEBUG._TCP", "_a2b._udp"])
+    func `service types are read without case`(raw: String) {
+        #expect(ServiceType(raw)?.text == raw.lowercased())
+    }
+
+    @Test(arguments: [
+        "appreveal._tcp", "_x._tcp", "_a b._tcp", "_ab", "_ab._sctp", "_-ab._tcp", "_123._tcp", "._tcp", "",
+    ])
+    func `what is no service type is refused`(raw: String) {
+        #expect(ServiceType(raw) == nil)
+    }
+
+    @Test(arguments: [
+        ("8080", "tcp:8080"), ("tcp:0", "tcp:0"), ("127.0.0.1:80", "tcp:127.0.0.1:80"),
+        ("tcp:[::1]:80", "tcp:[::1]:80"),
+        ("unix:/tmp/x", "unix:/tmp/x"),
+    ])
+    func `local addresses are read and written alike`(raw: String, normal: String) {
+        #expect(ListenAddress(raw)?.description == normal)
+        #expect(ListenAddress(normal) == ListenAddress(raw))
+    }
+
+    @Test(arguments: [
+        "", "65536", "-1", "tcp:", "tcp:x:y", "unix:relative", "::1:80", "tcp:a:b:1", ":80", "8080x", "unix:/\u{1B}[2J",
+        "a\u{202E}:1",
+    ])
+    func `what is no local address is refused`(raw: String) {
+        #expect(ListenAddress(raw) == nil)
+    }
+
+    @Test func `an endpoint id is readable and keeps to its form`() {
+        #expect(
+            EndpointID(app: SanitizedText("com.example.Shop App"), place: "Test-iPhone").text == "shop-app-test-iphone"
+        )
+        #expect(EndpointID(app: SanitizedText("com.example.shop"), place: "mac", attempt: 2).text == "shop-mac-2")
+        #expect(EndpointID(app: SanitizedText("面談"), place: "").text == "endpoint")
+        let long = EndpointID(app: SanitizedText(String(repeating: "a", count: 63)), place: "b", attempt: 17)
+        #expect(long.text.utf8.count == EndpointID.lengthLimit)
+        #expect(long.text.hasSuffix("-17"))
+        #expect(EndpointID(long.text) == long)
+    }
+
+    @Test func `a tunnel's target is written as people would write it`() throws {
+        let udid = try #require(UDID("00008030-001A2B3C4D5E6F70"))
+        let targets: [TunnelTarget] = [
+            .device(udid: udid, port: 9_876), .endpoint(try #require(EndpointID("shop-iphone"))),
+        ]
+
+        let json = String(decoding: try JSONCoding.encoder().encode(targets), as: UTF8.self)
+
+        #expect(json == #"[{"device":{"port":9876,"udid":"00008030-001A2B3C4D5E6F70"}},{"endpoint":"shop-iphone"}]"#)
+        #expect(try JSONCoding.decoder().decode([TunnelTarget].self, from: Data(json.utf8)) == targets)
+    }
+}

@@ -1,0 +1,134 @@
+import Model
+import Testing
+
+@testable import patchbay
+
+@Suite struct DoctorCommandTests {
+    @Test func `the sockets on a port are read from the kernel's table`() {
+        let table = """
+              sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
+              10: 00000000:14E9 00000000:0000 07 00000000:00000000 00:00000000 00000000   104        0 23456 2 0000 0
+              11: 0100007F:0035 00000000:0000 07 00000000:00000000 00:00000000 00000000   104        0 23457 2 0000 0
+              12: 00000000000000000000000000000000:14E9 00000000000000000000000000000000:0000 07 0:0 00:0 0 104 0 23458 2 0000 0
+            garbage
+            """
+
+        #expect(MulticastCheck.inodes(port: 5353, in: table) == [23456, 23458])
+        #expect(MulticastCheck.inodes(port: 5353, in: "").isEmpty)
+    }
+
+    @Test(arguments: [
+        ("[wide-area]\nenable-wide-area=yes\n", true), ("[wide-area]\nenable-wide-area=no\n", false),
+        ("[wide-area]\n enable-wide-area = no \n", false), ("[server]\nuse-ipv4=yes\n", true),
+        ("[wide-area]\n#enable-wide-area=no\n", true), ("[server]\nenable-wide-area=no\n", true), ("", true),
+    ])
+    func `wide-area lookups are on unless the file says no in its section`(text: String, isOn: Bool) {
+        #expect(AvahiCheck.asksWideArea(text) == isOn)
+    }
+
+    @Test func `a socket that everybody may use is a failure with its remedy`() {
+        let open = BrokerCheck.socket("/x", (mode: 0o666, owner: 0), isForAll: false)
+        let closed = BrokerCheck.socket("/x", (mode: 0o600, owner: 1000), isForAll: false)
+
+        #expect(open.map(\.verdict) == [.fail])
+        #expect(open.first?.remedy?.hasPrefix("chmod 0600 /x") == true)
+        #expect(closed.map(\.verdict) == [.ok])
+    }
+
+    @Test func `a socket that the configuration opens to everybody is well`() {
+        let check = BrokerCheck.socket("/x", (mode: 0o666, owner: 0), isForAll: true).first
+
+        #expect(check?.verdict == .ok)
+        #expect(check?.detail.contains("any_user = true") == true)
+    }
+
+    @Test func `what is wrong with who may come in is a warning, and says itself what to do`() {
+        let check = BrokerCheck.finding("the clock went back by 9 s: patchbay clock recover")
+
+        #expect(check.verdict == .warn)
+        #expect(
+            DoctorCommand.text(check, isColoured: false).hasSuffix(
+                "access     the clock went back by 9 s: patchbay clock recover"
+            )
+        )
+    }
+
+    @Test func `a missing source is a warning that keeps its remedy`() {
+        let source = SourceStatus(name: "usb", state: .missing, detail: "no usbmuxd", remedy: "apt install usbmuxd")
+
+        #expect(
+            BrokerCheck.source(source)
+                == Check(name: "usb", verdict: .warn, detail: "no usbmuxd", remedy: "apt install usbmuxd")
+        )
+    }
+
+    @Test func `usbmuxd that is installed and asleep is well; one that is missing can be had`() {
+        let asleep = UsbmuxdCheck(environment: ["USBMUXD_SOCKET_ADDRESS": "/nonexistent/mux"], programs: ["/bin/sh"])
+        let missing = UsbmuxdCheck(environment: ["USBMUXD_SOCKET_ADDRESS": "UNIX:/nonexistent/mux"], programs: [])
+
+        #expect(asleep.run().verdict == .ok)
+        #expect(missing.run().remedy == "apt install usbmuxd")
+    }
+
+    @Test func `a file that is no socket is told apart from none`() {
+        #expect(UnixSocketStatus(path: "/dev/null").state == .notASocket)
+        #expect(UnixSocketStatus(path: "/nonexistent/x").state == .absent)
+    }
+
+    @Test func `a check is one line, and its remedy the next`() {
+        let check = Check(name: "usbmuxd", verdict: .warn, detail: "not installed", remedy: "apt install usbmuxd")
+
+        #expect(
+            DoctorCommand.text(check, isColoured: false)
+                == "warn  usbmuxd    not installed\n      try: apt install usbmuxd"
+        )
+    }
+
+    @Test func `what is turned off is neither looked for nor said twice`() {
+        let off = [
+            SourceStatus(name: "bonjour", state: .off, detail: "turned off by discovery.enabled = false"),
+            SourceStatus(name: "usb", state: .off, detail: "turned off by devices.enabled = false"),
+        ]
+        let warning = Check(name: "mdns", verdict: .warn, detail: "nobody answers")
+
+        let checks = DoctorReport(
+            broker: (off.map(BrokerCheck.source), off),
+            usbmuxd: { warning },
+            network: { [warning] }
+        ).checks
+
+        #expect(checks.map(\.name) == ["bonjour", "usb"])
+        #expect(checks.first?.detail == "turned off by discovery.enabled = false")
+    }
+
+    @Test func `a usbmuxd that sleeps as usual is no warning of the broker's either`() {
+        let missing = SourceStatus(name: "usb", state: .missing, detail: "not running", remedy: "apt install usbmuxd")
+        func checks(_ verdict: Check.Verdict) -> [Check] {
+            DoctorReport(
+                broker: ([BrokerCheck.source(missing)], [missing]),
+                usbmuxd: { Check(name: "usbmuxd", verdict: verdict, detail: "") },
+                network: { [] }
+            ).checks
+        }
+
+        #expect(checks(.ok).map(\.verdict) == [.ok, .ok] && checks(.ok)[0].remedy == nil)
+        #expect(checks(.warn).map(\.verdict) == [.warn, .warn])
+    }
+
+    @Test(arguments: [
+        ([:], "/run/dbus/system_bus_socket"),
+        (["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/x/bus,guid=1;tcp:host=y"], "/x/bus"),
+        (["DBUS_SYSTEM_BUS_ADDRESS": "tcp:host=y"], nil),
+        (["DBUS_SYSTEM_BUS_ADDRESS": ""], "/run/dbus/system_bus_socket"),
+    ])
+    func `the bus is where the variable says`(environment: [String: String], bus: String?) {
+        #expect(AvahiCheck.bus(environment) == bus)
+    }
+
+    @Test func `a bus of one's own that does not answer is named, and nothing is said of this machine's Avahi`() {
+        let checks = AvahiCheck(environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent/bus"]).run()
+
+        #expect(checks.map(\.name) == ["dbus"])
+        #expect(checks.first?.detail.contains("/nonexistent/bus") == true)
+    }
+}

@@ -1,0 +1,35 @@
+import FoundationEssentials
+import Model
+import Testing
+
+@testable import patchbayd
+
+@Suite struct StaleSecretCleanerTests {
+    private let now = Date(timeIntervalSince1970: 1_000_000)
+
+    private func endpoint(seen seconds: Double?, sources: [Sighting.Source] = []) throws -> Endpoint {
+        Endpoint(
+            id: try #require(EndpointID("shop")),
+            kind: .appreveal,
+            app: SanitizedText("com.example.shop"),
+            name: SanitizedText("Shop"),
+            state: .offline,
+            approval: .approved,
+            sources: sources,
+            since: now.addingTimeInterval(-200_000),
+            lastSeen: seconds.map { now.addingTimeInterval(-$0) }
+        )
+    }
+
+    @Test func `an app is gone when nobody has seen it for a day`() throws {
+        #expect(StaleSecretCleaner.isGone(nil, at: now))
+        #expect(StaleSecretCleaner.isGone(try endpoint(seen: 86_400), at: now))
+        #expect(!StaleSecretCleaner.isGone(try endpoint(seen: 86_399), at: now))
+        #expect(StaleSecretCleaner.isGone(try endpoint(seen: nil), at: now))
+        #expect(
+            !StaleSecretCleaner.isGone(try endpoint(seen: 200_000, sources: [.config]), at: now),
+            "it is written down"
+        )
+        #expect(!StaleSecretCleaner.isGone(try endpoint(seen: -500), at: now), "the clock went back")
+    }
+}

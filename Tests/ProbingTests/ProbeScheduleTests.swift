@@ -1,0 +1,103 @@
+import FoundationEssentials
+import Model
+import Testing
+
+@testable import Probing
+
+@Suite struct ProbeScheduleTests {
+    private var random = SystemRandomNumberGenerator()
+
+    private func endpoint(_ name: String, state: Endpoint.State = .online, routes: [Route]? = nil) -> Endpoint {
+        Endpoint(
+            id: EndpointID(app: SanitizedText(name), place: ""),
+            kind: .mcp,
+            app: SanitizedText(name),
+            name: SanitizedText(name),
+            state: state,
+            approval: .approved,
+            routes: (routes ?? [.lan(LANRoute(address: "192.168.1.2", port: 80))]).map { EndpointRoute($0) },
+            since: Date(),
+            lastSeen: Date()
+        )
+    }
+
+    /// The names of what is due at a moment.
+    private mutating func take(
+        from schedule: inout ProbeSchedule,
+        at seconds: Double,
+        watched: WatchedEndpoints = .all
+    ) -> [String] {
+        schedule.take(at: .seconds(seconds), watched: watched, using: &random).map(\.id.text)
+    }
+
+    @Test mutating func `a new endpoint is probed at once and then at least every 15 seconds`() {
+        var schedule = ProbeSchedule()
+        schedule.update([endpoint("app")])
+
+        #expect(take(from: &schedule, at: 0) == ["app"])
+        #expect(take(from: &schedule, at: 11).isEmpty)
+        #expect(take(from: &schedule, at: 15) == ["app"])
+    }
+
+    @Test mutating func `an endpoint that no client watches is probed every minute`() {
+        var schedule = ProbeSchedule()
+        schedule.update([endpoint("app"), endpoint("tunnelled")])
+        let watched = WatchedEndpoints.only([EndpointID("tunnelled")!])
+        _ = take(from: &schedule, at: 0, watched: watched)
+
+        #expect(take(from: &schedule, at: 15, watched: watched) == ["tunnelled"])
+        #expect(take(from: &schedule, at: 44, watched: watched) == ["tunnelled"])
+        #expect(Set(take(from: &schedule, at: 60, watched: watched)) == ["app", "tunnelled"])
+    }
+
+    @Test mutating func `an endpoint that a client begins to watch is probed at once where its last probe is old`() {
+        var schedule = ProbeSchedule()
+        schedule.update([endpoint("app")])
+        _ = take(from: &schedule, at: 0, watched: .only([]))
+
+        #expect(take(from: &schedule, at: 30, watched: .only([])).isEmpty)
+        #expect(take(from: &schedule, at: 30.5) == ["app"])
+    }
+
+    @Test mutating func `the probes of many endpoints spread over the time`() {
+        var schedule = ProbeSchedule()
+        schedule.update((0..<500).map { endpoint("app-\($0)") })
+
+        #expect(take(from: &schedule, at: 0).count == 500)
+        let later = (2...240).map { take(from: &schedule, at: Double($0) / 2).count }
+
+        // 19 at each step, if they were spread evenly.
+        #expect(later.suffix(60).allSatisfy { (1...60).contains($0) }, "\(later)")
+    }
+
+    @Test mutating func `a suspect endpoint is probed again after 2 seconds, whatever was planned`() {
+        var schedule = ProbeSchedule()
+        schedule.update([endpoint("app")])
+        _ = take(from: &schedule, at: 0, watched: .only([]))
+
+        schedule.update([endpoint("app", state: .suspect)])
+        #expect(take(from: &schedule, at: 1, watched: .only([])).isEmpty)
+        #expect(take(from: &schedule, at: 2, watched: .only([])) == ["app"])
+    }
+
+    @Test mutating func `what cannot be dialled is not probed`() throws {
+        var schedule = ProbeSchedule()
+        let phone = USBRoute(udid: try #require(UDID("00008030-001A2B3C4D5E6F70")), port: 1)
+        schedule.update([
+            endpoint("gone", routes: []), endpoint("phone", routes: [.usb(phone)]), endpoint("no", state: .blocked),
+        ])
+
+        #expect(take(from: &schedule, at: 0).isEmpty)
+    }
+
+    @Test mutating func `an endpoint that was forgotten leaves nothing behind`() {
+        var schedule = ProbeSchedule()
+        schedule.update([endpoint("app")])
+        _ = take(from: &schedule, at: 0)
+        schedule.update([])
+        #expect(take(from: &schedule, at: 1).isEmpty)
+
+        schedule.update([endpoint("app")])
+        #expect(take(from: &schedule, at: 2) == ["app"])
+    }
+}

@@ -1,0 +1,90 @@
+import Model
+import Testing
+
+@testable import Probing
+
+@Suite struct ServiceProbeTests {
+    private func answer(_ text: String, status: Int = 200) -> ProbeHTTPRequest.Answer {
+        ProbeHTTPRequest.Answer(status: status, body: Array(text.utf8))
+    }
+
+    @Test(arguments: [
+        #"{"status":"ok","port":4000,"auth":"session-token","bonjour":"advertised","lan":{"warnings":[]}}"#,
+        #"{"status":"ok","port":4000,"auth":"session-token","discovery":"nsd"}"#,
+        #"{"status":"ok","port":4000,"bonjour":"suppressed"}"#,
+    ])
+    func `the health of every AppReveal is recognised`(body: String) {
+        #expect(ServiceProbe.appReveal(answer(body)) != nil)
+    }
+
+    @Test(arguments: [
+        #"{"status":"ok"}"#, #"{"status":"ok","port":1}"#, "OK", "", "[]", #"{"status":1,"port":2,"auth":"x"}"#,
+    ])
+    func `another server's health is not AppReveal's`(body: String) {
+        #expect(ServiceProbe.appReveal(answer(body)) == nil)
+    }
+
+    @Test func `an error is no answer`() {
+        #expect(ServiceProbe.appReveal(answer(#"{"status":"ok","port":4000,"auth":"x"}"#, status: 404)) == nil)
+        #expect(!ServiceProbe.isAppDebug(answer("[]", status: 404), beside: nil))
+    }
+
+    @Test(arguments: ["[]", #"["buy","cart.row.1"]"#]) func `app-debug's actions are an array of strings`(body: String)
+    {
+        #expect(ServiceProbe.isAppDebug(answer(body), beside: answer("no", status: 404)))
+        #expect(ServiceProbe.isAppDebug(answer(body), beside: nil))
+        #expect(!ServiceProbe.isAppDebug(answer(body), beside: answer(body)))
+    }
+
+    @Test(arguments: [#"{"status":"ok"}"#, "{}", "[1]", #"["a",{}]"#, "[[]]", "null", "", #""buy""#])
+    func `anything else is not app-debug's`(body: String) {
+        #expect(!ServiceProbe.isAppDebug(answer(body), beside: nil))
+    }
+
+    @Test(
+        arguments: [
+            ("data: {\"id\":1}\n\n", #" {"id":1}"#),
+            ("event: message\r\ndata:{\"a\":\r\ndata:1}\r\n\r\n", "{\"a\":\n1}"),
+            ("id: 1\ndata:\n\n: still here\n\ndata: {}\n\nmore", " {}"), ("data: {\"id\":1}\n", nil), ("", nil),
+        ] as [(String, String?)]
+    )
+    func `an answer is read out of a stream as soon as it is whole`(stream: String, message: String?) {
+        #expect(ProbeHTTPRequest.message(in: Array(stream.utf8)).map { String(decoding: $0, as: UTF8.self) } == message)
+    }
+
+    @Test func `an initialize result names the server, made safe to show`() {
+        let reply =
+            #"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"#
+            + #""serverInfo":{"name":"evil\u001b[2J","version":"1.0"}}}"#
+
+        let identity = ServiceProbe.server(answer(reply))
+
+        #expect(identity?.kind == .mcp)
+        #expect(identity?.name?.text == "evil\u{FFFD}[2J")
+    }
+
+    @Test func `AppReveal is AppReveal also when it is asked as an MCP server`() {
+        let reply =
+            #"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"AppReveal"}}}"#
+
+        #expect(ServiceProbe.server(answer(reply))?.kind == .appreveal)
+    }
+
+    @Test func `launch_context tells the bundle id`() {
+        let reply =
+            #"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"#
+            + #""{\"bundleId\":\"com.example.shop\",\"version\":\"3.2.0\"}"}]}}"#
+
+        let app = ServiceProbe.app(answer(reply))
+
+        #expect(app?.bundleID.text == "com.example.shop")
+        #expect(app?.version?.text == "3.2.0")
+    }
+
+    @Test func `an unauthorized launch_context tells nothing`() {
+        let reply = #"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Unauthorized"}}"#
+
+        #expect(ServiceProbe.app(answer(reply, status: 401)) == nil)
+        #expect(ServiceProbe.server(answer(reply, status: 401)) == nil)
+    }
+}

@@ -1,0 +1,99 @@
+import FoundationEssentials
+import Glibc
+import Logging
+import TestSupport
+import SystemIO
+import Testing
+
+@Suite struct StateFileTests {
+    private static let quiet = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+
+    private func file(in scratch: ScratchFolder) -> StateFile<[String]> {
+        StateFile("words", in: scratch.path, logger: Self.quiet)
+    }
+
+    private func path(in scratch: ScratchFolder) -> String { "\(scratch.path)/words.json" }
+
+    @Test func `what was written last is read back, and nothing when nothing was written`() async throws {
+        try await withScratchFolder { scratch in
+            #expect(try await file(in: scratch).read() == nil)
+            try await file(in: scratch).write(["a"])
+            try await file(in: scratch).write(["b", "ü"])
+
+            #expect(try await file(in: scratch).read() == ["b", "ü"])
+        }
+    }
+
+    @Test func `a file is its owner's alone, and nothing lies beside it`() async throws {
+        try await withScratchFolder { scratch in
+            let old = umask(0)
+            defer { umask(old) }
+            try await file(in: scratch).write([])
+
+            var status = stat()
+            try #require(stat(path(in: scratch), &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o600)
+            #expect(!FileManager.default.fileExists(atPath: path(in: scratch) + ".new"))
+        }
+    }
+
+    @Test(arguments: [
+        #"{"schema":1,"content":["a""#, "", #"{"schema":2,"content":["a"]}"#, #"{"schema":1,"content":7}"#,
+    ])
+    func `a file that cannot be read is set aside as it was, and nothing is lost with a second one`(
+        text: String
+    ) async throws {
+        try await withScratchFolder { scratch in
+            for aside in [".unreadable", ".unreadable-2"] {
+                try Data(text.utf8).write(to: URL(filePath: path(in: scratch)))
+                #expect(try await file(in: scratch).read() == nil)
+                #expect(try Data(contentsOf: URL(filePath: path(in: scratch) + aside)) == Data(text.utf8))
+            }
+        }
+    }
+
+    @Test func `a file whose bytes cannot be had stops with a message, stays where it is, and is not replaced`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            // open(2) succeeds and read(2) fails, for root too: the folder stands for a disk with an error.
+            try FileManager.default.createDirectory(atPath: path(in: scratch), withIntermediateDirectories: false)
+            let file = file(in: scratch)
+
+            let error = await #expect(throws: StateError.self) { _ = try await file.read() }
+
+            #expect(error?.description.contains("words.json could not be read") == true)
+            await #expect(throws: StateError.self) { try await file.write(["b"]) }
+            let names = try FileManager.default.contentsOfDirectory(atPath: scratch.path)
+            #expect(names == ["words.json"])
+        }
+    }
+
+    @Test func `what can be made out in an unreadable file may be used`() async throws {
+        try await withScratchFolder { scratch in
+            try Data("one two".utf8).write(to: URL(filePath: path(in: scratch)))
+
+            let salvaged = try await file(in: scratch).read {
+                String(decoding: $0, as: UTF8.self).split(separator: " ").map(String.init)
+            }
+
+            #expect(salvaged == ["one", "two"])
+        }
+    }
+
+    @Test func `a failed write names the file and leaves what was there`() async throws {
+        try await withScratchFolder { scratch in
+            try await file(in: scratch).write(["a"])
+            // A folder in the place of the fresh copy: open(2) fails, for root too.
+            try FileManager.default.createDirectory(
+                atPath: path(in: scratch) + ".new",
+                withIntermediateDirectories: false
+            )
+
+            let error = await #expect(throws: StateError.self) { try await file(in: scratch).write(["b"]) }
+
+            #expect(error?.description.contains("words.json could not be written") == true)
+            #expect(try await file(in: scratch).read() == ["a"])
+        }
+    }
+}

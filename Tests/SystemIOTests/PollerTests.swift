@@ -1,0 +1,130 @@
+import CLinux
+import Glibc
+import Testing
+
+@testable import SystemIO
+
+@Suite(.timeLimit(.minutes(1)))
+struct PollerTests {
+    /// Two connected unix sockets, closed with the last reference.
+    private final class Pair: Sendable {
+        let one: CInt
+        let other: CInt
+
+        init() {
+            var numbers: [CInt] = [0, 0]
+            precondition(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &numbers) == 0)
+            (one, other) = (numbers[0], numbers[1])
+        }
+
+        deinit {
+            close(one)
+            close(other)
+        }
+    }
+
+    @Test func `readiness ends a wait`() async throws {
+        let pair = Pair()
+
+        async let waited: Void = Poller.shared.wait(for: .readable, of: pair.one)
+        write(pair.other, "x", 1)
+
+        try await waited
+        try await Poller.shared.wait(for: .writable, of: pair.one)
+    }
+
+    @Test func `a half-close is no hang-up, a close is`() async throws {
+        let pair = Pair()
+        shutdown(pair.other, CInt(SHUT_WR))
+        let early = try await withDeadline(.milliseconds(30), clock: ContinuousClock()) {
+            try await Poller.shared.wait(for: .hungUp, of: pair.one)
+            return true
+        }
+        #expect(early == nil)
+
+        shutdown(pair.other, CInt(SHUT_RDWR))
+
+        try await Poller.shared.wait(for: .hungUp, of: pair.one)
+    }
+
+    @Test func `a wait that has a time ends then and not before, and leaves the descriptor free`() async throws {
+        let pair = Pair()
+        let start = ContinuousClock.now
+
+        #expect(try await !Poller.shared.wait(for: .readable, of: pair.one, until: start + .milliseconds(30)))
+
+        #expect(ContinuousClock.now - start >= .milliseconds(30))
+        write(pair.other, "x", 1)
+        #expect(try await Poller.shared.wait(for: .readable, of: pair.one, until: .now + .seconds(30)))
+    }
+
+    @Test func `waits that end before their time are not looked at again`() async throws {
+        let pair = Pair()
+        for _ in 0..<1_000 {
+            #expect(try await Poller.shared.wait(for: .writable, of: pair.one, until: .now + .seconds(3_600)))
+        }
+
+        #expect(Poller.shared.sleeperCount < 500)
+    }
+
+    @Test func `a wait that has a time is over when its task is cancelled`() async throws {
+        let pair = Pair()
+
+        await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask { try await Poller.shared.wait(for: .readable, of: pair.one, until: .now + .seconds(3_600)) }
+            group.cancelAll()
+            await #expect(throws: CancellationError.self) { try await group.next() }
+        }
+    }
+
+    @Test func `the second wait for a descriptor is refused, and the first goes on`() async throws {
+        let pair = Pair()
+        try await withThrowingTaskGroup(of: Result<Void, any Error>.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    do { return .success(try await Poller.shared.wait(for: .readable, of: pair.one)) } catch {
+                        return .failure(error)
+                    }
+                }
+            }
+            let refused = try await group.next()
+            #expect(throws: SocketError.self) { try refused?.get() }
+            #expect(write(pair.other, "x", 1) == 1)
+            let first = try await group.next()
+            #expect(throws: Never.self) { try first?.get() }
+        }
+        withExtendedLifetime(pair) {}
+    }
+
+    @Test func `a number that is not open is refused`() async throws {
+        await #expect(throws: SocketError.self) { try await Poller.shared.wait(for: .readable, of: 1_000_000) }
+    }
+
+    @Test func `a task that is cancelled already does not wait`() async throws {
+        let pair = Pair()
+
+        await withThrowingTaskGroup(of: Void.self) { group in
+            group.cancelAll()
+            group.addTask { try await Poller.shared.wait(for: .readable, of: pair.one) }
+            await #expect(throws: CancellationError.self) { try await group.next() }
+        }
+    }
+
+    @Test func `a descriptor may be waited for, closed and its number used again at once, however waits end`()
+        async throws
+    {
+        // Each round races the cancellation against the start of the wait and against readiness; an entry that stayed in
+        // the kernel would make the next round's wait a fault (EEXIST) or wake the wrong one.
+        for round in 0..<2_000 {
+            let pair = Pair()
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { try? await Poller.shared.wait(for: .readable, of: pair.one) }
+                if round % 3 != 0 { write(pair.other, "x", 1) }
+                if round % 2 == 0 { await Task.yield() }
+                if round % 3 != 1 { group.cancelAll() }
+            }
+            try await Poller.shared.wait(for: .writable, of: pair.one)
+            withExtendedLifetime(pair) {}
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import CLinux
+import Glibc
+import SystemIO
+import Testing
+
+@Suite struct SocketOwnerLookupTests {
+    private let owners = SocketOwnerLookup()
+
+    /// Where the listener listens, and where the client connects.
+    enum Way: CaseIterable {
+        case ipv4
+        case ipv6
+        /// An IPv4 client of an IPv6 listener, which sees ::ffff:127.0.0.1.
+        case mapped
+
+        func listener() throws -> Listener {
+            switch self {
+            case .ipv4: try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
+            case .ipv6: try Listener(on: .ipv6(1, port: 0, scope: 0))
+            case .mapped: try Listener(on: .ipv6(0, port: 0, scope: 0))
+            }
+        }
+
+        func target(_ listener: Listener) -> SocketAddress {
+            self == .mapped ? .ipv4(INADDR_LOOPBACK, port: listener.address.port ?? 0) : listener.address
+        }
+    }
+
+    private func ask(about accepted: borrowing Descriptor) throws -> SocketOwnerLookup.Answer {
+        let peer = try #require(SocketAddress.peer(of: accepted.number))
+        let local = try #require(SocketAddress.local(of: accepted.number))
+        return try owners.owner(of: peer, connectedTo: local)
+    }
+
+    @Test(arguments: Way.allCases)
+    func `an open connection is its user's, a half-closed one too, a closed one is nobody's`(way: Way) async throws {
+        let listener = try way.listener()
+        var client: Descriptor? = try await way.target(listener).connect(within: .seconds(5))
+        let accepted = try await listener.accept()
+
+        #expect(try ask(about: accepted) == .user(getuid()))
+        if let number = client?.number { shutdown(number, CInt(SHUT_WR)) }
+        #expect(try ask(about: accepted) == .user(getuid()))
+        client = nil
+        #expect(try ask(about: accepted) == .nobody)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may give a socket away"), arguments: Way.allCases)
+    func `a connection of another user is that user's`(way: Way) async throws {
+        let listener = try way.listener()
+        let client = try await way.target(listener).connect(within: .seconds(5))
+        try #require(fchown(client.number, 65_534, 65_534) == 0)
+        let accepted = try await listener.accept()
+
+        #expect(try ask(about: accepted) == .user(65_534))
+    }
+
+    @Test func `an IPv6 client of an IPv4 listener is found`() async throws {
+        let listener = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
+        let mapped = SocketAddress.ipv6(0xFFFF_7F00_0001, port: listener.address.port ?? 0, scope: 0)
+        let client = try await mapped.connect(within: .seconds(5))
+        let accepted = try await listener.accept()
+
+        #expect(try ask(about: accepted) == .user(getuid()))
+        withExtendedLifetime(client) {}
+    }
+
+    @Test func `a client that is bound to the loopback interface is found`() async throws {
+        let listener = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
+        let client = try listener.address.makeSocket()
+        // Not a right of root's since Linux 5.7.
+        try #require(setsockopt(client.number, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3) == 0)
+        _ = try listener.address.withRaw { connect(client.number, $0, $1) }
+        let accepted = try await listener.accept()
+
+        #expect(try ask(about: accepted) == .user(getuid()))
+    }
+
+    @Test func `a listener on the port of a client that is gone is not taken for the client`() async throws {
+        let listener = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
+        let stranger = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
+
+        // No connection has these two addresses, and the kernel answers with the stranger's listener.
+        #expect(try owners.owner(of: stranger.address, connectedTo: listener.address) == .nobody)
+    }
+
+    @Test func `1,000 questions from many tasks at once get their own answers`() async throws {
+        let listener = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
+        let client = try await listener.address.connect(within: .seconds(5))
+        let accepted = try await listener.accept()
+        let (peer, local) = (try #require(SocketAddress.peer(of: accepted.number)), listener.address)
+
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            for round in 0..<1_000 {
+                group.addTask { [owners] in
+                    // Every other one asks about the server's end, which is ours as well.
+                    let answer =
+                        round % 2 == 0
+                        ? try owners.owner(of: peer, connectedTo: local)
+                        : try owners.owner(of: local, connectedTo: peer)
+                    return answer == .user(getuid())
+                }
+            }
+            for try await isRight in group { #expect(isRight) }
+        }
+        withExtendedLifetime(client) {}
+    }
+}

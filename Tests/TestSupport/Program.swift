@@ -1,0 +1,174 @@
+import FoundationEssentials
+import Glibc
+import SystemIO
+import Synchronization
+
+/// A real program, running for one test.
+///
+/// It leads a process group of its own, and signals go to the whole group. It never outlives the test: the scratch folder
+/// kills it at the end, and the kernel does when the test process dies.
+package final class Program: Sendable {
+    package enum Input: Sendable {
+        case nothing
+        /// What the test writes with `write(_:)`.
+        case pipe
+    }
+
+    package let name: String
+    /// What it has written to both streams, in the order in which it was read.
+    package let transcript = Replay<Line>()
+    private let child: Child
+    private let input: Mutex<Descriptor?>
+
+    /// Starts the program; it runs when this returns, but is not necessarily ready.
+    ///
+    /// The command is a path or the name of an installed program; the environment is added to the test's own; without a
+    /// namespace it runs in the test's network; the limit is the soft `ulimit -n`.
+    package init(
+        _ command: String,
+        _ arguments: [String] = [],
+        in scratch: ScratchFolder,
+        environment: [String: String] = [:],
+        input: Input = .nothing,
+        namespace: NetworkNamespace? = nil,
+        descriptorLimit: Int? = nil
+    ) async throws {
+        var words = [try Executable.find("setpriv"), "--pdeathsig", "KILL", "--"]
+        if let descriptorLimit { words += [try Executable.find("prlimit"), "--nofile=\(descriptorLimit):", "--"] }
+        if let namespace { words += try namespace.entrance() }
+        words += [try Executable.find(command)] + arguments
+        let environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        let stdin = try Pipe()
+        let stdout = try Pipe()
+        let stderr = try Pipe()
+
+        let ends = (stdin.readEnd.number, stdout.writeEnd.number, stderr.writeEnd.number)
+        child = try await Child.start { [words] in
+            try Spawn.start(words, environment: environment, input: ends.0, output: ends.1, error: ends.2)
+        }
+        name = String(command.split(separator: "/").last ?? "")
+        self.input = Mutex(input == .pipe ? stdin.intoWriteEnd() : nil)
+
+        let open = Atomic(2)
+        let transcript = transcript
+        let atEnd = { @Sendable in
+            // Complete when both streams are.
+            if open.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { transcript.finish() }
+        }
+        Line.read(stdout.intoReadEnd(), .output, into: transcript, atEnd: atEnd)
+        Line.read(stderr.intoReadEnd(), .errors, into: transcript, atEnd: atEnd)
+        scratch.atEnd { [self] in await end() }
+    }
+
+    package var processID: Int32 { child.processID }
+
+    package var isRunning: Bool { child.exit.soFar.isEmpty }
+
+    /// The lines of standard output so far.
+    package var output: [String] { transcript.soFar.filter { $0.source == .output }.map(\.text) }
+
+    /// Everything it has said, for the message of a failed test.
+    package var story: String { transcript.soFar.map { "    \(name): \($0.text)" }.joined(separator: "\n") }
+
+    /// Waits until it has said, or says, a line that contains this.
+    ///
+    /// `start` is how many lines of the transcript to leave out, when only what comes next counts.
+    /// - Returns: The whole line.
+    /// - Throws: `RigError` at the deadline or when the program ends first; the message holds what it said instead.
+    @discardableResult
+    package func waitForLine(
+        _ wanted: String,
+        from start: Int = 0,
+        within limit: Duration = .seconds(10)
+    ) async throws -> String {
+        let missing = { @Sendable [self] in "\(name) did not say “\(wanted)”, but\n\(story)\n" }
+        return try await withDeadline(limit, missing) { [self] in
+            for await line in transcript.elements(from: start) where line.text.contains(wanted) { return line.text }
+            try Task.checkCancellation()
+            throw RigError("\(name) ended: \(missing())")
+        }
+    }
+
+    /// Waits until it has ended, and until all that it said is read. A child of its own may hold its output open for longer:
+    /// that is not waited for.
+    package func exitStatus(within limit: Duration = .seconds(10)) async throws -> ExitStatus {
+        let status = try await withDeadline(limit, { [self] in "\(name) did not end; it said\n\(story)\n" }) { [self] in
+            for await status in child.exit.elements() { return status }
+            throw CancellationError()
+        }
+        _ = try? await withDeadline(.seconds(1), { "" }) { [self] in for await _ in transcript.elements() {} }
+        return status
+    }
+
+    package func send(_ signal: CInt) { child.send(signal) }
+
+    /// SIGTERM: the polite end.
+    package func terminate() { send(SIGTERM) }
+
+    /// SIGKILL: the end without goodbye.
+    package func kill() { send(SIGKILL) }
+
+    /// SIGSTOP: it hangs, with all its sockets open.
+    package func freeze() { send(SIGSTOP) }
+
+    /// SIGCONT: it goes on.
+    package func thaw() { send(SIGCONT) }
+
+    /// Writes to its standard input; blocks while the pipe is full.
+    package func write(_ text: String) throws {
+        signal(SIGPIPE, SIG_IGN)
+        try input.withLock { input in
+            guard let number = input?.number else { throw RigError("\(name) has no input to write to") }
+            var bytes = Array(text.utf8)[...]
+            while !bytes.isEmpty {
+                let count = bytes.withUnsafeBytes { Glibc.write(number, $0.baseAddress, $0.count) }
+                guard count > 0 else { throw RigError(call: "write to \(name)") }
+                bytes = bytes.dropFirst(count)
+            }
+        }
+    }
+
+    /// The end of its input.
+    package func closeInput() { input.withLock { $0 = nil } }
+
+    /// Runs a program to its end.
+    ///
+    /// - Returns: The lines of its standard output.
+    /// - Throws: `RigError` with all it said, unless it exits with 0.
+    @discardableResult
+    package static func run(
+        _ command: String,
+        _ arguments: [String] = [],
+        in scratch: ScratchFolder,
+        environment: [String: String] = [:],
+        namespace: NetworkNamespace? = nil,
+        within limit: Duration = .seconds(30)
+    ) async throws -> [String] {
+        let program = try await Program(
+            command,
+            arguments,
+            in: scratch,
+            environment: environment,
+            namespace: namespace
+        )
+        let status = try await program.exitStatus(within: limit)
+        for await _ in program.transcript.elements() {}
+        guard status == .exited(0) else {
+            throw RigError("\(([command] + arguments).joined(separator: " ")): \(status)\n\(program.story)")
+        }
+        return program.output
+    }
+
+    /// Waits until it has ended, whatever its exit status, and returns every line of both streams.
+    package func lines(within limit: Duration = .seconds(10)) async throws -> [Line] {
+        _ = try await exitStatus(within: limit)
+        for await _ in transcript.elements() {}
+        return transcript.soFar
+    }
+
+    private func end() async {
+        closeInput()
+        kill()
+        for await _ in child.exit.elements() {}
+    }
+}

@@ -1,0 +1,44 @@
+import TestSupport
+import Testing
+
+@Suite struct PatternPeerTests {
+    @Test func `a hole in the stream is seen, and how much is missing`() async throws {
+        try await withScratchFolder { scratch in
+            let app = try LoopbackServer(in: scratch) { socket in
+                let peer = PatternPeer(socket, deadline: .now + .seconds(5))
+                _ = peer.send(0..<100_000)
+                _ = peer.send(132_768..<200_000)
+            }
+
+            let received = await LoopbackClient.talk(to: app.port, within: .seconds(5)) { $0.receive() }
+
+            #expect(received == PatternPeer.Received(count: 167_232, isIntact: false, end: .closed))
+        }
+    }
+
+    @Test func `a stall makes the sender wait, and an end that never comes is a deadline`() async throws {
+        try await withScratchFolder { scratch in
+            let sent = Replay<PatternPeer.Sent>()
+            let app = try LoopbackServer(in: scratch) { socket in
+                let peer = PatternPeer(socket, deadline: .now + .seconds(5))
+                sent.say(peer.send(0..<16 << 20))
+                _ = peer.receive()
+            }
+
+            let stall = PatternPeer.Stall(after: 1000, for: .milliseconds(500))
+            let received = await LoopbackClient.talk(to: app.port, within: .seconds(3), receiveBuffer: 65536) { peer in
+                peer.receive(stall: stall)
+            }
+
+            #expect(received == PatternPeer.Received(count: 16 << 20, isIntact: true, end: .open))
+            #expect(try #require(sent.soFar.first).longestWait > .milliseconds(300))
+        }
+    }
+
+    @Test func `nobody listens on a free port`() async throws {
+        let ports = try FreePorts.take(3)
+
+        #expect(Set(ports).count == 3)
+        for port in ports { #expect(await LoopbackClient.talk(to: port, within: .seconds(1)) { _ in true } == nil) }
+    }
+}

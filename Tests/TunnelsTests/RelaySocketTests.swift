@@ -1,0 +1,30 @@
+import Glibc
+import Testing
+
+@testable import Tunnels
+
+@Suite struct RelaySocketTests {
+    @Test func `a TCP end sends small writes without delay`() async throws {
+        let (_, accepted) = try await Stream.tcpPair()
+        let end = RelaySocket(accepted.handOver())
+
+        var value: CInt = 0
+        var length = socklen_t(MemoryLayout<CInt>.size)
+        getsockopt(end.number, CInt(IPPROTO_TCP), TCP_NODELAY, &value, &length)
+
+        #expect(value == 1)
+    }
+
+    @Test func `bytes that the other side has not taken keep an end from being flushed`() async throws {
+        let (one, other) = Stream.pair()
+        var end = RelaySocket(one.handOver())
+
+        let sent = pattern(1_000).withUnsafeBytes { end.send($0) }
+        #expect(sent == 1_000)
+        let isFlushedEarly = end.isFlushed
+        _ = try await other.receive(1_000)
+
+        let isFlushed = end.isFlushed
+        #expect(!isFlushedEarly && isFlushed)
+    }
+}

@@ -1,0 +1,236 @@
+import Devices
+import FoundationEssentials
+import Model
+import Testing
+
+@testable import UsbmuxServer
+
+@Suite struct UsbmuxServerSessionTests {
+    private static func view(_ udids: String...) throws -> UsbmuxServerSnapshot {
+        var view = UsbmuxServerSnapshot()
+        _ = view.phones.update(try udids.map { try Samples.device($0) })
+        return view
+    }
+
+    /// What the session wants done about these bytes, up to the first thing that is not just an answer.
+    private static func steps(_ bytes: [UInt8], _ session: inout UsbmuxServerSession) throws -> [UsbmuxServerSession
+        .Step]
+    {
+        session.append(bytes)
+        var steps: [UsbmuxServerSession.Step] = []
+        while let step = try session.step(seeing: try view(Samples.one, Samples.two)) {
+            steps.append(step)
+            if case .send = step { continue }
+            break
+        }
+        return steps
+    }
+
+    /// The results that these bytes are answered with, when there are only such.
+    private static func results(_ bytes: [UInt8]) throws -> [Samples.Result?] {
+        var session = UsbmuxServerSession()
+        return try steps(bytes, &session).map { step in
+            guard case .send(let answer) = step else { return nil }
+            return try Samples.result(answer)
+        }
+    }
+
+    private static func result(_ code: UInt32, tag: UInt32 = 7, isBinary: Bool = false) -> Samples.Result {
+        Samples.Result(code: code, tag: tag, isBinary: isBinary)
+    }
+
+    @Test func `a request is the same however its bytes are split`() throws {
+        let request = Samples.connect(Samples.integer(2), Samples.integer(32_498))
+        var session = UsbmuxServerSession()
+        var steps: [UsbmuxServerSession.Step] = []
+
+        for byte in request {
+            #expect(session.missing > 0)
+            session.append([byte])
+            if let step = try session.step(seeing: try Self.view(Samples.one, Samples.two)) { steps.append(step) }
+        }
+
+        let phone = try #require(try Self.view(Samples.one, Samples.two).phones.phone(2))
+        #expect(steps == [.dial(phone, port: 62_078)])
+    }
+
+    @Test func `no more is read than the request, so a stream behind it stays whole`() throws {
+        var session = UsbmuxServerSession()
+        #expect(session.missing == 16)
+
+        session.append(UsbmuxHeader(length: 416, version: 1, kind: 8, tag: 1).encoded)
+        #expect(try session.step(seeing: UsbmuxServerSnapshot()) == nil)
+
+        #expect(session.missing == 400)
+    }
+
+    private static let hopeless: [(bytes: [UInt8], code: UInt32)] = [
+        (Samples.connect("<integer>99</integer>", "<integer>22</integer>"), 2),
+        (Samples.connect("<integer>0</integer>", "<integer>22</integer>"), 2),
+        (Samples.connect("<integer>-1</integer>", "<integer>22</integer>"), 2),
+        (Samples.connect("<integer>4294967297</integer>", "<integer>22</integer>"), 2),
+        (Samples.connect("<string>1</string>", "<integer>22</integer>"), 2),
+        (Samples.request("Connect", "<key>PortNumber</key><integer>22</integer>"), 2),
+        (Samples.request("Connect", "<key>DeviceID</key><integer>1</integer>"), 1),
+        (Samples.connect("<integer>1</integer>", "<integer>70000</integer>"), 1),
+        (Samples.connect("<integer>1</integer>", "<integer>-22</integer>"), 1),
+        (Samples.connect("<integer>1</integer>", "<string>22</string>"), 1),
+        (Samples.connect("<integer>1</integer>", "<integer>0</integer>"), 3),
+        (Samples.propertyList("<dict><key>DeviceID</key><integer>1</integer></dict>"), 1),
+        (Samples.propertyList("<dict><key>MessageType</key><integer>1</integer></dict>"), 1),
+        (Samples.propertyList("<array><string>Listen</string></array>"), 1),
+        (Samples.propertyList(String(repeating: "<array>", count: 6_000)), 1),
+        (Samples.frame(Array("hello".utf8), version: 1, kind: 8), 1),
+        (Samples.frame(Array("bplist00".utf8), version: 1, kind: 8), 1),
+        (Samples.frame([], version: 1, kind: 8), 1),
+    ]
+
+    @Test(arguments: hopeless)
+    func `what cannot be done has the result that says why`(bytes: [UInt8], code: UInt32) throws {
+        #expect(try Self.results(bytes) == [Self.result(code)])
+    }
+
+    @Test func `a binary request is answered in binary, with its tag`() throws {
+        #expect(try Self.results(Samples.frame([], version: 2, kind: 8)) == [Self.result(6, isBinary: true)])
+        #expect(try Self.results(Samples.frame([], version: 0, kind: 77)) == [Self.result(1, isBinary: true)])
+        let short = Samples.frame([1, 0, 0, 0], version: 0, kind: 2)
+        #expect(try Self.results(short) == [Self.result(1, isBinary: true)])
+        let unknown = Samples.frame([9, 0, 0, 0, 0, 22, 0, 0], version: 0, kind: 2, tag: 0xFFFF_FFFF)
+        #expect(try Self.results(unknown) == [Self.result(2, tag: 0xFFFF_FFFF, isBinary: true)])
+        // Once it has sent a property list it is spoken to in such.
+        let both = Samples.request("Connect", tag: 1) + Samples.frame([], version: 2, kind: 8, tag: 2)
+        #expect(try Self.results(both) == [Self.result(2, tag: 1), Self.result(6, tag: 2)])
+    }
+
+    @Test func `a binary Connect dials, with the port in network order`() throws {
+        var session = UsbmuxServerSession()
+
+        let steps = try Self.steps(Samples.frame([1, 0, 0, 0, 0xF2, 0x7E, 0, 0], version: 0, kind: 2), &session)
+
+        let phone = try #require(try Self.view(Samples.one).phones.phone(1))
+        #expect(steps == [.dial(phone, port: 62_078)])
+        #expect(try Samples.result(session.dialled(nil)) == Self.result(0, isBinary: true))
+    }
+
+    @Test func `after a Connect that failed the next request is answered`() throws {
+        var session = UsbmuxServerSession()
+        let port = Samples.integer(Int(UInt16(9_876).bigEndian))
+
+        let first = try Self.steps(Samples.connect(Samples.integer(1), port, tag: 3), &session)
+        #expect(first.count == 1)
+        let refusal = try session.dialled(DialError(.refused, "nothing listens"))
+        #expect(try Samples.result(refusal) == Self.result(3, tag: 3))
+
+        #expect(try Self.steps(Samples.connect(Samples.integer(2), port, tag: 4), &session).count == 1)
+        #expect(try Samples.result(session.dialled(nil)) == Self.result(0, tag: 4))
+    }
+
+    private static let failures: [(reason: DialError.Reason, code: UInt32)] = [
+        (.deviceAbsent, 2), (.usbmuxdAbsent, 2), (.refused, 3), (.timedOut, 3), (.limit, 3), (.failed, 3),
+    ]
+
+    @Test(arguments: failures)
+    func `a dial that failed is told in usbmuxd's words`(reason: DialError.Reason, code: UInt32) throws {
+        #expect(
+            try Samples.result(UsbmuxServerSession().dialled(DialError(reason, "")))
+                == Self.result(code, tag: 0, isBinary: true)
+        )
+    }
+
+    @Test func `pipelined requests are answered in order`() throws {
+        let bytes = Samples.request("Connect", tag: 1) + Samples.connect("<integer>1</integer>", "<true/>", tag: 2)
+
+        #expect(try Self.results(bytes) == [Self.result(2, tag: 1), Self.result(1, tag: 2)])
+    }
+
+    @Test(arguments: [0, 15, 65_537, UInt32.max])
+    func `a length that no request has ends the conversation at its header`(length: UInt32) throws {
+        var session = UsbmuxServerSession()
+        let header = UsbmuxHeader(length: length, version: 1, kind: 8, tag: 1).encoded
+
+        #expect(try Self.steps(header, &session) == [.close])
+        #expect(try Self.steps(Samples.request("ListDevices"), &session) == [.close])
+    }
+
+    @Test func `what is usbmuxd's own business is passed on as it came, and its answer has the client's tag`() throws {
+        var session = UsbmuxServerSession()
+        let request = Samples.request("ReadPairRecord", "<key>PairRecordID</key><string>x</string>", tag: 0x0102_0304)
+
+        let steps = try Self.steps(request, &session)
+        let answer = try session.answered(.propertyList(Array("<plist/>".utf8)))
+
+        #expect(steps == [.ask(Array(request.dropFirst(16)), name: "ReadPairRecord")])
+        #expect(answer == Samples.frame(Array("<plist/>".utf8), version: 1, kind: 8, tag: 0x0102_0304))
+        #expect(try Samples.result(session.answered(nil)) == Self.result(3, tag: 0x0102_0304))
+    }
+
+    @Test func `the list has what clients look at`() throws {
+        var session = UsbmuxServerSession()
+        guard case .send(let bytes) = try Self.steps(Samples.request("ListDevices", tag: 9), &session).first else {
+            Issue.record("no answer")
+            return
+        }
+        let frame = try #require(try Samples.frames(bytes).first)
+
+        let text = String(decoding: frame.body, as: UTF8.self)
+
+        #expect(frame.header.tag == 9)
+        #expect(frame.header.version == 1 && frame.header.kind == 8)
+        for key in ["DeviceList", "Attached", "ConnectionSpeed", "USB", "LocationID", "ProductID", "SerialNumber"] {
+            #expect(text.contains(">\(key)<"))
+        }
+        #expect(text.contains(Samples.one) && text.contains(Samples.two))
+    }
+
+    @Test func `a listener is told everything that is there and what changes, with tag 0`() throws {
+        var session = UsbmuxServerSession()
+        let request = Samples.request("Listen", "<key>ProgName</key><string>me</string>", tag: 5)
+        let step = try Self.steps(request, &session)
+        let phones = try Self.view(Samples.one, Samples.two).phones.phones
+
+        let welcome = try Samples.frames(session.welcome(phones))
+        let news = try Samples.frames(session.news(.detached(phones[0])))
+
+        #expect(step == [.listen(ListenerInfo(name: "me", bundleID: nil, libraryVersion: 0))])
+        #expect(welcome.map(\.header.tag) == [5, 0, 0])
+        #expect(news.map(\.header.tag) == [0])
+        #expect(String(decoding: news[0].body, as: UTF8.self).contains("Detached"))
+    }
+
+    @Test func `a binary listener is told in records of 268 bytes`() throws {
+        var session = UsbmuxServerSession()
+        _ = try Self.steps(Samples.frame([], version: 0, kind: 3), &session)
+        let phones = try Self.view(Samples.one).phones.phones
+
+        let welcome = try Samples.frames(session.welcome(phones))
+        let news = try session.news(.detached(phones[0]))
+
+        #expect(welcome.map(\.header.kind) == [1, 4])
+        let record = welcome[1].body
+        #expect(record.count == 268)
+        #expect(Array(record[..<6]) == [1, 0, 0, 0, 0xA8, 0x12])
+        #expect(String(decoding: record[6...].prefix { $0 != 0 }, as: UTF8.self) == Samples.one)
+        #expect(Array(record.suffix(6)) == [0, 0, 1, 0, 1, 0])
+        #expect(news == Samples.frame([1, 0, 0, 0], version: 0, kind: 5, tag: 0))
+    }
+
+    @Test func `no bytes whatever bring it down`() throws {
+        var generator = SystemRandomNumberGenerator()
+        let seeds = [
+            Samples.request("Listen"), Samples.connect("<integer>1</integer>", "<integer>22</integer>"),
+            Samples.frame([1, 0, 0, 0, 0, 22, 0, 0], version: 0, kind: 2),
+        ]
+        for _ in 0..<2_000 {
+            var bytes = try #require(seeds.randomElement(using: &generator))
+            for _ in 0..<Int.random(in: 1...8, using: &generator) {
+                bytes[Int.random(in: 0..<bytes.count, using: &generator)] = UInt8.random(
+                    in: 0 ... .max,
+                    using: &generator
+                )
+            }
+            var session = UsbmuxServerSession()
+            let steps = try Self.steps(bytes, &session)
+            #expect(steps.count <= bytes.count / 16)
+        }
+    }
+}
