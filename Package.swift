@@ -115,7 +115,7 @@ let package = Package(
                 unixSignals,
             ]
         ),
-        program("patchbay", ["Client", "JSON", "Model", "QR", argumentParser]),
+        program("patchbay", ["Client", "JSON", "Model", "QR", "SystemIO", argumentParser]),
 
         // What the tests start: real daemons in private places. Its C part is built by its own Makefile.
         .target(

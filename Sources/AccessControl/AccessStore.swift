@@ -2,8 +2,8 @@ import Crypto
 import FoundationEssentials
 package import Logging
 import Model
-import SystemIO
 import Synchronization
+import SystemIO
 
 /// Who may do what: every invite, grant, approval and endpoint secret, on the disk before anybody is told.
 ///
@@ -258,6 +258,77 @@ package actor AccessStore {
                 "\(path) was damaged and is kept as \(aside); nobody is paired any more, so pair again, or stop the broker and put a"
                 + " good copy there"
             return (database, try database.read(), [finding])
+        }
+    }
+}
+
+/// What counts at this moment: the time, the ledger, and what lives under grants.
+///
+/// It stands behind one lock that nobody holds while a disk is waited for, so that whoever shows a token need not wait for what
+/// somebody else has written. Looking whether a grant counts and opening something under it are one step, and so are ending the
+/// grant and taking away what lives under it. Only the store, one operation after the other, changes who may do what.
+struct SharedAccessState: Sendable {
+    var clock: MonotonicWallClock
+    var ledger: AccessState
+    /// Rises whenever a grant ends, or an approval or a secret changes.
+    private(set) var generation: UInt64 = 0
+    var uses = GrantSessions()
+    /// Grants whose last use is not on the disk yet.
+    var unsavedUses: Set<String> = []
+    /// Secrets that their apps did not take, as they are kept.
+    var rejected: [EndpointID: Data] = [:]
+    /// Told whenever something may end earlier than was known.
+    var wakeUp: AsyncStream<Void>.Continuation?
+
+    init(_ ledger: AccessState, _ clock: MonotonicWallClock) {
+        self.ledger = ledger
+        self.clock = clock
+    }
+
+    mutating func apply(_ change: ChangeSet) {
+        ledger.apply(change)
+        if change.altersTrust { generation &+= 1 }
+    }
+
+    /// Whether a grant counts at that time.
+    func isLive(_ grant: String, at now: MonotonicTime) -> Bool {
+        ledger.grants[grant].map { $0.end(at: now) == nil } ?? false
+    }
+
+    /// Notes that a grant is used.
+    mutating func touch(_ grant: String, at now: MonotonicTime) {
+        ledger.touch(grant, at: now)
+        unsavedUses.insert(grant)
+    }
+}
+
+/// What a delivery to an app needs of pairing, so that none happens after the end of what allowed it.
+extension AccessStore {
+    /// The state of grants, approvals and secrets: ask for it before you look up what a delivery needs.
+    package nonisolated var generation: UInt64 { books.withLock { $0.generation } }
+
+    /// Runs the write of a delivery, if nothing that could allow it has ended or changed since a generation.
+    ///
+    /// No grant ends and no approval changes while the write runs, so the write must not block.
+    /// - Parameters:
+    ///   - grant: The caller's grant; nil for an owner.
+    ///   - generation: What `generation` was before the delivery's routes and secret were looked up.
+    ///   - write: Returns at once.
+    /// - Returns: Nil when the write was not run.
+    /// - Throws: What the write throws.
+    package nonisolated func deliver<Value: Sendable, Failure: Error>(
+        under grant: String?,
+        since generation: UInt64,
+        _ write: () throws(Failure) -> Value
+    ) throws(Failure) -> Value? {
+        let reading = reading()
+        return try books.withLock { (books) throws(Failure) -> Value? in
+            guard books.generation == generation else { return nil }
+            if let grant {
+                let now = books.clock.advance(to: reading)
+                guard books.isLive(grant, at: now) else { return nil }
+            }
+            return try write()
         }
     }
 }

@@ -54,3 +54,72 @@ extension PatchbayClient {
         try await answer(to: OutgoingRequest(method: .GET, path: ["devices"]))
     }
 }
+
+/// Which endpoints a person said yes to, and their secrets.
+extension PatchbayClient {
+    package func approvals() async throws -> ApprovalList {
+        try await answer(to: OutgoingRequest(method: .GET, path: ["approvals"]))
+    }
+
+    /// Approves one network address of an endpoint.
+    package func approve(_ id: EndpointID, _ spec: ApprovalSpec) async throws -> Endpoint {
+        try await answer(
+            to: OutgoingRequest(method: .POST, path: ["endpoints", id.text, "approve"], body: try body(spec))
+        )
+    }
+
+    /// Revokes the approval of an endpoint, and forgets its secret.
+    package func withdrawApproval(of id: EndpointID) async throws {
+        try await perform(OutgoingRequest(method: .DELETE, path: ["endpoints", id.text, "approve"]))
+    }
+
+    /// Gives the broker an endpoint's secret for this launch of the app, to keep sealed and to present.
+    ///
+    /// An app that says on which port it listens may be there before the broker knows.
+    package func setSecret(_ secret: String, of id: EndpointID, on port: UInt16? = nil) async throws {
+        let spec = try body(EndpointSecretSpec(secret: secret, port: port))
+        try await perform(OutgoingRequest(method: .PUT, path: ["endpoints", id.text, "secret"], body: spec))
+    }
+
+    /// Says whether there was one.
+    package func forgetSecret(of id: EndpointID) async throws -> Bool {
+        let call = OutgoingRequest(method: .DELETE, path: ["endpoints", id.text, "secret"])
+        return try await answer(to: call, as: DeleteResponse.self).removed > 0
+    }
+}
+
+/// Bonjour services that the broker publishes for somebody.
+extension PatchbayClient {
+    package func advertisements() async throws -> AdvertisementList {
+        try await answer(to: OutgoingRequest(method: .GET, path: ["advertisements"]))
+    }
+
+    /// Publishes a service until it is withdrawn.
+    package func advertise(_ spec: AdvertisementSpec) async throws -> Advertisement {
+        try await answer(to: OutgoingRequest(method: .POST, path: ["advertisements"], body: body(spec)))
+    }
+
+    /// Puts another TXT record in the place of the published one.
+    package func update(_ id: String, txt: TXTRecord) async throws -> Advertisement {
+        let change = try body(AdvertisementUpdate(txt: txt))
+        return try await answer(to: OutgoingRequest(method: .PATCH, path: ["advertisements", id], body: change))
+    }
+
+    package func withdraw(_ id: String) async throws {
+        try await perform(OutgoingRequest(method: .DELETE, path: ["advertisements", id]))
+    }
+
+    /// Publishes a service for as long as this call stands, and tells each change of its name and state.
+    ///
+    /// Returns when the broker ends the stream.
+    package func holdAdvertisement(
+        _ spec: AdvertisementSpec,
+        _ handle: (Advertisement) async throws -> Void
+    ) async throws {
+        let call = OutgoingRequest(method: .POST, path: ["advertisements", "held"], body: try body(spec))
+        try await follow(call) { event in
+            guard event.name == "advertisement" else { return }
+            try await handle(decode(Advertisement.self, from: event.data.utf8, what: "an advertisement event"))
+        }
+    }
+}

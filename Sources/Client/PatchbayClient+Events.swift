@@ -1,4 +1,4 @@
-import Model
+package import Model
 import NIOHTTP1
 
 /// The live feed.
@@ -30,4 +30,13 @@ extension PatchbayClient {
         default: nil
         }
     }
+}
+
+/// One change of what the broker lists.
+package enum BrokerEvent: Hashable, Sendable {
+    /// The whole list: at the start, and when the changes since the last event are no longer known.
+    case snapshot(EndpointList)
+    case endpoint(EndpointChange)
+    /// All phones, whenever one comes or goes.
+    case devices(DeviceList)
 }

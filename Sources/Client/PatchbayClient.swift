@@ -112,3 +112,43 @@ package struct PatchbayClient: Sendable {
             ? "the document" : keys.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".")
     }
 }
+
+/// Where a broker takes calls.
+package enum BrokerAddress: Hashable, Sendable {
+    case unix(path: String)
+    /// `127.0.0.1` or `::1`: nothing else is called without encryption.
+    case loopback(host: String, port: UInt16)
+
+    /// What requests say in `Host`; the broker refuses what a web page could make them say.
+    var host: String {
+        switch self {
+        case .unix: "localhost"
+        case .loopback: description
+        }
+    }
+}
+
+extension BrokerAddress: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .unix(let path): path
+        case .loopback(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        }
+    }
+}
+
+/// What a caller shows to be let in: a grant's token. Printing, dumping and reflecting it shows nothing of it.
+package struct AccessToken: Sendable {
+    private let text: String
+
+    package init(_ text: String) { self.text = text }
+
+    /// RFC 6750, section 2.1.
+    var header: (name: String, value: String) { ("Authorization", "Bearer \(text)") }
+}
+
+extension AccessToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "(token)" }
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}

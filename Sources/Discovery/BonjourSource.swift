@@ -120,3 +120,54 @@ package final class BonjourSource: Service {
         return advertisement
     }
 }
+
+/// What Bonjour is asked for, as the configuration says it.
+package struct DiscoveryOptions: Sendable {
+    /// Which service types are browsed.
+    package var types: [ServiceType]
+    /// On which network interfaces services count.
+    package var interfaces: InterfaceFilter
+
+    /// - Parameters:
+    ///   - types: Each costs two browsers of the 1,024 objects that avahi-daemon grants a client.
+    ///   - allowed: Globs on interface names (`eth*`); empty allows every interface.
+    ///   - denied: Globs that win over `allowed`. Container bridges carry the containers' adverts, whose addresses lead
+    ///     nowhere from elsewhere.
+    package init(
+        types: [ServiceType] = ServiceType.standard,
+        allowed: [String] = [],
+        denied: [String] = ["docker*", "veth*"]
+    ) {
+        self.types = types
+        interfaces = InterfaceFilter(allowed: allowed, denied: denied)
+    }
+}
+
+/// Why Bonjour did not do what it was asked.
+package enum DiscoveryError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The advertisement is not one that Bonjour can carry; `reason` says which part of it.
+    case notPublishable(name: String, reason: String)
+    case noSuchAdvertisement(id: String)
+    case tooManyAdvertisements(limit: Int)
+    /// `run()` was called a second time; a source runs once.
+    case alreadyRun
+
+    package var description: String {
+        switch self {
+        case .notPublishable(let name, let reason): "\"\(name)\" cannot be advertised: \(reason)"
+        case .noSuchAdvertisement(let id): "there is no advertisement \"\(id)\""
+        case .tooManyAdvertisements(let limit): "\(limit) services are advertised already, which is the limit"
+        case .alreadyRun: "this Bonjour source has run already; make another one"
+        }
+    }
+
+    /// The next thing to try.
+    package var next: String? {
+        switch self {
+        case .notPublishable: "patchbay advertise --help"
+        case .noSuchAdvertisement: "patchbay advertisements"
+        case .tooManyAdvertisements: "patchbay advertisements rm ID"
+        case .alreadyRun: nil
+        }
+    }
+}

@@ -67,3 +67,80 @@ struct LocalInterfaces: Sendable {
         }
     }
 }
+
+/// An IP address out of an A or AAAA record.
+struct IPAddress: Hashable, Sendable {
+    /// 4 or 16, in network order.
+    let bytes: [UInt8]
+
+    /// The loopback device is the first of every network namespace, and the kernel insists on index 1 for it
+    /// (loopback_net_init).
+    static let loopbackInterface: CInt = 1
+
+    /// Nil unless the record's data has the size of an address.
+    init?(bytes: [UInt8]) {
+        guard bytes.count == 4 || bytes.count == 16 else { return nil }
+        self.bytes = bytes
+    }
+
+    var isIPv4: Bool { bytes.count == 4 }
+
+    /// `fe80::/10` or `169.254.0.0/16`.
+    var isLinkLocal: Bool {
+        isIPv4 ? bytes[0] == 169 && bytes[1] == 254 : bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
+    }
+
+    var isLoopback: Bool {
+        isIPv4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
+    }
+
+    /// Addresses at which cloud providers serve credentials to the machine itself.
+    private static let metadata: Set<[UInt8]> = [
+        [169, 254, 169, 254], [169, 254, 170, 2], [100, 100, 100, 200], [168, 63, 129, 16],
+        [0xFD, 0, 0x0E, 0xC2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54],
+    ]
+
+    /// The IPv4 address inside a NAT64 (RFC 6052; RFC 8215 for the local prefix) or 6to4 (RFC 3056) address.
+    private var embedded: IPAddress? {
+        guard !isIPv4 else { return nil }
+        if bytes.starts(with: [0x20, 0x02]) { return IPAddress(bytes: Array(bytes[2..<6])) }
+        guard bytes.starts(with: [0, 0x64, 0xFF, 0x9B]) else { return nil }
+        if bytes[4..<12].allSatisfy({ $0 == 0 }) { return IPAddress(bytes: Array(bytes[12...])) }
+        // A /48 prefix has the octets around octet 8, which is zero.
+        return bytes[4..<6] == [0, 1] ? IPAddress(bytes: [bytes[6], bytes[7], bytes[9], bytes[10]]) : nil
+    }
+
+    /// Why an advert may not make the broker dial this address; nil when it may.
+    ///
+    /// mDNS is unauthenticated: any machine on the link can announce any address. Only addresses of other machines on the
+    /// same link are dialled. A loopback address is right only when the advert itself came over loopback.
+    func refusal(from interface: CInt, _ local: LocalInterfaces) -> String? {
+        if isLoopback, interface == Self.loopbackInterface { return nil }
+        if let why = special(local) { return why }
+        if let why = embedded?.special(local) { return "\(self) stands for an IPv4 address, and \(why)" }
+        return local.isOnLink(self, interface: interface)
+            ? nil : "\(self) is not on the network link that the advert came from"
+    }
+
+    /// Why this is never the address of another machine, on whatever link.
+    private func special(_ local: LocalInterfaces) -> String? {
+        if isLoopback { return "\(self) is the loopback address" }
+        if Self.metadata.contains(bytes) { return "\(self) is a cloud provider's metadata address" }
+        if local.isOwn(self) {
+            return "\(self) is an address of this machine; add the app by hand: patchbay add NAME 127.0.0.1:PORT"
+        }
+        let isMany = isIPv4 ? bytes[0] == 0 || bytes[0] >= 224 : bytes[0] == 0xFF
+        // `::`, IPv4-compatible and IPv4-mapped addresses would bring back every IPv4 address refused above.
+        let isMapped = !isIPv4 && bytes[..<10].allSatisfy { $0 == 0 }
+        return isMany || isMapped ? "\(self) is not the address of one machine" : nil
+    }
+}
+
+extension IPAddress: CustomStringConvertible {
+    /// Numeric and without scope, as inet_ntop(3) writes it.
+    var description: String {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        inet_ntop(isIPv4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count))
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}

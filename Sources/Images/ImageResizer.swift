@@ -26,3 +26,41 @@ package actor ImageResizer {
         return (original, try original.fitted(to: max(1, edge), within: limits))
     }
 }
+
+/// What an image may be, and what it is to become.
+package struct ImageLimits: Hashable, Sendable {
+    /// The most pixels of an image that is opened; each takes four bytes while it is. A display of 6,016 x 3,384 is below.
+    package var pixels = 32 << 20
+    /// The longest edge of an image that is opened.
+    package var edge = 32_768
+    /// The most bytes of an image that is opened: what an app may answer.
+    package var bytes = 32 << 20
+    /// The most bytes of what is made. As base64 that is below the 1,048,576 characters at which clients refuse a result.
+    package var result = 700_000
+
+    package init() {}
+}
+
+/// Why an image could not be made smaller.
+package enum ImageError: Error, Hashable, Sendable {
+    /// Neither PNG nor JPEG.
+    case unknownFormat
+    case notBase64
+    /// It would take more memory than an image may.
+    case tooManyPixels(width: Int, height: Int)
+    case tooManyBytes(Int)
+    /// It begins like an image and is none; what the library says.
+    case damaged(String)
+}
+
+extension ImageError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .unknownFormat: "the image is neither PNG nor JPEG, and was not made smaller"
+        case .notBase64: "the image is not base64"
+        case .tooManyPixels(let width, let height): "an image of \(width) x \(height) pixels is not opened here"
+        case .tooManyBytes(let count): "an image of \(count) bytes is not opened here"
+        case .damaged(let reason): "the image is damaged: \(reason)"
+        }
+    }
+}

@@ -73,3 +73,8 @@ package struct SourceStatus: Hashable, Sendable, Codable {
         self.remedy = remedy
     }
 }
+
+/// Which Patchbay this is; the daemon and the command line are always built together.
+package enum Version {
+    package static let text = "0.1.0"
+}

@@ -1,8 +1,8 @@
 package import Logging
 package import Model
 import ServiceLifecycle
-package import SystemIO
 import Synchronization
+package import SystemIO
 
 /// Finds debug servers that listen on a phone's loopback, where nothing announces them: tries the probe ports of every
 /// attached phone over the cable, and says what answers as sightings.

@@ -1,7 +1,7 @@
-import NIOHTTP1
 package import Model
-package import SystemIO
+import NIOHTTP1
 import Synchronization
+package import SystemIO
 
 /// Asks a port what it is.
 package struct ServiceDetector: Sendable {
@@ -128,4 +128,12 @@ package struct ServiceDetector: Sendable {
             return .none
         }
     }
+}
+
+/// Why a server's answer to a hello says nothing about what it is.
+enum ProbeError: Error {
+    /// It sent something before it was asked, which no HTTP server does.
+    case speaksFirst
+    case tooMuch
+    case endedEarly
 }

@@ -58,3 +58,62 @@ extension Sighting {
         return addresses.isEmpty ? host.map { ["host \($0.text.lowercased())"] } ?? [] : addresses
     }
 }
+
+/// Sightings that are not listed because of a limit.
+package struct Refusals: Sendable {
+    package enum Limit: Hashable, Sendable {
+        /// `EndpointTable.limitPerAddress`
+        case perAddress
+        /// `EndpointTable.limit`, less its reserve for adverts
+        case total
+    }
+
+    /// So many are known by name; those beyond are in `total` only.
+    static let capacity = 8_192
+
+    /// Since the start.
+    package private(set) var total: UInt64 = 0
+    private var now: [Sighting.ID: Limit] = [:]
+
+    package var isEmpty: Bool { now.isEmpty }
+
+    /// How many that limit keeps off the list now.
+    package func count(by limit: Limit) -> Int { now.values.count { $0 == limit } }
+
+    mutating func add(_ id: Sighting.ID, _ limit: Limit) {
+        total += 1
+        if now.count < Self.capacity || now[id] != nil { now[id] = limit }
+    }
+
+    mutating func remove(_ id: Sighting.ID) { now[id] = nil }
+
+    mutating func remove(of source: Sighting.Source) { now = now.filter { $0.key.source != source } }
+}
+
+/// The ids of endpoints that are no longer listed, each with the keys of the app that had it.
+///
+/// Tunnels and grants name endpoints by id. A retired id goes to the same app again and to no other one.
+package struct RetiredIDs: Hashable, Sendable, Codable {
+    /// The oldest ids above this number are free again.
+    static let limit = 4_096
+
+    private var keys: [String: [IdentityKey]] = [:]
+    private var order: [String] = []
+
+    package init() {}
+
+    mutating func add(_ id: EndpointID, for keys: [IdentityKey]) {
+        if self.keys.updateValue(keys, forKey: id.text) == nil { order.append(id.text) }
+        if order.count > Self.limit { self.keys[order.removeFirst()] = nil }
+    }
+
+    mutating func remove(_ id: EndpointID) {
+        guard keys.removeValue(forKey: id.text) != nil else { return }
+        order.removeAll { $0 == id.text }
+    }
+
+    /// Whether an app with these keys may have the id.
+    func isFree(_ id: EndpointID, for keys: [IdentityKey]) -> Bool {
+        self.keys[id.text].map { !Set($0).isDisjoint(with: keys) } ?? true
+    }
+}

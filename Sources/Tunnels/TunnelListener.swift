@@ -1,7 +1,7 @@
 import Logging
 import Model
-import SystemIO
 import Synchronization
+import SystemIO
 
 /// The open side of a tunnel: accepts clients, asks its gate about each, dials the target, and hands both to the relay.
 ///

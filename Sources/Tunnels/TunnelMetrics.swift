@@ -97,3 +97,71 @@ final class TunnelMetrics: RelayObserver {
         }
     }
 }
+
+/// How many bytes a second there were of late: the mean of the last five seconds, the running one included.
+struct RateMeter {
+    private static let seconds = 5
+
+    private let start: ContinuousClock.Instant
+    /// What came in each of the last seconds, by the second's number.
+    private var counts = [UInt64](repeating: 0, count: seconds)
+    private var newest: Int64 = 0
+
+    init(start: ContinuousClock.Instant) { self.start = start }
+
+    mutating func add(_ count: UInt64, at now: ContinuousClock.Instant) {
+        advance(to: now)
+        counts[place(of: newest)] &+= count
+    }
+
+    /// Bytes per second.
+    mutating func rate(at now: ContinuousClock.Instant) -> UInt64 {
+        advance(to: now)
+        let (second, attoseconds) = (now - start).components
+        let fraction = Double(attoseconds) / 1e18
+        // Whoever began half a second ago is not measured by five.
+        let span = max(Double(min(second, Int64(Self.seconds) - 1)) + fraction, 0.1)
+        return UInt64(Double(counts.reduce(0, &+)) / span)
+    }
+
+    /// Forgets what is too long ago.
+    private mutating func advance(to now: ContinuousClock.Instant) {
+        let second = (now - start).components.seconds
+        guard second > newest else { return }
+        for gone in max(newest + 1, second - Int64(Self.seconds) + 1)...second { counts[place(of: gone)] = 0 }
+        newest = second
+    }
+
+    private func place(of second: Int64) -> Int { Int(second % Int64(Self.seconds)) }
+}
+
+/// Those of a tunnel's connections that go through the network: a group that is cut by itself, when somebody takes back the yes
+/// that let them go there. What goes by cable goes on.
+final class NetworkConnectionGroup: RelayObserver {
+    private let tally: TunnelMetrics
+
+    init(of tally: TunnelMetrics) { self.tally = tally }
+
+    func relayed(up: Int, down: Int) { tally.relayed(up: up, down: down) }
+
+    func ended(_ outcome: RelayOutcome) { tally.ended(outcome) }
+}
+
+/// Counts the connections of all tunnels together.
+final class ConnectionLimit: Sendable {
+    let limit: Int
+    private let count = Mutex(0)
+
+    init(limit: Int) { self.limit = limit }
+
+    /// - Returns: False when all places are taken.
+    func take() -> Bool {
+        count.withLock { count in
+            guard count < limit else { return false }
+            count += 1
+            return true
+        }
+    }
+
+    func giveBack() { count.withLock { $0 -= 1 } }
+}

@@ -1,18 +1,18 @@
 import API
+import AccessControl
 import Devices
 import Discovery
-import UsbmuxServer
 import FoundationEssentials
 import Glibc
 import Logging
 import Model
-import AccessControl
 import Probing
 import Registry
 import ServiceLifecycle
 import SystemIO
 import Tunnels
 import UnixSignals
+import UsbmuxServer
 
 /// The broker, put together: every part is made here, and here one can see who hears whom.
 struct Daemon: Sendable {

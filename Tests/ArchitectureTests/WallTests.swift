@@ -35,7 +35,7 @@ import Testing
             "Registry", "SystemIO", "Tunnels", "ArgumentParser", "Logging", "ServiceLifecycle", "TOMLKit",
             "UnixSignals",
         ],
-        "patchbay": ["ArgumentParser", "Client", "JSON", "Model", "QR"],
+        "patchbay": ["ArgumentParser", "Client", "JSON", "Model", "QR", "SystemIO"],
     ]
 
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -1,7 +1,7 @@
+import AccessControl
 import FoundationEssentials
 import Hummingbird
 import Model
-import AccessControl
 
 /// `/v1/requests`: a process on this machine asks, a person answers.
 enum AccessRequestRoutes {

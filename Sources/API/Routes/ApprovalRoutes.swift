@@ -1,8 +1,8 @@
+import AccessControl
 import FoundationEssentials
 import Hummingbird
 import MCP
 import Model
-import AccessControl
 import Registry
 
 /// `/v1/approvals`, and what is said about one endpoint: a person's yes, and the app's own secret.

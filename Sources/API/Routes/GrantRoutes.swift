@@ -1,6 +1,6 @@
+import AccessControl
 import Hummingbird
 import Model
-import AccessControl
 
 /// `/v1/grants`.
 enum GrantRoutes {

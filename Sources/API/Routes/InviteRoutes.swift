@@ -1,7 +1,7 @@
+import AccessControl
 import FoundationEssentials
 import Hummingbird
 import Model
-import AccessControl
 import QR
 
 /// `/v1/invites`.

@@ -1,8 +1,12 @@
+import HTTPTypes
 import Hummingbird
+import HummingbirdCore
 import JSON
 import MCP
 import Model
+import NIOCore
 import Registry
+import SystemIO
 
 /// Where agents come in (`/mcp`, `/e/{id}/mcp`, `/all/mcp`), and the same for people and scripts under `/v1/endpoints`.
 enum MCPRoutes {
@@ -106,5 +110,122 @@ struct ToolCallRequest: Hashable {
     private static func wrong(_ name: String, _ wanted: String, _ found: JSON?) -> Problem {
         let found = found.map { $0.number.map { SanitizedText($0.text, limit: 40).text } ?? $0.kind } ?? "left out"
         return Problem(.badRequest, "\"\(name)\" must be \(wanted), not \(found)")
+    }
+}
+
+/// A call as the agents' doors see it.
+extension APIRequest {
+    /// Answers through an agent's door, later.
+    func answer(at server: any MCPServer) async throws -> Response {
+        guard let method = MCPHTTPRequest.Method(rawValue: request.method.rawValue) else {
+            throw Problem(.methodNotAllowed, "MCP has no \(request.method)")
+        }
+        let agent = MCPHTTPRequest(
+            method,
+            headers: MCPRequestHeaders(
+                values: { RequestValidator.values(of: $0, in: request.head) },
+                fields: request.headers.lazy.map { ($0.name.rawName, $0.value) }
+            ),
+            body: method == .post ? try await bytes(upTo: MCPHTTPRequest.bodyLimit) : []
+        ) { [departures] in departures.next($0) }
+        let (agents, caller) = (broker.agents, visitor.agent)
+        let door = StreamableHTTPTransport(
+            server,
+            sessions: agents.sessions,
+            heartbeat: agents.heartbeat,
+            artifacts: agents.artifacts
+        )
+        late.set { writer in
+            var response = MCPResponseWriter(writer)
+            try await door.serve(agent, of: caller, to: &response)
+        }
+        return Response(status: .ok)
+    }
+
+    /// Runs something that is cancelled when the caller closes the connection. The body of the request must have been read.
+    ///
+    /// - Throws: What the body throws; `CancellationError` when the caller has gone.
+    func whileConnected<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let departure = Promise<Void>()
+        departures.next { departure.settle(.success(())) }
+        return try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { try await body() }
+            group.addTask {
+                try await departure.value()
+                return nil
+            }
+            defer { group.cancelAll() }
+            guard let value = try await group.next() ?? nil else { throw CancellationError() }
+            return value
+        }
+    }
+
+    /// The body, which says that it is JSON, as it came.
+    func bytes(upTo limit: Int) async throws -> [UInt8] {
+        try checkMedia()
+        return Array(buffer: try await collect(upTo: limit))
+    }
+
+    /// A response with JSON that is none of Swift's types.
+    func answer(json: JSON, type: String = "application/json") -> Response {
+        Response(
+            status: .ok,
+            headers: [.contentType: type],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: json.bytes))
+        )
+    }
+}
+
+extension Principal {
+    /// The same one, as the agents' doors know it.
+    var agent: AgentCaller {
+        let nothing = Permissions([], on: .endpoints([]))
+        return AgentCaller(
+            caller,
+            permissions: isOwner ? nil : grant?.permissions ?? nothing,
+            origin: origin,
+            user: user
+        )
+    }
+}
+
+/// The way back to an agent, over HTTP/1.1.
+struct MCPResponseWriter: ~Copyable, MCPResponseBodyWriter {
+    private var head: ResponseWriter?
+    private var body: (any ResponseBodyWriter)?
+
+    init(_ writer: consuming ResponseWriter) { head = consume writer }
+
+    /// Head and body in one write: in two, the second waits for the acknowledgement of the first (Nagle), for 40 ms.
+    mutating func write(_ reply: MCPHTTPResponse) async throws {
+        guard let writer = head.take() else { return }
+        var fields = Self.fields(reply.headers)
+        // RFC 9110, section 8.6: not with 204.
+        if reply.status != 204 { fields[.contentLength] = "\(reply.body.count)" }
+        let response = HTTPResponse(status: HTTPResponse.Status(code: reply.status), headerFields: fields)
+        guard !reply.body.isEmpty else { return try await writer.writeResponse(response) }
+        try await writer.write(response: response, body: ResponseBody(byteBuffer: ByteBuffer(bytes: reply.body)))
+    }
+
+    mutating func begin(_ headers: [MCPHTTPResponse.Header]) async throws {
+        guard let writer = head.take() else { return }
+        body = try await writer.writeHead(HTTPResponse(status: .ok, headerFields: Self.fields(headers)))
+    }
+
+    mutating func send(_ bytes: [UInt8]) async throws { try await body?.write(ByteBuffer(bytes: bytes)) }
+
+    mutating func end() async throws {
+        guard let writer = body.take() else { return }
+        try await writer.finish(nil)
+    }
+
+    private static func fields(_ headers: [MCPHTTPResponse.Header]) -> HTTPFields {
+        var fields = HTTPFields()
+        for header in headers {
+            guard let name = HTTPField.Name(header.name) else { continue }
+            fields[name] = header.value
+        }
+        APIServer.protect(&fields)
+        return fields
     }
 }

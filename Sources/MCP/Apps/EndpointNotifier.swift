@@ -1,6 +1,6 @@
 import Model
-import SystemIO
 import Synchronization
+import SystemIO
 
 /// Tells those who wait for news of an endpoint, or of all.
 final class EndpointNotifier<News: Sendable>: Sendable {

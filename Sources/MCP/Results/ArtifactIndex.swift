@@ -1,3 +1,6 @@
+import FoundationEssentials
+package import JSON
+
 /// What is kept, for whom, and until when; without the bytes and without I/O.
 ///
 /// Bounded in things and in bytes: what was put there longest ago makes room. Times are since any fixed moment.
@@ -78,5 +81,62 @@ struct ArtifactIndex: Sendable {
 
     mutating func remove(_ sha: String) {
         if let thing = things.removeValue(forKey: sha) { used -= thing.size }
+    }
+}
+
+/// What stands on the disk beside something that is kept, so that the broker's next run knows whose it is and until when.
+struct ArtifactMetadata: Hashable, Codable {
+    let mimeType: String
+    let size: Int
+    let holders: Set<String>
+    let expires: Date
+
+    init(_ thing: ArtifactIndex.Thing, expires: Date) {
+        mimeType = thing.mimeType
+        size = thing.size
+        holders = thing.holders
+        self.expires = expires
+    }
+
+    /// The same on a shelf whose time is `now` at that date; nil when it is too old. A clock that was wrong makes nothing live
+    /// longer than it would have from now on.
+    func thing(at now: Duration, on date: Date) -> ArtifactIndex.Thing? {
+        let left = min(.seconds(expires.timeIntervalSince(date)), ArtifactIndex.lifetime)
+        guard left > .zero else { return nil }
+        return ArtifactIndex.Thing(mimeType: mimeType, size: size, holders: holders, expires: now + left)
+    }
+}
+
+/// What stands in an answer for what is kept elsewhere: a `resource_link`.
+package struct ArtifactLink: Hashable, Sendable {
+    package let sha: String
+    package let mimeType: String
+    package let size: Int
+
+    package var uri: String { ArtifactStore.scheme + sha }
+
+    /// A content block, in the words of 2025-06-18 and later.
+    ///
+    /// - Parameter reason: Why it is not in the answer itself.
+    /// - Returns: The block.
+    package func block(because reason: String? = nil) -> JSON {
+        var block: JSONObject = [
+            "type": "resource_link", "uri": .string(uri), "name": .string(name), "mimeType": .string(mimeType),
+            "size": .number(JSONNumber(size)),
+        ]
+        block["description"] = reason.map { .string($0) }
+        return .object(block)
+    }
+
+    private var name: String {
+        let ending =
+            switch mimeType {
+            case "image/png": ".png"
+            case "image/jpeg": ".jpg"
+            case "application/json": ".json"
+            case "text/plain": ".txt"
+            default: ""
+            }
+        return "\(sha.prefix(8))\(ending)"
     }
 }

@@ -161,3 +161,35 @@ package actor ArtifactStore: ArtifactReader, Service {
         .notSaved(path: path, reason: SocketError.words(for: errno))
     }
 }
+
+/// Why something heavy could not be kept.
+package enum ArtifactError: Error, Hashable, Sendable {
+    case tooLarge(Int)
+    case notSaved(path: String, reason: String)
+}
+
+extension ArtifactError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .tooLarge(let count): "\(count) bytes are more than the broker keeps"
+        case .notSaved(let path, let reason): "\(path) could not be written: \(reason); make room or correct its owner"
+        }
+    }
+}
+
+/// What is kept outside of an answer because it is too heavy for one.
+package struct Artifact: Hashable, Sendable {
+    package let bytes: [UInt8]
+    package let mimeType: String
+
+    package init(bytes: [UInt8], mimeType: String) {
+        self.bytes = bytes
+        self.mimeType = mimeType
+    }
+}
+
+/// Where such things are fetched.
+package protocol ArtifactReader: Sendable {
+    /// Nil where there is none, or none for this caller.
+    func artifact(_ sha: String, for caller: AgentCaller) async -> Artifact?
+}

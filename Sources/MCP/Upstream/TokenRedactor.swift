@@ -1,6 +1,6 @@
+import AccessControl
 import Glibc
 import JSON
-import AccessControl
 
 /// Takes an app's own token out of what the app says, so that no agent sees it.
 ///

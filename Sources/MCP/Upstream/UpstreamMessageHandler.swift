@@ -1,5 +1,5 @@
-import JSON
 import AccessControl
+import JSON
 
 /// Heeds what an app says while it is being asked something.
 struct UpstreamMessageHandler: Sendable {

@@ -1,6 +1,6 @@
+package import AccessControl
 import JSON
 package import Model
-package import AccessControl
 
 /// What is found out about which app answers on a route.
 enum IdentityReport: Sendable {

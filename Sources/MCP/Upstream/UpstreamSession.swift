@@ -1,6 +1,6 @@
+import AccessControl
 import JSON
 import Model
-import AccessControl
 import SystemIO
 
 /// The line to one app: what its server said when it was met, the streams that it keeps open, and how many requests may be

@@ -2,6 +2,7 @@ package import FoundationEssentials
 import Glibc
 package import Logging
 import Model
+import Synchronization
 
 /// One JSON document that outlives the broker: after a crash either the old one or the new one is there, never half of one.
 ///
@@ -137,5 +138,70 @@ package actor StateFile<Value: Codable & Sendable> {
     private func check(_ result: CInt, _ call: String) throws {
         guard result < 0 else { return }
         throw SocketError.failed(call: call, on: path, code: errno)
+    }
+}
+
+/// Why a state file could not be read or written.
+package enum StateError: Error, Hashable, Sendable {
+    /// A later version of Patchbay wrote it.
+    case laterSchema(Int)
+    /// The file is there and as it was; its content may be whole.
+    case notRead(path: String, String)
+    /// The file is as it was.
+    case notSaved(path: String, String)
+}
+
+extension StateError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .laterSchema(let schema): "its schema is \(schema), and this version of Patchbay knows 1"
+        case .notRead(let path, let reason):
+            "\(path) could not be read: \(reason); nothing of it is lost; correct its owner, its mode or the disk, and start "
+                + "the broker again"
+        case .notSaved(let path, let reason):
+            "\(path) could not be written: \(reason); make room or correct the folder's owner"
+        }
+    }
+}
+
+/// Knows which files of the state folder could not be written, until there is room again.
+package actor StateHealth {
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { ThreadExecutor.files.asUnownedSerialExecutor() }
+
+    /// As much as is written to see whether there is room again.
+    private static let sample = 64 * 1_024
+
+    private let directory: String
+    /// The last failure of each file, by its path.
+    private nonisolated let failures = Mutex<[String: String]>([:])
+
+    /// - Parameter directory: Exists and is ours alone.
+    package init(of directory: String) { self.directory = directory }
+
+    /// Takes in how a write ended; nil is success.
+    nonisolated func report(_ failure: StateError?, of path: String) {
+        failures.withLock { $0[path] = failure?.description }
+    }
+
+    /// The failures as sentences, in the order of the paths; none when the folder can be written again.
+    package func problems() -> [String] {
+        let failures = failures.withLock { $0 }
+        guard !failures.isEmpty else { return [] }
+        if canWrite() {
+            // A file that does not fit all the same is reported again by its next write.
+            self.failures.withLock { current in for path in failures.keys { current[path] = nil } }
+            return []
+        }
+        return failures.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    private func canWrite() -> Bool {
+        let path = "\(directory)/room.new"
+        let number = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard number >= 0 else { return false }
+        let file = Descriptor(owning: number)
+        defer { unlink(path) }
+        let bytes = [UInt8](repeating: 0, count: Self.sample)
+        return write(file.number, bytes, bytes.count) == bytes.count && fsync(file.number) == 0
     }
 }

@@ -1,0 +1,173 @@
+import CAvahi
+import CLinux
+import Glibc
+import Synchronization
+
+/// The one thread that may touch libavahi-client, as an executor for the actor that does.
+///
+/// Why a thread of its own: every constructor and destructor of libavahi-client is a D-Bus round trip that blocks, 0.3 ms
+/// as a rule and 25 s when the daemon hangs. Neither Swift's pool nor an event loop of anybody else may wait that long.
+///
+/// Thread safety: what other threads touch is behind the mutex; the poll object is made, used and freed on the thread.
+final class AvahiThreadExecutor: SerialExecutor {
+    private struct State {
+        var jobs: [UnownedJob] = []
+        var thread: pthread_t?
+        /// An eventfd that is a watch of the poll; -1 once the thread has ended, when the number may be somebody else's.
+        var wakeup: CInt
+        var isStopping = false
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state: Mutex<State>
+
+    init() {
+        let wakeup = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
+        precondition(wakeup >= 0, "eventfd failed: errno \(errno)")
+        state = Mutex(State(wakeup: wakeup))
+    }
+
+    deinit {
+        let wakeup = state.withLock { $0.wakeup }
+        if wakeup >= 0 { close(wakeup) }
+    }
+
+    /// Starts the thread.
+    ///
+    /// - Parameter turn: Called on the thread after everything that happened, with the poll that clients are made on, and
+    ///   true in its last call, after which nothing of libavahi may be left. Gives the moment at which it wants to be
+    ///   called next even if nothing happens.
+    func start(turn: @escaping @Sendable (AvahiPollPointer, Bool) -> ContinuousClock.Instant?) {
+        let body = AvahiThreadBody { self.run(turn) }
+        var thread = pthread_t()
+        let argument = Unmanaged.passRetained(body).toOpaque()
+        let started = pthread_create(
+            &thread,
+            nil,
+            { argument in
+                guard let argument else { return nil }
+                let body = Unmanaged<AvahiThreadBody>.fromOpaque(argument).takeRetainedValue()
+                CLinux_set_thread_name("patchbay-avahi")
+                body.run()
+                return nil
+            },
+            argument
+        )
+        precondition(started == 0, "no thread could be started: errno \(started)")
+        pthread_detach(thread)
+    }
+
+    /// Makes the thread take its turn soon; harmless after its end.
+    func nudge() { state.withLock { Self.wake($0) } }
+
+    /// Makes the next turn the last one.
+    func stop() {
+        state.withLock { state in
+            state.isStopping = true
+            Self.wake(state)
+        }
+    }
+
+    /// Returns when the thread has freed everything, however long that takes.
+    func ended() async {
+        await withCheckedContinuation { continuation in
+            let hasEnded = state.withLock { state in
+                if state.wakeup >= 0 { state.waiters.append(continuation) }
+                return state.wakeup < 0
+            }
+            if hasEnded { continuation.resume() }
+        }
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        state.withLock { state in
+            precondition(state.wakeup >= 0, "a job came after the end of the thread that it needs")
+            state.jobs.append(job)
+            Self.wake(state)
+        }
+    }
+
+    func checkIsolated() { precondition(isIsolatingCurrentContext() == true, "not on the Avahi thread") }
+
+    func isIsolatingCurrentContext() -> Bool? {
+        state.withLock { $0.thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
+    }
+
+    private static func wake(_ state: State) {
+        guard state.wakeup >= 0 else { return }
+        var one: UInt64 = 1
+        // Fails only when the counter is full, and then the thread is awake already (eventfd(2)).
+        _ = write(state.wakeup, &one, MemoryLayout.size(ofValue: one))
+    }
+
+    private func run(_ turn: (AvahiPollPointer, Bool) -> ContinuousClock.Instant?) {
+        let wakeup = state.withLock { state in
+            state.thread = pthread_self()
+            return state.wakeup
+        }
+        guard let poll = avahi_simple_poll_new(), let api = avahi_simple_poll_get(poll) else {
+            preconditionFailure("avahi_simple_poll_new is out of memory")
+        }
+        let watch = api.pointee.watch_new(
+            api,
+            wakeup,
+            AVAHI_WATCH_IN,
+            { _, descriptor, _, _ in
+                var count: UInt64 = 0
+                _ = read(descriptor, &count, MemoryLayout.size(ofValue: count))
+            },
+            nil
+        )
+        while true {
+            let isLast = runJobs()
+            let deadline = turn(AvahiPollPointer(api), isLast)
+            if isLast { break }
+            let failed = avahi_simple_poll_iterate(poll, Self.milliseconds(until: deadline))
+            precondition(failed == 0, "poll failed: errno \(errno)")
+        }
+        api.pointee.watch_free(watch)
+        avahi_simple_poll_free(poll)
+        let waiters = state.withLock { state in
+            close(state.wakeup)
+            state.wakeup = -1
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Runs the actor's jobs between two turns, never inside a callback of libavahi; true when it is time to end.
+    private func runJobs() -> Bool {
+        while true {
+            let (jobs, isStopping) = state.withLock { state in
+                defer { state.jobs = [] }
+                return (state.jobs, state.isStopping)
+            }
+            if jobs.isEmpty { return isStopping }
+            for job in jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
+        }
+    }
+
+    /// Rounded up, so that the turn comes after the moment and not twice just before it; -1 waits for ever.
+    private static func milliseconds(until deadline: ContinuousClock.Instant?) -> CInt {
+        guard let deadline else { return -1 }
+        let (seconds, attoseconds) = max(deadline - .now, .zero).components
+        return CInt(clamping: seconds * 1_000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+    }
+}
+
+/// The event loop that clients of libavahi are made on.
+///
+/// Thread safety: it is made by `AvahiThreadExecutor` on its thread and handed only to the actor that runs there.
+struct AvahiPollPointer: @unchecked Sendable {
+    let api: UnsafePointer<AvahiPoll>
+
+    init(_ api: UnsafePointer<AvahiPoll>) { self.api = api }
+}
+
+/// What a thread runs, in a form that survives pthread_create's void pointer.
+final class AvahiThreadBody: Sendable {
+    let run: @Sendable () -> Void
+
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+}

@@ -1,0 +1,117 @@
+import Model
+
+extension Sighting {
+    /// The sighting of a resolved service; nil when its type is none. It is blocked when none of its addresses may be dialled.
+    init?(
+        of key: ServiceKey,
+        _ details: ResolvedService,
+        at addresses: some Sequence<IPAddress>,
+        seenFrom local: LocalInterfaces
+    ) {
+        guard let type = ServiceType(key.type) else { return nil }
+        let judged = Set(addresses).map { ($0, refusal: $0.refusal(from: key.interface, local)) }
+        let ranked = judged.filter { $0.refusal == nil }
+            .map { (rank: local.rank(of: $0.0), text: $0.0.description) }
+            .sorted { ($0.rank, $0.text) < ($1.rank, $1.text) }
+        let kind = EndpointKind(serviceType: type)
+        let identity = AdvertisedIdentity(instance: key.instance, kind: kind, txt: details.txt)
+        let host = SanitizedText(details.host, limit: 255)
+        self.init(
+            id: key.id,
+            kind: kind,
+            app: identity.app,
+            appIsBundleID: identity.appIsBundleID,
+            name: SanitizedText(key.instance),
+            host: host,
+            role: identity.role,
+            version: identity.version,
+            txt: details.txt,
+            routes: ranked.map { address in
+                .lan(
+                    LANRoute(
+                        address: address.text,
+                        port: details.port,
+                        interface: local.names[key.interface],
+                        interfaceIndex: UInt32(bitPattern: key.interface),
+                        host: host
+                    )
+                )
+            },
+            port: details.port,
+            boot: identity.boot,
+            blocked: ranked.isEmpty
+                ? judged.compactMap(\.refusal).min().map { "\($0), so that it is not dialled" } : nil
+        )
+    }
+}
+
+/// Who an advert says it is: the fields of a sighting that come out of its name and its TXT record.
+///
+/// Claims, not facts: the registry and a person decide what they are worth.
+struct AdvertisedIdentity: Hashable, Sendable {
+    let app: SanitizedText
+    let appIsBundleID: Bool
+    let version: SanitizedText?
+    let boot: SanitizedText?
+    let role: SanitizedText
+
+    /// The most that App Store Connect takes for a bundle identifier.
+    static let bundleIDLimit = 155
+
+    /// Reads the instance name as it was received, and the record beside it.
+    init(instance: String, kind: EndpointKind, txt: TXTRecord) {
+        if let bundleID = Self.bundleID(instance: instance, kind: kind, txt: txt) {
+            app = SanitizedText(bundleID, limit: Self.bundleIDLimit)
+            appIsBundleID = true
+        } else {
+            app = SanitizedText(instance)
+            appIsBundleID = false
+        }
+        version = Self.text(txt["version"] ?? txt["ver"])
+        boot = Self.text(txt["boot"])
+        role = Self.text(txt["role"] ?? txt["id"]) ?? SanitizedText("")
+    }
+
+    private static func bundleID(instance: String, kind: EndpointKind, txt: TXTRecord) -> String? {
+        if let stated = txt["bundleId"], isBundleID(stated) { return stated }
+        let plain = withoutCollisionSuffix(instance)
+        switch kind {
+        case .appreveal:
+            // AppReveal names its instance after the bundle identifier in every release.
+            let prefix = "AppReveal-"
+            guard plain.hasPrefix(prefix) else { return nil }
+            let rest = String(plain.dropFirst(prefix.count))
+            return isBundleID(rest) ? rest : nil
+        case .dartVM:
+            // Flutter's iOS engine uses the bare bundle identifier (FlutterDartVMServicePublisher).
+            return isBundleID(plain) && plain.contains(".") ? plain : nil
+        default: return nil
+        }
+    }
+
+    /// Two phones that run one app collide, and the second becomes `Name (2)` (Apple) or `Name #2` (Avahi).
+    private static func withoutCollisionSuffix(_ instance: String) -> String {
+        guard let space = instance.lastIndex(of: " ") else { return instance }
+        let suffix = instance[instance.index(after: space)...]
+        let isApple = suffix.hasPrefix("(") && suffix.hasSuffix(")") && Int(suffix.dropFirst().dropLast()) != nil
+        let isAvahi = suffix.hasPrefix("#") && Int(suffix.dropFirst()) != nil
+        return isApple || isAvahi ? String(instance[..<space]) : instance
+    }
+
+    /// Letters, digits, hyphens, dots, and the underscores of Android package names.
+    private static func isBundleID(_ text: String) -> Bool {
+        (1...bundleIDLimit).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    private static func text(_ value: String?) -> SanitizedText? {
+        value.flatMap { $0.isEmpty ? nil : SanitizedText($0) }
+    }
+}

@@ -1,0 +1,130 @@
+extension JSON {
+    /// - Parameter bytes: One JSON text and nothing else.
+    /// - Throws: `JSONError`.
+    package init(parsing bytes: some Sequence<UInt8>) throws(JSONError) {
+        let parsed = bytes.withContiguousStorageIfAvailable { Result(parsing: $0) }
+        self = try (parsed ?? Array(bytes).withUnsafeBufferPointer { Result(parsing: $0) }).get()
+    }
+
+    /// - Throws: `JSONError`.
+    package init(parsing text: String) throws(JSONError) { try self.init(parsing: text.utf8) }
+
+    /// On one line, without a space that is not needed.
+    package var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        append(to: &bytes)
+        return bytes
+    }
+
+    package var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// Writes itself behind what is there.
+    package func append(to bytes: inout [UInt8]) {
+        switch self {
+        case .null: bytes += "null".utf8
+        case .bool(let value): bytes += (value ? "true" : "false").utf8
+        case .number(let number): bytes += number.text.utf8
+        case .string(let text): Self.append(text, to: &bytes)
+        case .array(let elements):
+            bytes.append(UInt8(ascii: "["))
+            for (index, element) in elements.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                element.append(to: &bytes)
+            }
+            bytes.append(UInt8(ascii: "]"))
+        case .object(let object):
+            bytes.append(UInt8(ascii: "{"))
+            for (index, member) in object.members.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                Self.append(member.name, to: &bytes)
+                bytes.append(UInt8(ascii: ":"))
+                member.value.append(to: &bytes)
+            }
+            bytes.append(UInt8(ascii: "}"))
+        }
+    }
+
+    /// Section 7: only the quote, the backslash and the controls have to be escaped.
+    private static func append(_ text: String, to bytes: inout [UInt8]) {
+        var text = text
+        bytes.append(UInt8(ascii: "\""))
+        text.withUTF8 { utf8 in
+            var start = 0
+            for (index, byte) in utf8.enumerated() where byte < 0x20 || byte == 0x22 || byte == 0x5C {
+                bytes += UnsafeBufferPointer(rebasing: utf8[start..<index])
+                bytes += escape(byte)
+                start = index + 1
+            }
+            bytes += UnsafeBufferPointer(rebasing: utf8[start...])
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func escape(_ byte: UInt8) -> [UInt8] {
+        switch byte {
+        case 0x22: Array("\\\"".utf8)
+        case 0x5C: Array("\\\\".utf8)
+        case 0x0A: Array("\\n".utf8)
+        case 0x0D: Array("\\r".utf8)
+        case 0x09: Array("\\t".utf8)
+        default: Array((byte < 0x10 ? "\\u000" : "\\u00").utf8) + Array(String(byte, radix: 16).utf8)
+        }
+    }
+}
+
+extension Result where Success == JSON, Failure == JSONError {
+    fileprivate init(parsing bytes: UnsafeBufferPointer<UInt8>) {
+        var parser = JSONParser(bytes)
+        do throws(JSONError) { self = .success(try parser.parse()) } catch { self = .failure(error) }
+    }
+}
+
+extension JSON {
+    /// What has more bytes is read elsewhere: some milliseconds for each megabyte.
+    private static let light = 64 * 1_024
+
+    /// Reads a text of any size without keeping a thread from others that the task prefers to run on.
+    ///
+    /// - Throws: `JSONError`.
+    package static func parse(_ bytes: [UInt8]) async throws(JSONError) -> JSON { try await parse(bytes[...]) { $0 } }
+
+    /// The same, and changes what was read, in the same place.
+    package static func parse(
+        _ bytes: ArraySlice<UInt8>,
+        _ change: @escaping @Sendable (JSON) -> JSON
+    ) async throws(JSONError) -> JSON {
+        guard bytes.count > light else { return change(try JSON(parsing: bytes)) }
+        // A task of its own: `withTaskExecutorPreference` goes on where it is when an actor's turn came by way of the task
+        // executor (Swift 6.3), which is an event loop's thread.
+        return try await withTaskGroup(of: Result<JSON, JSONError>.self) { group in
+            group.addTask(executorPreference: globalConcurrentExecutor) {
+                Result { () throws(JSONError) in change(try JSON(parsing: bytes)) }
+            }
+            var parsed = Result<JSON, JSONError>.success(.null)
+            for await result in group { parsed = result }
+            return parsed
+        }.get()
+    }
+}
+
+/// Why a text is not JSON that we take.
+package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Reason: String, Sendable {
+        case unexpected = "there is something else than JSON allows"
+        case unfinished = "it ends in the middle"
+        case tooDeep = "arrays and objects are nested deeper than 128"
+        case twice = "a name comes twice in one object"
+        case notText = "a string is not UTF-8"
+    }
+
+    package let reason: Reason
+    /// Where, in bytes from the beginning.
+    package let offset: Int
+
+    package init(reason: Reason, offset: Int) {
+        self.reason = reason
+        self.offset = offset
+    }
+
+    package var description: String { "this is not JSON: \(reason.rawValue), at byte \(offset)" }
+}

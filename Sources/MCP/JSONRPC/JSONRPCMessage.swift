@@ -1,0 +1,109 @@
+package import JSON
+
+/// One JSON-RPC 2.0 message.
+package enum RPCMessage: Hashable, Sendable {
+    case request(RPCRequest)
+    case notification(RPCNotification)
+    /// Of the one that was asked; nil where its asker sent no id that could be read.
+    case response(id: RPCID?, Result<JSON, RPCError>)
+
+    /// - Throws: An error that says what is wrong with it, for the answer.
+    package init(_ json: JSON) throws(RPCError) {
+        guard let object = json.object else { throw .invalidRequest("a message must be an object") }
+        guard object["jsonrpc"] == "2.0" else { throw .invalidRequest("a message must say \"jsonrpc\": \"2.0\"") }
+        if let method = object["method"] {
+            guard let method = method.string else { throw .invalidRequest("a method must be a text") }
+            self = try Self.call(method, object)
+        } else if object["result"] != nil || object["error"] != nil {
+            self = .response(id: object["id"].flatMap(RPCID.init), Self.outcome(object))
+        } else {
+            throw .invalidRequest("a message must have a method, a result or an error")
+        }
+    }
+
+    private static func call(_ method: String, _ object: JSONObject) throws(RPCError) -> RPCMessage {
+        guard object["params"].map({ $0.object != nil }) ?? true else {
+            throw .invalidRequest("params must be an object")
+        }
+        let params = object["params"]?.object
+        guard let id = object["id"] else { return .notification(RPCNotification(method: method, params: params)) }
+        guard let id = RPCID(id) else { throw .invalidRequest("an id must be a number, or a text of whole characters") }
+        return .request(RPCRequest(id: id, method: method, params: params))
+    }
+
+    private static func outcome(_ object: JSONObject) -> Result<JSON, RPCError> {
+        guard let error = object["error"] else { return .success(object["result"] ?? .null) }
+        return .failure(
+            RPCError(error["code"]?.int ?? -32_603, error["message"]?.string ?? "", data: error["data"])
+        )
+    }
+
+    package var json: JSON {
+        switch self {
+        case .request(let request):
+            .object(Self.object(request.method, request.params, id: request.id))
+        case .notification(let notification):
+            .object(Self.object(notification.method, notification.params, id: nil))
+        case .response(let id, .success(let result)):
+            ["jsonrpc": "2.0", "id": id?.json ?? .null, "result": result]
+        case .response(let id, .failure(let error)):
+            error.answer(to: id)
+        }
+    }
+
+    private static func object(_ method: String, _ params: JSONObject?, id: RPCID?) -> JSONObject {
+        var object: JSONObject = ["jsonrpc": "2.0"]
+        object["id"] = id?.json
+        object["method"] = .string(method)
+        object["params"] = params.map { .object($0) }
+        return object
+    }
+}
+
+/// A call that is to be answered.
+package struct RPCRequest: Hashable, Sendable {
+    package let id: RPCID
+    package let method: String
+    package let params: JSONObject?
+
+    package init(id: RPCID, method: String, params: JSONObject? = nil) {
+        self.id = id
+        self.method = method
+        self.params = params
+    }
+}
+
+/// A message that nobody answers.
+package struct RPCNotification: Hashable, Sendable {
+    package let method: String
+    package let params: JSONObject?
+
+    package init(method: String, params: JSONObject? = nil) {
+        self.method = method
+        self.params = params
+    }
+}
+
+/// What joins an answer to its request: JSON-RPC 2.0 allows texts and numbers, MCP no null.
+package enum RPCID: Hashable, Sendable {
+    case text(String)
+    case number(JSONNumber)
+
+    /// Nil for what is none, and for a text with half a surrogate pair in it, which is U+FFFD by then and would come back as
+    /// another id.
+    init?(_ json: JSON) {
+        switch json {
+        case .string(let text) where text.unicodeScalars.contains("\u{FFFD}"): return nil
+        case .string(let text): self = .text(text)
+        case .number(let number): self = .number(number)
+        default: return nil
+        }
+    }
+
+    package var json: JSON {
+        switch self {
+        case .text(let text): .string(text)
+        case .number(let number): .number(number)
+        }
+    }
+}

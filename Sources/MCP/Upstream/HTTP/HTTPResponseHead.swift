@@ -1,0 +1,115 @@
+/// The first part of an HTTP/1.1 answer, as much of it as is used here.
+struct HTTPResponseHead: Hashable, Sendable {
+    let status: Int
+    /// Of HTTP/1.
+    let minorVersion: Int
+    /// Names in lower case, in the order they came.
+    let headers: [Header]
+
+    struct Header: Hashable, Sendable {
+        let name: String
+        let value: String
+    }
+
+    /// Every value of a header; several lines of one name are one list (RFC 9110, section 5.3).
+    func values(of name: String) -> [String] { headers.filter { $0.name == name }.map(\.value) }
+
+    /// The value of a header that may come once; nil where it does not, or comes more than once.
+    subscript(name: String) -> String? {
+        let values = values(of: name)
+        return values.count == 1 ? values[0] : nil
+    }
+
+    /// Without its parameters, in lower case.
+    var mediaType: String {
+        (self["content-type"] ?? "").prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
+    }
+
+    /// RFC 9112, section 9.3: HTTP/1.1 goes on unless it says `close`, HTTP/1.0 ends.
+    var isLast: Bool {
+        let options = values(of: "connection").flatMap { $0.lowercased().split(separator: ",") }
+        return minorVersion == 0 || options.contains { $0.filter { $0 != " " && $0 != "\t" } == "close" }
+    }
+}
+
+extension HTTPResponseHead {
+    /// - Parameter bytes: From the status line to the last header, without the empty line.
+    /// - Throws: What is wrong with it, as words that go on after "it answers with".
+    init(parsing bytes: ArraySlice<UInt8>) throws(HTTPParseError) {
+        var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
+            line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+        }[...]
+        guard let first = lines.popFirst() else { throw .notHTTP }
+        (minorVersion, status) = try Self.statusLine(first)
+        var headers: [Header] = []
+        for line in lines { headers.append(try Self.header(line)) }
+        self.headers = headers
+    }
+
+    /// RFC 9112, section 4: `HTTP/1.1 200 OK`.
+    private static func statusLine(_ line: ArraySlice<UInt8>) throws(HTTPParseError) -> (minor: Int, status: Int) {
+        let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
+        guard words.count >= 2, words[0].count == 8, words[0].starts(with: "HTTP/1.".utf8),
+            let minor = number(words[0].suffix(1)), words[1].count == 3, let status = number(words[1]),
+            (100...599).contains(status)
+        else { throw .notHTTP }
+        return (minor, status)
+    }
+
+    /// Section 5: no blank before the colon, and no line folding (5.2).
+    private static func header(_ line: ArraySlice<UInt8>) throws(HTTPParseError) -> Header {
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
+            line[..<colon].allSatisfy(isTokenByte)
+        else { throw .malformed("a header line that is none") }
+        var value = line[(colon + 1)...]
+        while let byte = value.first, isBlank(byte) { value.removeFirst() }
+        while let byte = value.last, isBlank(byte) { value.removeLast() }
+        guard !value.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
+            throw .malformed("a control character in a header")
+        }
+        return Header(
+            name: String(decoding: line[..<colon], as: UTF8.self).lowercased(),
+            value: String(decoding: value, as: UTF8.self)
+        )
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    /// RFC 9110, section 5.6.2.
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+
+    /// Digits and nothing else.
+    static func number(_ bytes: some Collection<UInt8>) -> Int? {
+        guard !bytes.isEmpty, bytes.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
+            return nil
+        }
+        return Int(String(decoding: bytes, as: UTF8.self))
+    }
+}
+
+/// Why the bytes of a server are no HTTP answer that we take; the description goes on after "it answers with".
+enum HTTPParseError: Error, Hashable, Sendable {
+    case notHTTP
+    case malformed(String)
+    case tooLarge(limit: Int)
+    /// The stream ended before the answer did.
+    case unfinished
+}
+
+extension HTTPParseError: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .notHTTP: "something that is not HTTP/1"
+        case .malformed(let what): what
+        case .tooLarge(let limit): "more than \(limit / 1_048_576) MiB"
+        case .unfinished: "half an answer"
+        }
+    }
+}

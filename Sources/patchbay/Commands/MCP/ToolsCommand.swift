@@ -1,0 +1,144 @@
+import ArgumentParser
+import Client
+import JSON
+import Model
+
+struct ToolsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tools",
+        abstract: "List what an app offers to agents, or everything about one of its tools.",
+        discussion: """
+            An argument with ! must be given. Where the app cannot be asked now, it is what it offered last, and the \
+            reason is said.
+
+              patchbay tools shop-test-iphone
+              patchbay tools shop-test-iphone tap_element
+            """
+    )
+
+    @Argument(help: ArgumentHelp("Which endpoint.", valueName: "endpoint"))
+    var selector: String
+    @Argument(help: ArgumentHelp("Which of its tools.", valueName: "tool"))
+    var tool: String?
+    @OptionGroup var format: JSONOption
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let client = try options.client
+        let endpoints = try await client.endpoints().endpoints
+        let id = try EndpointSelector(text: selector, command: "patchbay tools").choose(among: endpoints).id
+        let list = try await client.tools(of: id)
+        let output = options.output
+        if let remark = ToolTable.remark(on: list, id), !format.json {
+            try Console.errors().line(Console.plain(remark))
+        }
+        if let tool {
+            let found = try Self.find(tool, in: list, of: id)
+            try format.json
+                ? output.json(["tool": .object(found)])
+                : output.line(ToolTable.text(of: found, isColoured: output.isColoured))
+        } else if format.json {
+            var answer: JSONObject = [
+                "endpoint": .string(id.text), "tools": .array(list.tools.map { .object($0) }),
+                "stale": .bool(list.isStale), "changed": .bool(list.hasChanged),
+            ]
+            answer["reason"] = list.reason.map { .string($0) }
+            answer["next"] = list.next.map { .string($0) }
+            try output.json(answer)
+        } else if list.tools.isEmpty {
+            try output.line("\(id) offers no tools")
+        } else {
+            try output.table(ToolTable.table(of: list))
+        }
+    }
+
+    /// - Throws: `CLIError` with the nearest names.
+    static func find(_ name: String, in list: ToolList, of id: EndpointID) throws(CLIError) -> JSONObject {
+        if let tool = list.tool(named: name) { return tool }
+        let names = NearNames.of(name, among: list.tools.compactMap { $0["name"]?.string })
+        throw CLIError(
+            status: .notFound,
+            message: "\(id) has no tool \"\(SanitizedText(name))\"",
+            candidates: names.dropFirst().isEmpty ? [] : names,
+            remedy: "patchbay tools \(id)" + (names.first.map { " \(SanitizedText($0))" } ?? "")
+        )
+    }
+}
+
+/// An app's tools as `patchbay tools` shows them. Every word of theirs is the app's.
+enum ToolTable {
+    static func table(of list: ToolList) -> Table {
+        var table = Table(columns: [
+            .init(title: "TOOL"), .init(title: "ARGUMENTS", isFlexible: true), .init(title: "WHAT", isFlexible: true),
+        ])
+        table.rows = list.tools.map { tool in
+            let arguments = Self.arguments(of: tool).map { $0.name + ($0.isRequired ? "!" : "") }
+            return [
+                .init(text(tool["name"]), .bold), .init(arguments.joined(separator: " ")),
+                .init(sentence(text(tool["description"])), .dim),
+            ]
+        }
+        return table
+    }
+
+    /// One tool with everything that it says of itself.
+    static func text(of tool: JSONObject, isColoured: Bool) -> String {
+        let title = ANSIStyle.bold.paint(text(tool["name"]), isOn: isColoured)
+        let arguments = Self.arguments(of: tool)
+        let width = arguments.map(\.name.columns).max() ?? 0
+        let lines = arguments.map { argument in
+            let must = argument.isRequired ? ", required" : ""
+            let about = argument.about.isEmpty ? "" : ": \(argument.about)"
+            return "  \(argument.name.padded(to: width))  \(argument.type)\(must)\(about)"
+        }
+        let hints = tool["annotations"]?.object?.members.filter { $0.value.bool == true }.map {
+            SanitizedText($0.name).text
+        }
+        return
+            ([title, text(tool["description"])] + (lines.isEmpty ? ["  no arguments"] : lines)
+            + (hints.flatMap { $0.isEmpty ? nil : ["  it says of itself: \($0.joined(separator: ", "))"] } ?? []))
+            .joined(separator: "\n")
+    }
+
+    /// What a reader should know of the list as a whole; nil where there is nothing.
+    static func remark(on list: ToolList, _ id: EndpointID) -> String? {
+        switch (list.isStale, list.hasChanged) {
+        case (true, _):
+            "\(list.reason ?? "\(id) does not say now what it offers"); this is what it offered last"
+                + (list.next.map { "\ntry: \($0)" } ?? "")
+        case (false, true): "\(id) offers other tools than when somebody looked last"
+        case (false, false): nil
+        }
+    }
+
+    private struct Argument {
+        let name: String
+        let type: String
+        let isRequired: Bool
+        let about: String
+    }
+
+    private static func arguments(of tool: JSONObject) -> [Argument] {
+        let schema = tool["inputSchema"]
+        let required = schema?["required"]?.array ?? []
+        return (schema?["properties"]?.object?.members ?? []).map { property in
+            let types = property.value["type"]?.array ?? property.value["type"].map { [$0] } ?? []
+            let choices = property.value["enum"]?.array?.map { text($0) } ?? []
+            return Argument(
+                name: SanitizedText(property.name).text,
+                type: choices.isEmpty
+                    ? types.map { text($0) }.joined(separator: " or ") : choices.joined(separator: " or "),
+                isRequired: required.contains(.string(property.name)),
+                about: text(property.value["description"])
+            )
+        }
+    }
+
+    private static func text(_ json: JSON?) -> String {
+        SanitizedText(json?.string ?? json?.text ?? "", limit: 1_000).text
+    }
+
+    private static func sentence(_ text: String) -> String {
+        String(text.firstRange(of: ". ").map { text[..<$0.lowerBound] } ?? text[...])
+    }
+}

@@ -1,0 +1,60 @@
+import Glibc
+
+/// The lines of standard input, read when they are asked for.
+struct LineReader: Sendable {
+    private static let chunk = 64 << 10
+
+    let descriptor: CInt
+    private var pending: [UInt8] = []
+    private var searched = 0
+    private var hasEnded = false
+
+    init(_ descriptor: CInt) { self.descriptor = descriptor }
+
+    /// The next line that is not empty, without its break; nil at the end.
+    mutating func next() async -> [UInt8]? {
+        while true {
+            while let end = pending[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+                let line = trimmed(pending[..<end])
+                pending.removeSubrange(...end)
+                searched = 0
+                if !line.isEmpty { return line }
+            }
+            searched = pending.count
+            if hasEnded {
+                let line = trimmed(pending[...])
+                (pending, searched) = ([], 0)
+                return line.isEmpty ? nil : line
+            }
+            let descriptor = descriptor
+            let piece = await BlockingThread.value { Self.read(descriptor) }
+            hasEnded = piece.isEmpty
+            pending += piece
+        }
+    }
+
+    private func trimmed(_ line: ArraySlice<UInt8>) -> [UInt8] {
+        Array(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
+    }
+
+    private static func read(_ descriptor: CInt) -> [UInt8] {
+        var buffer = [UInt8](repeating: 0, count: chunk)
+        while true {
+            let count = Glibc.read(descriptor, &buffer, chunk)
+            if count >= 0 { return Array(buffer.prefix(count)) }
+            guard BlockingThread.isPassing(descriptor, POLLIN) else { return [] }
+        }
+    }
+}
+
+/// Standard output, a message a line. A client that does not read holds up what it would not read anyway.
+actor LineWriter {
+    private let descriptor: CInt
+
+    init(_ descriptor: CInt) { self.descriptor = descriptor }
+
+    /// - Throws: `BrokenPipe`.
+    func write(_ message: [UInt8]) throws {
+        guard BlockingThread.write(message + [UInt8(ascii: "\n")], to: descriptor) else { throw BrokenPipe() }
+    }
+}

@@ -1,0 +1,110 @@
+/// Rows in columns, aligned by what a terminal shows.
+struct Table {
+    struct Cell {
+        let text: String
+        var style = ANSIStyle.plain
+
+        init(_ text: String, _ style: ANSIStyle = .plain) {
+            self.text = text
+            self.style = style
+        }
+    }
+
+    struct Column {
+        let title: String
+        /// Whether its text may be cut where the terminal is too narrow for all of it.
+        var isFlexible = false
+    }
+
+    let columns: [Column]
+    var rows: [[Cell]] = []
+
+    /// No column is cut below this.
+    private static let narrowest = 6
+    private static let gap = 2
+
+    /// The lines, title first, without spaces at their ends.
+    ///
+    /// - Parameters:
+    ///   - width: The terminal's width; nil keeps everything whole, for pipes and files.
+    ///   - isColoured: Whether styles are shown.
+    /// - Returns: One string without a final line break.
+    func text(width: Int?, isColoured: Bool) -> String {
+        let titles = columns.map { Cell($0.title, .bold) }
+        let widths = fitted(to: width)
+        return ([titles] + rows).map { line($0, widths, isColoured) }.joined(separator: "\n")
+    }
+
+    private func line(_ cells: [Cell], _ widths: [Int], _ isColoured: Bool) -> String {
+        let last = cells.lastIndex { !$0.text.isEmpty } ?? 0
+        return zip(cells, widths).prefix(last + 1).enumerated().map { index, pair in
+            let (cell, width) = pair
+            let text = cell.text.cut(to: width)
+            let padding = index == last ? 0 : width + Self.gap - text.columns
+            return cell.style.paint(text, isOn: isColoured) + String(repeating: " ", count: padding)
+        }.joined()
+    }
+
+    private func fitted(to width: Int?) -> [Int] {
+        var widths = columns.indices.map { index in
+            ([columns[index].title] + rows.map { $0[index].text }).map(\.columns).max() ?? 0
+        }
+        guard let width else { return widths }
+        while widths.reduce(0, +) + Self.gap * (widths.count - 1) > width {
+            let candidates = columns.indices.filter { columns[$0].isFlexible && widths[$0] > Self.narrowest }
+            guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { break }
+            widths[widest] -= 1
+        }
+        return widths
+    }
+}
+
+/// How many columns of a terminal a character takes: 0, 1 or 2.
+///
+/// The ranges are the blocks whose East_Asian_Width is Wide or Fullwidth (Unicode annex 11); emoji say it themselves.
+extension Character {
+    var columns: Int {
+        let scalars = unicodeScalars
+        // An emoji that is text by default becomes two columns wide with VARIATION SELECTOR-16.
+        if scalars.count > 1, scalars.contains("\u{FE0F}"), scalars.first?.properties.isEmoji == true { return 2 }
+        return scalars.map(Self.columns).max() ?? 0
+    }
+
+    private static func columns(_ scalar: Unicode.Scalar) -> Int {
+        if scalar.value < 0x300 { return scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value) ? 0 : 1 }
+        switch scalar.properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format, .control, .lineSeparator, .paragraphSeparator: return 0
+        default: break
+        }
+        if scalar.properties.isEmojiPresentation { return 2 }
+        switch scalar.value {
+        case 0x1100...0x115F, 0x2329...0x232A, 0x2E80...0x303E, 0x3041...0x4DBF, 0x4E00...0xA4CF, 0xA960...0xA97F,
+            0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE10...0xFE19, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
+            0x16FE0...0x18DFF, 0x1AFF0...0x1B2FF, 0x1F200...0x1F2FF, 0x20000...0x3FFFD:
+            return 2
+        // The vowels and finals of Hangul join the wide letter before them.
+        case 0x1160...0x11FF, 0xD7B0...0xD7FF: return 0
+        default: return 1
+        }
+    }
+}
+
+extension String {
+    var columns: Int { reduce(0) { $0 + $1.columns } }
+
+    /// The text in at most so many columns, with an ellipsis in the place of what was cut.
+    func cut(to limit: Int) -> String {
+        guard columns > limit else { return self }
+        guard limit > 0 else { return "" }
+        var kept = ""
+        var width = 0
+        for character in self {
+            width += character.columns
+            guard width < limit else { break }
+            kept.append(character)
+        }
+        return kept + "…"
+    }
+
+    func padded(to width: Int) -> String { self + String(repeating: " ", count: Swift.max(0, width - columns)) }
+}
