@@ -1,12 +1,12 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// `make fuzz` says where libFuzzer is; Tests/FuzzTests is then built around it, and not as tests.
+/// The path of libFuzzer, set by `make fuzz`. Tests/FuzzTests is then an executable instead of a test target.
 let libFuzzer = Context.environment["PATCHBAY_FUZZ"]
 let instruments: [SwiftSetting] = libFuzzer == nil ? [] : [.unsafeFlags(["-O", "-sanitize=fuzzer,address"])]
 
-/// Every target of ours is held to the same rules: Swift 6, warnings are errors, imports are internal unless said.
-let house: [SwiftSetting] =
+/// The settings of every target: Swift 6, warnings are errors, imports are internal by default.
+let settings: [SwiftSetting] =
     [
         .swiftLanguageMode(.v6),
         .enableUpcomingFeature("ExistentialAny"),
@@ -32,18 +32,18 @@ let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto"
 let tomlKit: Target.Dependency = .product(name: "TOMLKit", package: "TOMLKit")
 
 func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: house)
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
 func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .executableTarget(name: name, dependencies: dependencies, swiftSettings: house)
+    .executableTarget(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
-/// The modules whose parsers are fuzzed.
+/// The modules with fuzzed parsers.
 let fuzzed: [Target.Dependency] = ["AccessControl", "API", "Devices", "Discovery", "JSON", "Model", httpTypes]
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
 let package = Package(
@@ -64,7 +64,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        // C, seen through module maps: no code but what Swift cannot import by itself.
+        // C libraries with module maps; they contain only code that Swift cannot import.
         .systemLibrary(name: "CAvahi", providers: [.apt(["libavahi-client-dev"])]),
         .systemLibrary(name: "CUsbmuxd", providers: [.apt(["libusbmuxd-dev"])]),
         .systemLibrary(name: "CLinux"),
@@ -72,24 +72,24 @@ let package = Package(
         .systemLibrary(name: "CQRencode", providers: [.apt(["libqrencode-dev"])]),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
 
-        // The words, the descriptors they travel on, and the files that keep them.
+        // Domain types, JSON, and system I/O.
         module("Model", []),
         module("JSON", []),
         module("SystemIO", ["CLinux", "Model", logging]),
 
-        // The sources.
+        // Sources of sightings.
         module("Discovery", ["CAvahi", "CLinux", "Model", logging, lifecycle]),
         module("Devices", ["CLinux", "CUsbmuxd", "Model", "SystemIO", logging, lifecycle]),
         module("Probing", ["Model", "SystemIO", logging, lifecycle, nioCore, nioPosix, nioHTTP1]),
 
-        // The board, and the ways through it.
+        // The registry and the tunnels.
         module("Registry", ["Model"]),
         module("Tunnels", ["CLinux", "Model", "SystemIO", logging, lifecycle]),
 
-        // Who may do what.
+        // Access control.
         module("AccessControl", ["CLinux", "CSQLite", "Model", "SystemIO", crypto, logging, lifecycle]),
 
-        // The doors.
+        // Servers and clients.
         module("QR", ["CQRencode"]),
         module("Images", ["CImages", "SystemIO"]),
         module(
@@ -106,7 +106,7 @@ let package = Package(
         module("UsbmuxServer", ["Devices", "Model", "SystemIO", "Tunnels", logging, lifecycle]),
         module("Client", ["JSON", "Model", nioCore, nioPosix, nioHTTP1]),
 
-        // The two programs.
+        // The two executables.
         program(
             "patchbayd",
             [
@@ -117,19 +117,19 @@ let package = Package(
         ),
         program("patchbay", ["Client", "JSON", "Model", "QR", "SystemIO", argumentParser]),
 
-        // What the tests start: real daemons in private places. Its C part is built by its own Makefile.
+        // Test infrastructure: starts real daemons in private directories. A separate Makefile builds the C part.
         .target(
             name: "TestSupport",
             dependencies: ["CLinux", "SystemIO"],
             path: "Tests/TestSupport",
             exclude: ["demo", "lineapp.py", "sampleapp.py", "systemd", "usbmuxd"],
-            swiftSettings: house
+            swiftSettings: settings
         ),
         .executableTarget(
             name: "bench",
             dependencies: ["CLinux", "SystemIO", "TestSupport", argumentParser],
             path: "Tests/Bench",
-            swiftSettings: house
+            swiftSettings: settings
         ),
         tests("BenchTests", ["bench"]),
         tests("ModelTests", ["Model"]),
@@ -153,7 +153,7 @@ let package = Package(
             name: "PairingCrash",
             dependencies: ["AccessControl", "Model", logging],
             path: "Tests/PairingCrash",
-            swiftSettings: house
+            swiftSettings: settings
         ),
         tests("APITests", ["AccessControl", "API", "JSON", "Model", httpTypes, nioCore, nioEmbedded, nioPosix]),
         tests("QRTests", ["QR", "TestSupport"]),
@@ -179,13 +179,14 @@ let package = Package(
                 "SystemIO", "TestSupport", logging,
             ],
             exclude: [
-                "Agents/caller.py", "Agents/environment", "Agents/grants.py", "Agents/keeper.py", "Agents/oracle.py",
-                "Agents/peer.py", "Agents/requirements", "Agents/schemas", "Agents/server.py", "Agents/transcript.py",
-                "Load/burst.py", "Move/calls.py", "Pairing/brim.py", "Pairing/doors.py", "Pairing/leaks.py",
-                "Pairing/race.py", "Pairing/silence.py", "Pairing/takeover.py", "Pairing/users.py",
-                "Service/answers.py", "Service/callers.py",
+                "AccessControl/api_client.py", "AccessControl/full_disk.py", "AccessControl/grant_termination.py",
+                "AccessControl/impersonation.py", "AccessControl/leaks.py", "AccessControl/redemption_race.py",
+                "AccessControl/users.py", "Agents/caller.py", "Agents/environment", "Agents/grants.py",
+                "Agents/keeper.py", "Agents/oracle.py", "Agents/peer.py", "Agents/requirements", "Agents/schemas",
+                "Agents/server.py", "Agents/transcript.py", "Load/burst.py", "Move/calls.py", "Service/answers.py",
+                "Service/callers.py", "Soak/attacker.py",
             ],
-            swiftSettings: house
+            swiftSettings: settings
         ),
     ]
 )
@@ -198,7 +199,7 @@ if let libFuzzer {
             dependencies: fuzzed + ["CLibFuzzer"],
             path: "Tests/FuzzTests",
             exclude: ["Corpus", "LibFuzzer/CLibFuzzer", "Seeded", "run"],
-            swiftSettings: house,
+            swiftSettings: settings,
             linkerSettings: [.unsafeFlags(["-sanitize=address", "-use-ld=lld", "-Xlinker", libFuzzer, "-lstdc++"])]
         ),
     ]
@@ -208,7 +209,7 @@ if let libFuzzer {
             name: "FuzzTests",
             dependencies: fuzzed + ["TestSupport"],
             exclude: ["Corpus", "LibFuzzer", "run"],
-            swiftSettings: house
+            swiftSettings: settings
         )
     )
 }

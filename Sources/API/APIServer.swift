@@ -11,16 +11,16 @@ import NIOPosix
 import ServiceLifecycle
 package import SystemIO
 
-/// One listening socket with the API behind it.
+/// Serves the HTTP API on one listening socket.
 ///
-/// The socket is made elsewhere, by ourselves or by systemd, so that both are served alike: Hummingbird's own server can
-/// only bind an address.
+/// The socket is created by the caller, because systemd may have created the socket already. Hummingbird's own server
+/// can only bind an address.
 package final class APIServer: Service {
-    /// What is listened on, which says how callers are known.
-    package enum Kind: Hashable, Sendable {
-        /// By the kernel's word, and by grants.
+    /// The kind of socket, which decides how clients are identified.
+    package enum Transport: Hashable, Sendable {
+        /// Clients are identified by their peer credentials, or by a grant.
         case unix
-        /// By grants alone.
+        /// Clients are identified by a grant.
         case tcp(port: UInt16)
 
         var port: UInt16? {
@@ -29,105 +29,113 @@ package final class APIServer: Service {
     }
 
     private let listener: CInt
-    private let kind: Kind
-    private let broker: APIServices
-    private let reception: Authenticator
+    private let transport: Transport
+    private let services: APIServices
+    private let authenticator: Authenticator
     private let owners: OwnerPolicy
     private let sockets = SocketOwnerLookup()
-    private let crowd: ConnectionLimiter
-    private let departures = ChannelStorage<DisconnectHandler>()
-    private let deliveries = ChannelStorage<ResponseTracker>()
+    private let limiter: ConnectionLimiter
+    private let disconnectHandlers = ChannelStorage<DisconnectHandler>()
+    private let responseTrackers = ChannelStorage<ResponseTracker>()
     private let logger: Logger
     private let onOpen: @Sendable () async -> Void
 
-    /// The head of a request may have this many bytes; nothing of ours sends a tenth of it.
-    static let headLimit = 16 * 1_024
-    /// A connection that says nothing for so long is closed; open requests, event streams above all, are not idle.
-    static let idleLimit = TimeAmount.seconds(60)
-    /// Callers that may wait to be taken in, as while the broker restarts; the kernel caps it at net.core.somaxconn.
+    /// The maximum size of a request head in bytes. Patchbay's own clients send less than a tenth of that.
+    static let maxHeadSize = 16 * 1_024
+    /// The time after which a connection without an open request is closed. An open event stream is not idle.
+    static let idleTimeout = TimeAmount.seconds(60)
+    /// The length of the accept queue, for clients that connect while the daemon restarts. The kernel limits the length
+    /// to net.core.somaxconn.
     static let backlog: CInt = 4_096
 
     /// - Parameters:
-    ///   - listener: A bound, listening stream socket; closed when the door is.
-    ///   - kind: What it is.
-    ///   - broker: What it opens on to.
-    ///   - owners: Who may do everything, on a unix socket.
-    ///   - origins: Web pages that are let in all the same.
-    ///   - crowd: The connections of all doors.
-    ///   - logger: Where failures are noted.
-    ///   - onOpen: Called once, when connections are being accepted.
+    ///   - listener: A bound stream socket that listens. The server closes the socket when the server stops.
+    ///   - transport: The kind of the socket.
+    ///   - services: The dependencies of the route handlers.
+    ///   - owners: The users with full access on a Unix socket.
+    ///   - origins: The allowed web origins.
+    ///   - limiter: The connection counters of all listeners.
+    ///   - logger: The logger for failures.
+    ///   - onOpen: Called once, when the server accepts connections.
     package init(
         owning listener: consuming Descriptor,
-        kind: Kind,
-        broker: APIServices,
+        transport: Transport,
+        services: APIServices,
         owners: OwnerPolicy,
         origins: Set<String>,
-        crowd: ConnectionLimiter,
+        limiter: ConnectionLimiter,
         logger: Logger,
         onOpen: @escaping @Sendable () async -> Void
     ) {
         self.listener = listener.release()
-        self.kind = kind
-        self.broker = broker
-        self.crowd = crowd
+        self.transport = transport
+        self.services = services
+        self.limiter = limiter
         self.logger = logger
         self.onOpen = onOpen
         self.owners = owners
-        reception = Authenticator(
-            border: RequestValidator(port: kind.port, origins: origins),
+        authenticator = Authenticator(
+            validator: RequestValidator(port: transport.port, allowedOrigins: origins),
             owners: owners,
-            pairing: broker.pairing,
+            accessStore: services.accessStore,
             sockets: sockets
         )
     }
 
-    /// Serves until graceful shutdown; then idle connections end at once, and open requests when they are answered.
+    /// Serves until graceful shutdown. Idle connections then close at once, and busy connections after their response.
     ///
-    /// A caller that was taken in before is answered; one that comes later waits in the socket's queue, for the next broker
-    /// where systemd keeps the socket.
+    /// A connection that was accepted before the shutdown gets its response. A later client stays in the accept queue
+    /// of the socket. If systemd keeps the socket, the next daemon serves that client.
     package func run() async throws {
         let http = HTTP1Channel(
             responder: responder(),
             configuration: HTTP1Channel.Configuration(
                 additionalChannelHandlers: [QuiesceGraceHandler(), DisconnectHandler()],
-                idleTimeout: Self.idleLimit,
+                idleTimeout: Self.idleTimeout,
                 httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
-                    maxHeaderFieldSize: Self.headLimit,
-                    maxHeaderListSize: Self.headLimit,
+                    maxHeaderFieldSize: Self.maxHeadSize,
+                    maxHeaderListSize: Self.maxHeadSize,
                     maxHeaderFieldCount: 100
                 )
             )
         )
         let quiescing = ServerQuiescingHelper(group: .singletonMultiThreadedEventLoopGroup)
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-            .serverChannelInitializer { [logger, crowd, kind] channel in
+            .serverChannelInitializer { [logger, limiter, transport] channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let doorkeeper = AcceptThrottleHandler(logger: logger, crowd: crowd, isForOwners: kind == .unix) {
+                    let acceptThrottle = AcceptThrottleHandler(
+                        logger: logger,
+                        limiter: limiter,
+                        isOwnerListener: transport == .unix
+                    ) {
                         quiescing.initiateShutdown(promise: nil)
                     }
-                    try channel.pipeline.syncOperations.addHandler(doorkeeper)
+                    try channel.pipeline.syncOperations.addHandler(acceptThrottle)
                     try channel.pipeline.syncOperations.addHandler(quiescing.makeServerChannelHandler(channel: channel))
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .bind(listener) { [logger, crowd, owners, sockets, departures, deliveries] channel in
+            .bind(listener) { [logger, limiter, owners, sockets, disconnectHandlers, responseTrackers] channel in
                 http.setup(channel: channel, logger: logger).flatMapThrowing { value in
                     let pipeline = channel.pipeline.syncOperations
-                    let watch = RequestTimeoutHandler(headLimit: Self.headLimit)
-                    try pipeline.addHandler(watch, position: .first)
+                    let timeoutHandler = RequestTimeoutHandler(maxHeadSize: Self.maxHeadSize)
+                    try pipeline.addHandler(timeoutHandler, position: .first)
                     try pipeline.addHandler(
-                        PerUserConnectionLimitHandler(crowd: crowd, owners: owners, sockets: sockets),
+                        PerUserConnectionLimitHandler(limiter: limiter, owners: owners, sockets: sockets),
                         position: .first
                     )
-                    departures.set(try pipeline.handler(type: DisconnectHandler.self), for: channel)
+                    disconnectHandlers.set(try pipeline.handler(type: DisconnectHandler.self), for: channel)
                     let codec = try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)
-                    let answers = ResponseTracker()
-                    try pipeline.addHandler(RequestProgressHandler(to: watch, answers), position: .before(codec))
-                    deliveries.set(answers, for: channel)
+                    let tracker = ResponseTracker()
+                    try pipeline.addHandler(
+                        RequestProgressHandler(notifying: timeoutHandler, tracker: tracker),
+                        position: .before(codec)
+                    )
+                    responseTrackers.set(tracker, for: channel)
                     return value
                 }
             }
-        // NIO has listened again on the socket, with 128.
+        // NIO has called listen(2) again, with a backlog of 128.
         listen(listener, Self.backlog)
         await onOpen()
         try await withGracefulShutdownHandler {
@@ -141,60 +149,72 @@ package final class APIServer: Service {
                             }
                         }
                     } catch {
-                        self.logger.error("the door no longer accepts", metadata: ["error": "\(error)"])
+                        self.logger.error(
+                            "the API server stopped accepting connections",
+                            metadata: ["error": "\(error)"]
+                        )
                     }
                 }
             }
         } onGracefulShutdown: {
-            server.channel.pipeline.fireUserInboundEventTriggered(AcceptThrottleHandler.Closing())
+            server.channel.pipeline.fireUserInboundEventTriggered(AcceptThrottleHandler.StopAcceptingEvent())
         }
     }
 
     private func responder() -> HTTPChannelHandler.Responder {
-        let responder = RouteTable.responder(for: broker)
+        let responder = RouteTable.responder(for: services)
         return { [self] request, writer, channel in
-            let (aftermath, late) = (RequestCleanup(), DeferredResponse())
+            let (cleanup, deferred) = (RequestCleanup(), DeferredResponse())
             do {
-                var response = try await response(of: responder, to: request, on: channel, aftermath, late)
-                if let answer = late.take() {
-                    try await answer(writer)
+                var response = try await response(
+                    of: responder,
+                    to: request,
+                    on: channel,
+                    cleanup: cleanup,
+                    deferred: deferred
+                )
+                if let write = deferred.take() {
+                    try await write(writer)
                 } else {
-                    Self.protect(&response.headers)
+                    Self.setSecurityHeaders(&response.headers)
                     try await writer.write(response: response.head, body: response.body)
                 }
             } catch {
-                // Also where the caller has gone before the head of the answer: then its body is never asked for.
-                await aftermath.clear()
+                // Also runs when the client disconnects before the response head, because the body is then never
+                // produced.
+                await cleanup.run()
                 throw error
             }
-            await aftermath.clear()
+            await cleanup.run()
         }
     }
 
-    /// Counts the connection as its caller's. Where there are many connections, one without a grant is closed after its
-    /// answer, and one beyond a grant's share always.
+    /// Counts a connection for the grant of its principal.
+    ///
+    /// A TCP connection without a grant closes after its response if the server is busy. A connection above the limit
+    /// of its grant always closes after the response.
     ///
     /// - Throws: `Problem`.
-    private func take(_ visitor: Principal, on channel: any Channel, _ aftermath: RequestCleanup) throws {
-        guard let grant = visitor.grant else {
-            if kind != .unix, crowd.isCrowded { Self.close(channel, after: aftermath) }
+    private func countConnection(_ channel: any Channel, of principal: Principal, cleanup: RequestCleanup) throws {
+        guard let grant = principal.grant else {
+            if transport != .unix, limiter.isBusy { Self.close(channel, after: cleanup) }
             return
         }
-        guard !crowd.admit(channel, under: grant.id) else { return }
-        Self.close(channel, after: aftermath)
+        guard !limiter.acquire(channel, grant: grant.id) else { return }
+        Self.close(channel, after: cleanup)
         throw Problem(
             .limit,
-            "grant \(grant.id) has \(ConnectionLimiter.limitPerGrant) connections open already",
-            next: "close some, or keep one open for many requests"
+            "grant \(grant.id) has \(ConnectionLimiter.maxPerGrant) connections open already",
+            hint: "close some, or reuse one connection for many requests"
         )
     }
 
-    private static func close(_ channel: any Channel, after aftermath: RequestCleanup) {
-        aftermath.add { try? await channel.close().get() }
+    private static func close(_ channel: any Channel, after cleanup: RequestCleanup) {
+        cleanup.add { try? await channel.close().get() }
     }
 
-    /// Tokens and lists are nobody's to keep, and JSON is never a page.
-    static func protect(_ fields: inout HTTPFields) {
+    /// Sets the response headers that forbid caches, media type sniffing and referrers.
+    static func setSecurityHeaders(_ fields: inout HTTPFields) {
         fields[.cacheControl] = "no-store"
         fields[.xContentTypeOptions] = "nosniff"
         if let name = HTTPField.Name("Referrer-Policy") { fields[name] = "no-referrer" }
@@ -204,42 +224,41 @@ package final class APIServer: Service {
         of responder: some HTTPResponder<APIRequestContext>,
         to request: Request,
         on channel: any Channel,
-        _ aftermath: RequestCleanup,
-        _ late: DeferredResponse
+        cleanup: RequestCleanup,
+        deferred: DeferredResponse
     ) async throws -> Response {
-        let delivery = (deliveries[channel] ?? ResponseTracker()).begin()
+        let pendingResponse = (responseTrackers[channel] ?? ResponseTracker()).begin()
         do {
-            let visitor = try await reception.visitor(request.head, on: channel)
-            try take(visitor, on: channel, aftermath)
-            if kind == .unix, !visitor.isOwner, crowd.isTight {
-                throw Problem(.unavailable, "there are too many connections, and the last ones are kept for owners")
+            let principal = try await authenticator.authenticate(request.head, on: channel)
+            try countConnection(channel, of: principal, cleanup: cleanup)
+            if transport == .unix, !principal.isOwner, limiter.isReservedCapacityInUse {
+                throw Problem(.unavailable, "too many connections are open; the remaining ones are reserved for owners")
             }
             let context = APIRequestContext(
                 source: APIRequestContext.Source(
                     application: ApplicationRequestContextSource(channel: channel, logger: logger),
                     channel: channel,
-                    visitor: visitor,
-                    aftermath: aftermath,
-                    late: late,
-                    departures: departures[channel] ?? DisconnectHandler(),
-                    delivery: delivery
+                    principal: principal,
+                    cleanup: cleanup,
+                    deferredResponse: deferred,
+                    disconnectHandler: disconnectHandlers[channel] ?? DisconnectHandler(),
+                    pendingResponse: pendingResponse
                 )
             )
             return try await responder.respond(to: request, context: context)
         } catch {
-            if kind != .unix, crowd.isCrowded { Self.close(channel, after: aftermath) }
-            // Refused before a route saw it, or of a path that no route fits: that ends in the router itself, outside the
-            // middleware.
+            if transport != .unix, limiter.isBusy { Self.close(channel, after: cleanup) }
+            // The middleware does not see two kinds of errors: failed authentication, and the router's error for an
+            // unknown path.
             return try ProblemMiddleware<APIRequestContext>.response(error, to: request, logger: logger)
         }
     }
 }
 
-/// Runs a connection's tasks on the event loop that reads and writes it, so that neither a request nor its answer waits for
-/// another thread to wake up.
+/// Runs the tasks of a connection on the event loop of its channel. Requests and responses then need no thread switch.
 ///
-/// Whatever such a task does keeps the loop's other connections waiting: what takes some milliseconds goes elsewhere, as JSON
-/// that is large (`JSON.parse`) and images do.
+/// A task on the loop blocks the other connections of that loop. Work of several milliseconds runs elsewhere, such as
+/// parsing large JSON (`JSON.parse`) and resizing images.
 final class EventLoopTaskExecutor: TaskExecutor {
     private let loop: any EventLoop
 

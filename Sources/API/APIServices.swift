@@ -4,90 +4,90 @@ package import Model
 package import Registry
 package import Tunnels
 
-/// Everything the doors open on to.
+/// The dependencies of the route handlers.
 package struct APIServices: Sendable {
     package let registry: EndpointRegistry
     package let tunnels: TunnelTable
-    package let pairing: AccessStore
-    package let grantedTunnels: TunnelPolicy
-    package let agents: MCPServers
-    package let trust: ApprovalService
-    /// Where strings for pairing lead to on this machine; nil while there is no TCP door.
-    package let port: UInt16?
-    package let devices: any DeviceDesk
+    package let accessStore: AccessStore
+    package let tunnelPolicy: TunnelPolicy
+    package let mcp: MCPServers
+    package let approvalService: ApprovalService
+    /// The TCP port of the API on loopback, for pairing strings; nil without a TCP listener.
+    package let tcpPort: UInt16?
+    package let devices: any DeviceProvider
     package let advertisements: any AdvertisementPublisher
-    package let statics: any StaticEndpointDesk
-    /// Asks an endpoint now whether it is there, and tells the registry.
+    package let staticEndpoints: any StaticEndpointStore
+    /// Probes an endpoint now, and reports the result to the registry.
     package let probe: @Sendable (Endpoint) async -> Void
-    /// Which files of the state folder cannot be written, as sentences.
+    /// Returns one sentence for each state file that cannot be written.
     package let storageProblems: @Sendable () async -> [String]
     package let status: @Sendable () async -> BrokerStatus
 
     package init(
         registry: EndpointRegistry,
         tunnels: TunnelTable,
-        pairing: AccessStore,
-        grantedTunnels: TunnelPolicy,
-        agents: MCPServers,
-        port: UInt16?,
-        devices: any DeviceDesk,
+        accessStore: AccessStore,
+        tunnelPolicy: TunnelPolicy,
+        mcp: MCPServers,
+        tcpPort: UInt16?,
+        devices: any DeviceProvider,
         advertisements: any AdvertisementPublisher,
-        statics: any StaticEndpointDesk,
+        staticEndpoints: any StaticEndpointStore,
         probe: @escaping @Sendable (Endpoint) async -> Void,
         storageProblems: @escaping @Sendable () async -> [String],
         status: @escaping @Sendable () async -> BrokerStatus
     ) {
         self.registry = registry
         self.tunnels = tunnels
-        self.pairing = pairing
-        self.port = port
-        self.grantedTunnels = grantedTunnels
-        self.agents = agents
-        trust = ApprovalService(pairing: pairing, registry: registry, tunnels: tunnels)
+        self.accessStore = accessStore
+        self.tcpPort = tcpPort
+        self.tunnelPolicy = tunnelPolicy
+        self.mcp = mcp
+        approvalService = ApprovalService(accessStore: accessStore, registry: registry, tunnels: tunnels)
         self.devices = devices
         self.advertisements = advertisements
-        self.statics = statics
+        self.staticEndpoints = staticEndpoints
         self.probe = probe
         self.storageProblems = storageProblems
         self.status = status
     }
 }
 
-/// What the doors need of the phones on the cable.
-package protocol DeviceDesk: Sendable {
+/// Lists the attached devices.
+package protocol DeviceProvider: Sendable {
     func devices() async -> [Device]
-    /// The list as it stands, then again after every change; only the newest waits for a slow reader.
+    /// Returns a stream of the current list and of every later list. A slow reader gets only the newest list.
     func deviceLists() async -> AsyncStream<[Device]>
 }
 
-/// What the doors need of Bonjour publishing. Refusals are thrown as `Problem`.
+/// Publishes services over Bonjour. Rejections are thrown as `Problem`.
 package protocol AdvertisementPublisher: Sendable {
     func advertise(_ spec: AdvertisementSpec) async throws -> Advertisement
     func advertisements() async -> [Advertisement]
     func update(_ id: String, txt: TXTRecord) async throws -> Advertisement
     func withdraw(_ id: String) async throws
-    /// Tells each time that an advertisement may have changed or gone.
+    /// Returns a stream that yields whenever an advertisement may have changed or been removed.
     func changes() async -> AsyncStream<Void>
 }
 
-/// What the doors need of endpoints that a person wrote down.
-package protocol StaticEndpointDesk: Sendable {
+/// Stores the endpoints that an owner added by hand.
+package protocol StaticEndpointStore: Sendable {
     func add(_ endpoint: StaticEndpoint) async throws -> Endpoint
-    /// Takes back what `add` put there; false when the endpoint is none of those.
+    /// Removes an endpoint that `add` has added. Returns false for any other endpoint.
     func remove(_ id: EndpointID) async throws -> Bool
 }
 
-/// What agents find behind the doors.
+/// The MCP servers and the objects that they share.
 package struct MCPServers: Sendable {
-    /// At `/mcp`.
+    /// The broker's own server, at `/mcp`.
     package let broker: any MCPServer
-    /// At `/e/{id}/mcp`.
+    /// Returns the server of one app, at `/e/{id}/mcp`.
     package let app: @Sendable (EndpointID) -> any MCPServer
-    /// At `/all/mcp`; nil where the configuration does not want it.
+    /// The server of all apps together, at `/all/mcp`; nil unless the configuration enables that server.
     package let all: (any MCPServer)?
     package let apps: any AppCaller
     package let sessions: SessionStore
-    package let heartbeat: KeepAliveTimer
+    package let keepAliveTimer: KeepAliveTimer
     package let artifacts: any ArtifactReader
 
     package init(
@@ -96,7 +96,7 @@ package struct MCPServers: Sendable {
         all: (any MCPServer)?,
         apps: any AppCaller,
         sessions: SessionStore,
-        heartbeat: KeepAliveTimer,
+        keepAliveTimer: KeepAliveTimer,
         artifacts: any ArtifactReader
     ) {
         self.broker = broker
@@ -104,7 +104,7 @@ package struct MCPServers: Sendable {
         self.all = all
         self.apps = apps
         self.sessions = sessions
-        self.heartbeat = heartbeat
+        self.keepAliveTimer = keepAliveTimer
         self.artifacts = artifacts
     }
 }

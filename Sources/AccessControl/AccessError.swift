@@ -1,31 +1,33 @@
 package import Model
 
-/// Why pairing, or what hangs on it, was not done.
+/// A reason why an access control operation failed.
 package enum AccessError: Error, Hashable, Sendable {
-    /// One and the same for unknown, wrong, spent, expired, idle and revoked: a guesser learns nothing from it.
+    /// The token is unknown, wrong, spent, expired, idle or revoked. The error is the same for all of them, so a
+    /// guesser learns nothing.
     case refused
-    /// Too many wrong attempts from there; in how many seconds to try again.
+    /// Too many wrong attempts came from this client. `retryAfter` is in seconds.
     case tooManyAttempts(retryAfter: Int)
     case notAToken
     case notAPairingString(String)
-    /// Asked for with a right secret, or by an owner, and more than may be given.
+    /// The caller is authenticated and asked for more than the invite, grant or role allows.
     case tooWide(String)
     case outOfRange(String)
     case limit(String)
     case notFound(String)
-    /// Asked again too soon; ask every so many seconds.
+    /// The client polled too early. `seconds` is the required interval (RFC 8628, section 3.5).
     case slowDown(seconds: Int)
-    /// Too many wrong codes were typed: nobody can be approved until an owner opens requests again.
+    /// Too many wrong user codes were entered. No request can be approved until an owner reopens requests.
     case requestsClosed
-    /// The process that asked has ended, and its number may be somebody else's.
-    case askerGone(code: String)
+    /// The requesting process has exited, and the kernel may have given its PID to another process.
+    case requesterExited(code: String)
     case secretNotPresentable(endpoint: EndpointID, why: String)
-    /// A folder or file that others could write or read.
+    /// Other users can read or write this file or folder.
     case exposed(path: String, what: String)
     case inUse(path: String)
     case keyMissing(path: String)
     case keyChanged(path: String)
-    /// The operation did not happen, or will be said to have happened only when it is on the disk.
+    /// The change is not saved. Either nothing was committed, or the change is committed and its audit entry is written
+    /// later.
     case notSaved(path: String, reason: String)
     case notRead(path: String, reason: String)
 }
@@ -34,28 +36,30 @@ extension AccessError: CustomStringConvertible {
     package var description: String {
         switch self {
         case .refused:
-            // The same words for all of them: who guesses learns nothing.
-            "no token that counts was shown: it is missing, wrong, used, expired or revoked; ask an owner of this broker for an invite (patchbay pair)"
-        case .tooManyAttempts(let seconds): "too many wrong tokens came from there; try again in \(seconds) s"
-        case .notAToken: "that is no token of Patchbay's, or it is mistyped or cut off; copy it whole"
-        case .notAPairingString(let why): "that is no pairing string: \(why)"
-        case .tooWide(let what): "more was asked for than may be given: \(what)"
+            // One message for every reason, so that a guesser learns nothing.
+            "the token is missing, wrong, used, expired or revoked; ask an owner of this broker for an invite (patchbay pair)"
+        case .tooManyAttempts(let seconds): "too many wrong tokens from this client; try again in \(seconds) s"
+        case .notAToken: "this is not a Patchbay token, or it is mistyped or incomplete; copy the whole token"
+        case .notAPairingString(let why): "this is not a pairing string: \(why)"
+        case .tooWide(let what): "the request exceeds what may be granted: \(what)"
         case .outOfRange(let what): what
         case .limit(let what): what
         case .notFound(let what): what
-        case .slowDown(let seconds): "asked again too soon; ask every \(seconds) s"
+        case .slowDown(let seconds): "polled too early; poll every \(seconds) s"
         case .requestsClosed:
-            "too many wrong codes were typed, so requests are closed; open them again: patchbay requests --reopen"
-        case .askerGone(let code): "the process that asked with \(code) has ended; let it ask again"
+            "too many wrong codes were entered, so requests are closed; reopen them: patchbay requests unlock"
+        case .requesterExited(let code):
+            "the process that requested access with \(code) has exited; let it request access again"
         case .secretNotPresentable(let endpoint, let why): "the secret of \(endpoint) is not sent: \(why)"
-        case .exposed(let path, let what): "\(path) \(what); nothing is kept there until that is put right"
-        case .inUse(let path): "\(path) is in use by another broker; stop that one, or give this one its own folder"
+        case .exposed(let path, let what): "\(path) \(what); Patchbay stores nothing there until this is corrected"
+        case .inUse(let path):
+            "\(path) is in use by another broker; stop that broker, or give this one its own state folder"
         case .keyMissing(let path):
             "\(path) is not there, and pairing.sqlite was written with it; put the key back, or move pairing.sqlite away"
-                + " and pair everybody again"
+                + " and pair all clients again"
         case .keyChanged(let path):
             "\(path) is not the key that pairing.sqlite was written with; put that one back, or move pairing.sqlite away"
-                + " and pair everybody again"
+                + " and pair all clients again"
         case .notSaved(let path, let reason):
             "\(path) could not be written: \(reason); make room or correct the folder's owner, and try again"
         case .notRead(let path, let reason):

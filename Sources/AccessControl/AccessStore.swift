@@ -1,70 +1,73 @@
 import Crypto
 import FoundationEssentials
 package import Logging
-import Model
+package import Model
 import Synchronization
 import SystemIO
 
-/// Who may do what: every invite, grant, approval and endpoint secret, on the disk before anybody is told.
+/// Stores every invite, grant, approval and endpoint secret, and saves each change before the call returns.
 ///
-/// What it promises holds through kill -9 and power loss: when a call returns, what it did is in the database (WAL,
-/// `synchronous=FULL`) and in the audit log (fdatasync(2)). When it throws `notSaved`, nothing happened, or it is committed
-/// and goes into the log before anything else does; what was to be ended is ended in any case. Runs on a thread of its own, because all of that waits for the disk.
+/// Survives `kill -9` and power loss: when a call returns, its change is in the database (WAL, `synchronous=FULL`) and
+/// in the audit log (fdatasync(2)). When a call throws `notSaved`, either nothing was committed, or the change is
+/// committed and its audit entry is written before anything else. Revocations take effect in both cases. Runs on its
+/// own thread, because these calls block on the disk.
 package actor AccessStore {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { Self.thread.asUnownedSerialExecutor() }
     private static let thread = ThreadExecutor(named: "patchbay-pair")
-    /// How long what grants were last used may be unsaved, and with it the time.
-    static let savePause: Duration = .seconds(60)
+    /// Maximum time that last-use times and the clock's high-water mark stay unsaved.
+    static let saveInterval: Duration = .seconds(60)
 
     let logger: Logger
     let keys: Keyring
     let reading: @Sendable () -> ClockReading
     private let database: AccessDatabase
-    private var audit: AuditLog
-    nonisolated let auditCheck: AuditLogReader
-    private let crash: @Sendable (FailurePoint) -> Void
+    private var auditLog: AuditLog
+    nonisolated let auditReader: AuditLogReader
+    private let failurePoint: @Sendable (FailurePoint) -> Void
 
-    nonisolated let books: Mutex<SharedAccessState>
-    var desk = AccessRequestQueue()
-    var gate: UserCodeAttemptLimiter
-    var limiter = FailedAttemptLimiter()
+    nonisolated let sharedState: Mutex<SharedAccessState>
+    var requestQueue = AccessRequestQueue()
+    var userCodeLimiter: UserCodeAttemptLimiter
+    var attemptLimiter = FailedAttemptLimiter()
     private var head: AuditEntry.Head
-    /// Lines that are committed and not in the file yet, and the last one that is.
+    /// Audit entries that are committed to the database and not yet in the audit file. `flushed` is the last one in the
+    /// file.
     private var pending: [PersistedState.PendingLine] = []
     private var flushed: Int
-    /// How many changes are in the database since the start.
+    /// Number of committed changes since the start.
     private var commits = 0
-    /// What ended and could not be saved; it goes with the next operation.
+    /// Revocations that are in effect but could not be saved. The next commit includes them.
     private var unsaved = ChangeSet()
-    /// Calls of endpoints that are not in the log yet, and since when.
-    nonisolated let notes = AuditBuffer()
-    private var notesSince: MonotonicTime?
-    let trustFollowers = Broadcast<EndpointID>(slow: .keepsNewest(1_024))
-    private var saved: MonotonicTime
-    /// What was found wrong with what is kept, as sentences for `doctor`.
+    /// Endpoint calls that are not yet in the audit log. `oldestBufferedAt` is the time of the first one.
+    nonisolated let auditBuffer = AuditBuffer()
+    private var oldestBufferedAt: MonotonicTime?
+    let approvalChangeSubscribers = Broadcast<EndpointID>(slow: .keepsNewest(1_024))
+    private var lastSave: MonotonicTime
+    /// Problems found in the stored files, as sentences for `patchbay doctor`.
     package private(set) var findings: [String]
-    /// Why the last change could not be saved; nil when it was.
+    /// The reason why the last change could not be saved; nil after a successful commit.
     package private(set) var storageProblem: String?
 
-    /// Opens what is kept in a folder, puts in order what a crash left, and takes away what the audit log says is over.
-    /// Blocks; for the start only.
+    /// Opens the state folder, repairs it after a crash, and applies the revocations of the audit log. Blocks; call it
+    /// only at startup.
     ///
-    /// A database that is damaged is set aside: an empty one lets nobody in, so that this revives nothing.
+    /// Sets a damaged database aside and creates an empty one. An empty database accepts no token, so nothing is
+    /// revived.
     /// - Parameters:
-    ///   - folder: Exists, is ours, and nobody else can write it.
-    ///   - credentials: `$CREDENTIALS_DIRECTORY`, if any.
-    ///   - logger: Where findings are told too.
-    ///   - auditSegment: With this many bytes a segment of the audit log is full.
-    ///   - reading: The machine's clocks.
-    ///   - crash: Called at each point at which a crash matters; only tests do anything there.
-    /// - Throws: `AccessError` when it must not start: others can write there, the key is another one.
+    ///   - folder: An existing folder that this user owns and no other user can write.
+    ///   - credentials: `$CREDENTIALS_DIRECTORY`, if set.
+    ///   - logger: Receives the findings.
+    ///   - auditSegment: Size in bytes at which a segment of the audit log is full.
+    ///   - reading: Reads the machine's clocks.
+    ///   - failurePoint: Called at each point where a crash leaves a different state. Only tests use it.
+    /// - Throws: `AccessError` when the folder or its files are accessible to other users, or the sealing key is wrong.
     package init(
         in folder: String,
         credentials: String? = nil,
         logger: Logger,
         auditSegment: Int = 8 << 20,
         reading: @escaping @Sendable () -> ClockReading = ClockReading.now,
-        crash: @escaping @Sendable (FailurePoint) -> Void = { _ in }
+        failurePoint: @escaping @Sendable (FailurePoint) -> Void = { _ in }
     ) throws {
         try PrivateFile.check(folder: folder)
         let isNew = try !PrivateFile.check(file: "\(folder)/\(AccessDatabase.name)")
@@ -77,11 +80,11 @@ package actor AccessStore {
         findings += recovery.findings
         let highWater = [contents.highWater, recovery.time].compactMap { $0 }.max()
         let clock = MonotonicWallClock(highWater: highWater, reading: reading())
-        saved = clock.now
-        var ledger = AccessState(contents)
-        let losses = ledger.replay(recovery.unknown, at: clock.now)
-        ledger.apply(losses)
-        books = Mutex(SharedAccessState(ledger, clock))
+        lastSave = clock.now
+        var state = AccessState(contents)
+        let losses = state.replay(recovery.unknown, at: clock.now)
+        state.apply(losses)
+        sharedState = Mutex(SharedAccessState(state, clock))
         unsaved = losses
         if !findings.isEmpty {
             var event = AuditEvent(.repaired, by: .broker, from: .broker)
@@ -90,57 +93,57 @@ package actor AccessStore {
         }
 
         self.database = database
-        self.audit = audit
-        auditCheck = AuditLogReader(folder)
+        auditLog = audit
+        auditReader = AuditLogReader(folder)
         self.keys = keys
         self.findings = findings
         self.logger = logger
         self.reading = reading
-        self.crash = crash
+        self.failurePoint = failurePoint
         head = recovery.head
         pending = recovery.missing
         flushed = recovery.written.number
-        gate = contents.gate
+        userCodeLimiter = contents.userCodeLimiter
         for finding in findings {
-            logger.error("something is wrong with what pairing keeps", metadata: ["what": "\(finding)"])
+            logger.error("a stored access control file has a problem", metadata: ["what": "\(finding)"])
         }
     }
 
-    /// Saves what is not saved yet and closes the files.
+    /// Saves pending changes and closes the database.
     package func close() throws {
         try save()
         try database.close()
-        books.withLock { $0.wakeUp }?.finish()
+        sharedState.withLock { $0.wakeUp }?.finish()
     }
 
-    /// As it is now.
-    var ledger: AccessState { books.withLock { $0.ledger } }
+    /// A copy of the current state.
+    var state: AccessState { sharedState.withLock { $0.state } }
 
-    /// How far the wall clock is behind the time that counts; zero when it is not.
-    package var clockBehind: Duration {
+    /// Difference between the logical clock and the wall clock; zero when the wall clock is not behind.
+    package var wallClockLag: Duration {
         let reading = reading()
-        return books.withLock { books in
-            books.clock.advance(to: reading)
-            return books.clock.behind
+        return sharedState.withLock { shared in
+            shared.clock.advance(to: reading)
+            return shared.clock.wallClockLag
         }
     }
 
-    /// Everything that was ever done here, checked link by link.
-    package func verifyAudit() async throws -> AuditReport {
+    /// Verifies the hash chain of the whole audit log.
+    package func verifyAudit() async throws -> AuditVerification {
         try flush()
-        return try await auditCheck.run(head: head)
+        return try await auditReader.verify(endingAt: head)
     }
 
     nonisolated func now() -> MonotonicTime {
         let reading = reading()
-        return books.withLock { $0.clock.advance(to: reading) }
+        return sharedState.withLock { $0.clock.advance(to: reading) }
     }
 
-    /// Makes a change last, and then true.
+    /// Saves a change, then applies the change.
     ///
-    /// The order, and what a crash leaves: room for the audit line is reserved; the rows and the line are committed in one
-    /// transaction; the line goes to the file and fdatasync(2) returns; the caller is told. Before the commit nothing has
-    /// happened. After it everything has, and the next start writes the line that is missing in the file.
+    /// Order: reserve space for the audit entries; commit the rows and the entries in one transaction; append the
+    /// entries to the audit file; fdatasync(2); return. A crash before the commit changes nothing. If the
+    /// crash comes after the commit, the next start appends the missing entries to the file.
     func commit(_ change: ChangeSet) throws {
         do {
             try write(change)
@@ -154,94 +157,110 @@ package actor AccessStore {
     private func write(_ change: ChangeSet) throws {
         let now = now()
         try flush()
-        var whole = unsaved + change
-        let named = Set(whole.grants.map(\.id))
-        let (restless, used) = books.withLock { books in
-            (books.unsavedUses, books.unsavedUses.subtracting(named).compactMap { books.ledger.grants[$0] })
+        var combined = unsaved + change
+        let named = Set(combined.grants.map(\.id))
+        let (saved, used) = sharedState.withLock { shared in
+            (shared.unsavedLastUsed, shared.unsavedLastUsed.subtracting(named).compactMap { shared.state.grants[$0] })
         }
-        whole.grants += used
-        let notes = self.notes.notes
-        whole.events += notes
+        combined.grants += used
+        let buffered = auditBuffer.events
+        combined.events += buffered
         var next = head
-        let lines = try whole.events.map { event in
+        let lines = try combined.events.map { event in
             let wall = Date(timeIntervalSince1970: Double(reading().wall) / 1_000)
-            let line = AuditEntry(number: next.number + 1, before: next.hash, wall: wall, effective: now, event: event)
-            let (text, head) = try line.written()
+            let line = AuditEntry(
+                number: next.number + 1,
+                previousHash: next.hash,
+                wallTime: wall,
+                logicalTime: now,
+                event: event
+            )
+            let (text, head) = try line.encoded()
             next = head
             return PersistedState.PendingLine(number: line.number, text: text)
         }
-        try audit.reserve(for: lines.reduce(0) { $0 + $1.text.count + 1 })
-        try database.commit(whole, lines: lines, head: next, flushed: flushed, highWater: now, crash: crash)
-        books.withLock { books in
-            books.apply(whole)
-            books.unsavedUses.subtract(restless)
+        try auditLog.reserve(for: lines.reduce(0) { $0 + $1.text.count + 1 })
+        try database.commit(
+            combined,
+            lines: lines,
+            head: next,
+            flushed: flushed,
+            highWater: now,
+            failurePoint: failurePoint
+        )
+        sharedState.withLock { shared in
+            shared.apply(combined)
+            shared.unsavedLastUsed.subtract(saved)
         }
         commits += 1
         head = next
         pending += lines
         unsaved = ChangeSet()
-        self.notes.remove(first: notes.count)
-        notesSince = nil
-        saved = now
-        // From here on it is true, also where the log's file takes no line: the next operation writes the line first.
+        auditBuffer.remove(first: buffered.count)
+        oldestBufferedAt = nil
+        lastSave = now
+        // The change is now in effect, even if the audit file cannot be written. The next operation writes the missing
+        // entries first.
         defer {
             if !change.grants.isEmpty || !change.invites.isEmpty { wake() }
-            tellTrust(whole)
+            publishApprovalChange(combined)
         }
         try flush()
-        crash(.beforeReply)
+        failurePoint(.beforeReply)
     }
 
-    /// Ends something: true at once, whatever the disk says; then lasting, and cut meanwhile.
-    func close(by change: ChangeSet) async throws {
-        let cuts = books.withLock { books in
-            books.apply(change)
-            return books.uses.take(change.endedGrants)
+    /// Ends grants, invites, approvals or secrets. The change takes effect at once, even if the disk fails. Then saves
+    /// it, and closes the affected sessions meanwhile.
+    func endAndCommit(_ change: ChangeSet) async throws {
+        let cancellations = sharedState.withLock { shared in
+            shared.apply(change)
+            return shared.sessions.removeAll(of: change.endedGrants)
         }
-        // Not behind the disk, which may be slow or full.
-        async let isCut: Void = GrantSessions.end(cuts)
+        // Runs in parallel with the commit, because the disk may be slow or full.
+        async let areCancelled: Void = GrantSessions.cancel(cancellations)
         let commits = commits
         let result = Result { try commit(change) }
-        // A change that is committed waits for its line alone.
+        // A committed change lacks only its audit entry, which `flush` retries.
         if case .failure = result, self.commits == commits { unsaved = unsaved + change }
-        await isCut
+        await areCancelled
         try result.get()
     }
 
-    /// How long until what was noted has to be written; nil when there is nothing.
-    func noteDeadline(at now: MonotonicTime) -> Duration? {
-        let count = notes.count
+    /// Returns the time until buffered audit events have to be written; nil when the buffer is empty.
+    func auditFlushDelay(at now: MonotonicTime) -> Duration? {
+        let count = auditBuffer.count
         guard count > 0 else { return nil }
-        let since = notesSince ?? now
-        notesSince = since
-        return count >= AuditBuffer.plenty ? .zero : Self.notePause - (now - since)
+        let since = oldestBufferedAt ?? now
+        oldestBufferedAt = since
+        return count >= AuditBuffer.flushThreshold ? .zero : Self.auditFlushInterval - (now - since)
     }
 
-    func keepGate() throws { try database.keep(gate, as: "gate") }
+    func saveUserCodeLimiter() throws { try database.save(userCodeLimiter, as: "userCodeLimiter") }
 
-    /// Tells whoever waits for the next deadline that there may be an earlier one.
-    nonisolated func wake() { books.withLock { $0.wakeUp }?.yield() }
+    /// Wakes `ExpirationService`, because the next deadline may have moved forward.
+    nonisolated func wake() { sharedState.withLock { $0.wakeUp }?.yield() }
 
-    /// One for each time that somebody waits: a stream whose reader is cancelled is over.
+    /// Returns a new wake-up stream for each wait. A stream whose reader was cancelled is finished and cannot be
+    /// reused.
     func makeWakes() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        books.withLock { $0.wakeUp = continuation }
-        notes.wake(continuation)
+        sharedState.withLock { $0.wakeUp = continuation }
+        auditBuffer.setWakeUp(continuation)
         return stream
     }
 
-    /// Saves the time, and which grants were used, when that was long ago.
+    /// Saves the clock and the last-use times if the last save is `saveInterval` ago, or if audit events are due.
     func saveIfDue(at now: MonotonicTime) throws {
-        let isNoteDue = noteDeadline(at: now).map { $0 <= .zero } ?? false
-        if now - saved >= Self.savePause || !unsaved.events.isEmpty || isNoteDue { try save() }
+        let isFlushDue = auditFlushDelay(at: now).map { $0 <= .zero } ?? false
+        if now - lastSave >= Self.saveInterval || !unsaved.events.isEmpty || isFlushDue { try save() }
     }
 
     private func save() throws { try commit(ChangeSet()) }
 
-    /// Brings the audit file up to what is committed.
+    /// Appends the committed audit entries to the audit file.
     private func flush() throws {
         guard let last = pending.last else { return }
-        try audit.append(pending.map(\.text), crash: crash)
+        try auditLog.append(pending.map(\.text), failurePoint: failurePoint)
         flushed = last.number
         pending = []
     }
@@ -255,78 +274,78 @@ package actor AccessStore {
             let aside = PrivateFile.setAside(path, companions: AccessDatabase.companions)
             let database = try AccessDatabase(in: folder, keys: keys)
             let finding =
-                "\(path) was damaged and is kept as \(aside); nobody is paired any more, so pair again, or stop the broker and put a"
+                "\(path) was damaged and is kept as \(aside); no client is paired any more; pair again, or stop the broker and put a"
                 + " good copy there"
             return (database, try database.read(), [finding])
         }
     }
 }
 
-/// What counts at this moment: the time, the ledger, and what lives under grants.
+/// The in-memory access state: clock, grants, and the sessions that depend on them.
 ///
-/// It stands behind one lock that nobody holds while a disk is waited for, so that whoever shows a token need not wait for what
-/// somebody else has written. Looking whether a grant counts and opening something under it are one step, and so are ending the
-/// grant and taking away what lives under it. Only the store, one operation after the other, changes who may do what.
+/// One lock protects the state. The lock is never held during disk I/O, so authenticating a valid token does not wait
+/// for a commit. Two operations are atomic under the lock: check a grant and register a session; end a grant and
+/// collect its sessions. Only `AccessStore` modifies permissions.
 struct SharedAccessState: Sendable {
     var clock: MonotonicWallClock
-    var ledger: AccessState
-    /// Rises whenever a grant ends, or an approval or a secret changes.
+    var state: AccessState
+    /// Incremented whenever a grant ends, or an approval or a secret changes.
     private(set) var generation: UInt64 = 0
-    var uses = GrantSessions()
-    /// Grants whose last use is not on the disk yet.
-    var unsavedUses: Set<String> = []
-    /// Secrets that their apps did not take, as they are kept.
+    var sessions = GrantSessions()
+    /// IDs of grants whose last-use time is not yet saved.
+    var unsavedLastUsed: Set<String> = []
+    /// Sealed secrets that their apps rejected.
     var rejected: [EndpointID: Data] = [:]
-    /// Told whenever something may end earlier than was known.
+    /// Wakes `ExpirationService` when a deadline may have moved forward.
     var wakeUp: AsyncStream<Void>.Continuation?
 
-    init(_ ledger: AccessState, _ clock: MonotonicWallClock) {
-        self.ledger = ledger
+    init(_ state: AccessState, _ clock: MonotonicWallClock) {
+        self.state = state
         self.clock = clock
     }
 
     mutating func apply(_ change: ChangeSet) {
-        ledger.apply(change)
+        state.apply(change)
         if change.altersTrust { generation &+= 1 }
     }
 
-    /// Whether a grant counts at that time.
+    /// Returns whether a grant is valid at a time.
     func isLive(_ grant: String, at now: MonotonicTime) -> Bool {
-        ledger.grants[grant].map { $0.end(at: now) == nil } ?? false
+        state.grants[grant].map { $0.endReason(at: now) == nil } ?? false
     }
 
-    /// Notes that a grant is used.
+    /// Records the use of a grant.
     mutating func touch(_ grant: String, at now: MonotonicTime) {
-        ledger.touch(grant, at: now)
-        unsavedUses.insert(grant)
+        state.touch(grant, at: now)
+        unsavedLastUsed.insert(grant)
     }
 }
 
-/// What a delivery to an app needs of pairing, so that none happens after the end of what allowed it.
+/// Checks for deliveries to apps: no delivery happens after its permission ended.
 extension AccessStore {
-    /// The state of grants, approvals and secrets: ask for it before you look up what a delivery needs.
-    package nonisolated var generation: UInt64 { books.withLock { $0.generation } }
+    /// The generation of grants, approvals and secrets. Read the generation before looking up routes and secrets.
+    package nonisolated var generation: UInt64 { sharedState.withLock { $0.generation } }
 
-    /// Runs the write of a delivery, if nothing that could allow it has ended or changed since a generation.
+    /// Runs the write of a delivery, unless a grant, an approval or a secret ended or changed since a generation.
     ///
-    /// No grant ends and no approval changes while the write runs, so the write must not block.
+    /// Holds the lock during the write, so no grant ends and no approval changes meanwhile. The write must not block.
     /// - Parameters:
     ///   - grant: The caller's grant; nil for an owner.
-    ///   - generation: What `generation` was before the delivery's routes and secret were looked up.
-    ///   - write: Returns at once.
-    /// - Returns: Nil when the write was not run.
-    /// - Throws: What the write throws.
+    ///   - generation: Value of `generation` before the delivery's routes and secret were looked up.
+    ///   - write: Must return immediately.
+    /// - Returns: The result of the write; nil when the write did not run.
+    /// - Throws: The error of the write.
     package nonisolated func deliver<Value: Sendable, Failure: Error>(
         under grant: String?,
         since generation: UInt64,
         _ write: () throws(Failure) -> Value
     ) throws(Failure) -> Value? {
         let reading = reading()
-        return try books.withLock { (books) throws(Failure) -> Value? in
-            guard books.generation == generation else { return nil }
+        return try sharedState.withLock { (shared) throws(Failure) -> Value? in
+            guard shared.generation == generation else { return nil }
             if let grant {
-                let now = books.clock.advance(to: reading)
-                guard books.isLive(grant, at: now) else { return nil }
+                let now = shared.clock.advance(to: reading)
+                guard shared.isLive(grant, at: now) else { return nil }
             }
             return try write()
         }

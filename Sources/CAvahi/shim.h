@@ -1,4 +1,4 @@
-/* libavahi-client 0.8, as Discovery sees it. */
+/* The headers of libavahi-client 0.8 for the module Discovery. */
 #include <avahi-client/client.h>
 #include <avahi-client/lookup.h>
 #include <avahi-client/publish.h>

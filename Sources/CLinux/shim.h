@@ -1,5 +1,6 @@
-/* The Linux calls that Swift's Glibc module leaves out, and the ones whose C shape Swift cannot import.
- * Declared here by hand where glibc hides them behind _GNU_SOURCE, which Swift's Clang importer does not define. */
+/* Linux calls that are missing in Swift's Glibc module, or that Swift cannot import.
+ * Functions that glibc hides behind _GNU_SOURCE are declared by hand, because Swift's Clang importer does not define that
+ * macro. */
 #pragma once
 
 #include <errno.h>
@@ -27,25 +28,25 @@ extern int pipe2(int *, int);
 extern int pthread_setname_np(pthread_t, const char *);
 extern ssize_t splice(int, off_t *, int, off_t *, size_t, unsigned);
 
-/* accept4(2): the connection is non-blocking and closed on exec from its first moment. */
+/* accept4(2): the connection is non-blocking and close-on-exec from the start. */
 static inline int CLinux_accept(int listener)
 {
 	return accept4(listener, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
-/* socket(2) with the same two flags; the flags are an enum in glibc, which Swift cannot combine. */
+/* socket(2) with the same two flags. In glibc the flags are an enum, which Swift cannot combine. */
 static inline int CLinux_socket(int domain)
 {
 	return socket(domain, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-/* A socket of NETLINK_SOCK_DIAG (sock_diag(7)), which answers from within the send. */
+/* A NETLINK_SOCK_DIAG socket (sock_diag(7)). The kernel answers within send(2). */
 static inline int CLinux_diag_socket(void)
 {
 	return socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 }
 
-/* fcntl(2) is variadic, so Swift does not see it. A duplicate that does not survive exec. */
+/* Duplicates a descriptor with close-on-exec. fcntl(2) is variadic and therefore unavailable in Swift. */
 static inline int CLinux_duplicate(int fd)
 {
 	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -58,7 +59,7 @@ static inline int CLinux_set_nonblocking(int fd)
 	return flags < 0 ? flags : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 }
 
-/* F_SETPIPE_SZ of fcntl(2); the pipe keeps its size where the user has too many large ones. */
+/* F_SETPIPE_SZ of fcntl(2). The pipe keeps its size if the user has too many large pipes. */
 static inline void CLinux_set_pipe_size(int fd, int size)
 {
 	(void)fcntl(fd, 1031, size);
@@ -69,7 +70,7 @@ static inline int CLinux_set_close_on_exec(int fd)
 	return fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* fallocate(2) with FALLOC_FL_KEEP_SIZE: blocks for what will be written, without changing how long the file is. */
+/* fallocate(2) with FALLOC_FL_KEEP_SIZE: reserves blocks for later writes without changing the file's size. */
 extern int fallocate(int, int, off_t, off_t);
 
 static inline int CLinux_reserve(int fd, off_t start, off_t length)
@@ -88,14 +89,14 @@ static inline int CLinux_set_descriptor_limit(const struct rlimit *limit)
 	return setrlimit(RLIMIT_NOFILE, limit);
 }
 
-/* M_ARENA_MAX of mallopt(3): how many heaps there may be, where glibc would make eight for each core. */
+/* M_ARENA_MAX of mallopt(3): the maximum number of heaps. The default is eight per core. */
 static inline void CLinux_limit_heaps(int count)
 {
 	(void)mallopt(M_ARENA_MAX, count);
 }
 
-/* M_MMAP_THRESHOLD of mallopt(3): blocks of so many bytes are mapped one by one, and unmapped when they are freed. Set once, it no
- * longer grows with the blocks that are freed. */
+/* M_MMAP_THRESHOLD of mallopt(3): blocks of at least this size in bytes are mapped separately and unmapped when freed.
+ * Setting the threshold also stops glibc from raising it when such blocks are freed. */
 static inline void CLinux_map_blocks(int size)
 {
 	(void)mallopt(M_MMAP_THRESHOLD, size);
@@ -106,8 +107,8 @@ static inline void CLinux_set_thread_name(const char *name)
 	(void)pthread_setname_np(pthread_self(), name);
 }
 
-/* SO_PEERCRED (unix(7)): who listens behind a connected unix socket. struct ucred is hidden behind _GNU_SOURCE; it is three
- * 32-bit numbers, the process first. */
+/* SO_PEERCRED (unix(7)): the process that listens on the peer of a connected unix socket. struct ucred is hidden behind
+ * _GNU_SOURCE; it has three 32-bit numbers, the PID first. */
 static inline int CLinux_peer_process(int fd, pid_t *process)
 {
 	int32_t credentials[3] = { 0 };
@@ -118,7 +119,8 @@ static inline int CLinux_peer_process(int fd, pid_t *process)
 	return result;
 }
 
-/* flock(2), whose name is a struct as well. Never waits: another holder makes it fail with EWOULDBLOCK. */
+/* flock(2) without blocking: fails with EWOULDBLOCK if another holder has the lock. The name is a struct as well, so
+ * Swift cannot import the function. */
 static inline int CLinux_try_lock(int fd)
 {
 	return flock(fd, LOCK_EX | LOCK_NB);

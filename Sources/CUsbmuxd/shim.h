@@ -1,5 +1,5 @@
-/* libusbmuxd 2.0, the selectable second client of Devices, and the calls that keep it apart from the rest of the process.
- * Declared here by hand where glibc hides them behind _GNU_SOURCE, which Swift's Clang importer does not define. */
+/* libusbmuxd 2.0, the alternative client of the module Devices, and the calls that isolate it from the rest of the process.
+ * glibc declares some of these calls only with _GNU_SOURCE, which Swift's Clang importer does not define. */
 #pragma once
 
 #include <signal.h>
@@ -11,9 +11,9 @@
 extern int close_range(unsigned, unsigned, int);
 extern int unshare(int);
 
-/* unshare(2) with CLONE_FILES: from here on the calling thread has a table of descriptors of its own, with this one and
- * 0 to 2 in it. It also gets no SIGPIPE any more: the library sends without MSG_NOSIGNAL. */
-static inline int CUsbmuxd_keep_only(int fd)
+/* Gives the calling thread its own descriptor table (unshare(2), CLONE_FILES) that contains only fd and 0 to 2.
+ * Also blocks SIGPIPE on the thread, because the library sends without MSG_NOSIGNAL. */
+static inline int CUsbmuxd_isolate_descriptors(int fd)
 {
 	sigset_t signals;
 
@@ -27,8 +27,8 @@ static inline int CUsbmuxd_keep_only(int fd)
 	return pthread_sigmask(SIG_BLOCK, &signals, 0);
 }
 
-/* sendmsg(2): one byte and, unless it is negative, a descriptor (SCM_RIGHTS, unix(7)). */
-static inline ssize_t CUsbmuxd_pass(int channel, int fd)
+/* Sends one byte and, if fd is not negative, the descriptor fd (sendmsg(2), SCM_RIGHTS, unix(7)). */
+static inline ssize_t CUsbmuxd_send_descriptor(int channel, int fd)
 {
 	char byte = 0;
 	union {
@@ -50,8 +50,8 @@ static inline ssize_t CUsbmuxd_pass(int channel, int fd)
 	return sendmsg(channel, &message, MSG_NOSIGNAL);
 }
 
-/* recvmsg(2): what the above has sent; -1 in fd when no descriptor came with it. */
-static inline ssize_t CUsbmuxd_take(int channel, int *fd)
+/* Receives one byte and stores the descriptor sent with it in fd, or -1 if there was none (recvmsg(2)). */
+static inline ssize_t CUsbmuxd_receive_descriptor(int channel, int *fd)
 {
 	char byte;
 	union {

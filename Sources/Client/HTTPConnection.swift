@@ -5,57 +5,57 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// One connection to the broker for one call: connected when it begins, closed when it ends.
+/// A connection to the broker for one request. Opens at the begin of the request and closes at its end.
 struct HTTPConnection: Sendable {
     private typealias Stream = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
     let address: BrokerAddress
-    /// Nothing received for so long ends the call.
-    let silence: Duration
-    /// Shown with the call; without one it is the process that counts.
+    /// Time without received data after which the request fails.
+    let idleTimeout: Duration
+    /// The token to send. Without one, the broker identifies the process by its user.
     var token: AccessToken?
 
-    /// A list of 1,024 endpoints at their limits is below 4 MiB.
+    /// Maximum size of a response body in bytes. A list of 1,024 endpoints of maximum size is below 4 MiB.
     static let bodyLimit = 16 << 20
 
-    /// Sends the call and gives the body of a successful answer, piece by piece, to `receive`.
+    /// Sends a request and passes the body of a successful response to `receive`, chunk by chunk.
     ///
-    /// Returns when the answer has ended.
-    /// - Throws: `ClientError`, `CancellationError`, or what `receive` throws.
-    func perform(_ call: OutgoingRequest, _ receive: (ByteBuffer) async throws -> Void) async throws {
+    /// Returns at the end of the response.
+    /// - Throws: `ClientError`, `CancellationError`, or the error of `receive`.
+    func perform(_ request: OutgoingRequest, _ receive: (ByteBuffer) async throws -> Void) async throws {
         var status = HTTPResponseStatus.ok
-        var refusal: [UInt8] = []
-        try await exchange(call) { head in
+        var errorBody: [UInt8] = []
+        try await exchange(request) { head in
             status = head.status
         } body: { bytes in
             if (200..<300).contains(status.code) { return try await receive(bytes) }
-            refusal += bytes.readableBytesView
-            if refusal.count > 64 << 10 { throw garbage(call, "an error of more than 64 KiB") }
+            errorBody += bytes.readableBytesView
+            if errorBody.count > 64 << 10 { throw invalidResponse(to: request, "an error of more than 64 KiB") }
         }
-        guard (200..<300).contains(status.code) else { throw Self.refused(call, status, refusal) }
+        guard (200..<300).contains(status.code) else { throw Self.refused(request, status: status, body: errorBody) }
     }
 
-    /// Sends the call and gives its answer as it comes, whatever its status.
+    /// Sends a request and passes on its response, whatever its status.
     ///
-    /// Returns when the answer has ended. `sent` is called when the call is written: from then on it may have been carried
-    /// out, whatever becomes of the answer.
-    /// - Throws: `ClientError`, `CancellationError`, or what `head` and `body` throw.
+    /// Returns at the end of the response. Calls `onSent` when the request is written. From then on the broker may have
+    /// executed the request, even if no response arrives.
+    /// - Throws: `ClientError`, `CancellationError`, or the error of `head` and `body`.
     func exchange(
-        _ call: OutgoingRequest,
-        sent: () -> Void = {},
+        _ request: OutgoingRequest,
+        onSent: () -> Void = {},
         head: (HTTPResponseHead) async throws -> Void,
         body: (ByteBuffer) async throws -> Void
     ) async throws {
-        let stream = try await connect(for: call)
+        let stream = try await connect(for: request)
         var thrownByReceiver: (any Error)?
         do {
             try await stream.executeThenClose { inbound, outbound in
-                // The broker may have answered and closed already (a refusal by the head alone does); what it said is
-                // still there to be read, and if it said nothing, the loop below finds that out.
-                try? await outbound.write(contentsOf: parts(of: call))
-                // That returns when the channel's loop has been told to write. When the loop comes to this, it has.
+                // The broker may have responded and closed already, for example after rejecting the head. Its response
+                // can still be read; a missing response is detected below.
+                try? await outbound.write(contentsOf: parts(of: request))
+                // `write` returns before the event loop has written. This task runs on the loop after the write.
                 try? await stream.channel.eventLoop.submit {}.get()
-                sent()
+                onSent()
                 for try await part in inbound {
                     do {
                         switch part {
@@ -69,35 +69,35 @@ struct HTTPConnection: Sendable {
                     }
                 }
                 try Task.checkCancellation()
-                throw ClientError.connectionLost(what: call.name)
+                throw ClientError.connectionLost(what: request.name)
             }
         } catch {
-            throw thrownByReceiver ?? translated(error, call)
+            throw thrownByReceiver ?? translated(error, request)
         }
     }
 
-    private func parts(of call: OutgoingRequest) -> [HTTPClientRequestPart] {
-        let body = call.body.map { [HTTPClientRequestPart.body(.byteBuffer(ByteBuffer(bytes: $0)))] } ?? []
-        var head = call.head(host: address.host)
+    private func parts(of request: OutgoingRequest) -> [HTTPClientRequestPart] {
+        let body = request.body.map { [HTTPClientRequestPart.body(.byteBuffer(ByteBuffer(bytes: $0)))] } ?? []
+        var head = request.head(host: address.host)
         if let (name, value) = token?.header { head.headers.add(name: name, value: value) }
         return [.head(head)] + body + [.end(nil)]
     }
 
-    private func connect(for call: OutgoingRequest) async throws -> Stream {
+    private func connect(for request: OutgoingRequest) async throws -> Stream {
         if case .unix(let path) = address {
             guard path.hasPrefix("/") else { throw ClientError.unusablePath(path: path, reason: "it is not absolute") }
             guard path.utf8.count <= ListenAddress.pathLimit else {
                 throw ClientError.unusablePath(path: path, reason: "it has \(path.utf8.count) bytes")
             }
         }
-        let timeout = TimeAmount(silence)
-        let tooSilent = ClientError.timedOut(what: call.name, seconds: Double(timeout.nanoseconds) / 1e9)
+        let timeout = TimeAmount(idleTimeout)
+        let timeoutError = ClientError.timedOut(what: request.name, seconds: Double(timeout.nanoseconds) / 1e9)
         do {
             let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton).connectTimeout(timeout)
             let initialize = { @Sendable (channel: any Channel) in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(IdleStateHandler(readTimeout: timeout))
-                    try channel.pipeline.syncOperations.addHandler(IdleTimeoutHandler(error: tooSilent))
+                    try channel.pipeline.syncOperations.addHandler(IdleTimeoutHandler(error: timeoutError))
                     try channel.pipeline.syncOperations.addHTTPClientHandlers()
                     return try Stream(wrappingChannelSynchronously: channel)
                 }
@@ -112,62 +112,66 @@ struct HTTPConnection: Sendable {
                 )
             }
         } catch {
-            throw translated(error, call)
+            throw translated(error, request)
         }
     }
 
-    /// What went wrong in the words of this module: the one place where errno and NIO's errors are read.
-    private func translated(_ error: any Error, _ call: OutgoingRequest) -> any Error {
+    /// Maps errors of NIO and errno to `ClientError`. No other code in this module inspects them.
+    private func translated(_ error: any Error, _ request: OutgoingRequest) -> any Error {
         let path = address.description
         switch error {
         case is ClientError, is CancellationError: return error
         case let error as IOError:
             switch error.errnoCode {
             case ENOENT, ECONNREFUSED, ENOTDIR, ENOTSOCK, EPROTOTYPE:
-                guard let kind = kindOfFile else { return ClientError.brokerNotRunning(path: path) }
+                guard let kind = fileKind else { return ClientError.brokerNotRunning(path: path) }
                 return ClientError.unusablePath(path: path, reason: "it is \(kind)")
             case EACCES, EPERM: return ClientError.notPermitted(path: path)
             // unix(7): a non-blocking connect to a full accept queue.
             case EAGAIN: return ClientError.busy(path: path)
-            case ECONNRESET, EPIPE: return ClientError.connectionLost(what: call.name)
-            default: return garbage(call, "\(error)")
+            case ECONNRESET, EPIPE: return ClientError.connectionLost(what: request.name)
+            default: return invalidResponse(to: request, "\(error)")
             }
-        case HTTPParserError.invalidEOFState: return ClientError.connectionLost(what: call.name)
-        case is HTTPParserError: return garbage(call, "it is not HTTP; is \(path) a broker's socket?")
-        case is ChannelError: return ClientError.connectionLost(what: call.name)
-        default: return garbage(call, "\(error)")
+        case HTTPParserError.invalidEOFState: return ClientError.connectionLost(what: request.name)
+        case is HTTPParserError: return invalidResponse(to: request, "it is not HTTP; is \(path) a broker's socket?")
+        case is ChannelError: return ClientError.connectionLost(what: request.name)
+        default: return invalidResponse(to: request, "\(error)")
         }
     }
 
-    /// What is at the path where it is no socket; connect(2) says "refused" for that, too.
-    private var kindOfFile: String? {
-        var facts = stat()
-        guard case .unix(let path) = address, stat(path, &facts) == 0 else { return nil }
-        return switch facts.st_mode & S_IFMT {
+    /// The kind of file at the path; nil for a socket. connect(2) also fails with ECONNREFUSED in that case.
+    private var fileKind: String? {
+        var status = stat()
+        guard case .unix(let path) = address, stat(path, &status) == 0 else { return nil }
+        return switch status.st_mode & S_IFMT {
         case S_IFSOCK: nil
         case S_IFDIR: "a folder"
         default: "a file"
         }
     }
 
-    private static func refused(_ call: OutgoingRequest, _ status: HTTPResponseStatus, _ body: [UInt8]) -> ClientError {
+    private static func refused(
+        _ request: OutgoingRequest,
+        status: HTTPResponseStatus,
+        body: [UInt8]
+    ) -> ClientError {
         guard let problem = try? JSONCoding.decoder().decode(Problem.self, from: Data(body)) else {
-            return .notUnderstood(
-                what: "the answer to \(call.name)",
-                detail: "status \(status.code) without a problem in JSON"
+            return .invalidResponse(
+                what: "the answer to \(request.name)",
+                detail: "status \(status.code) without a JSON problem document"
             )
         }
         return .refused(problem)
     }
 
-    private func garbage(_ call: OutgoingRequest, _ detail: String) -> ClientError {
-        .notUnderstood(what: "the answer to \(call.name)", detail: detail)
+    private func invalidResponse(to request: OutgoingRequest, _ detail: String) -> ClientError {
+        .invalidResponse(what: "the answer to \(request.name)", detail: detail)
     }
 }
 
-/// Ends a connection on which nothing arrived for too long; stands behind an `IdleStateHandler`.
+/// Closes a connection that received nothing for too long. Requires an `IdleStateHandler` before it in the pipeline.
 ///
-/// A broker that is stopped (SIGSTOP) or hung keeps its sockets open, so only silence tells.
+/// A broker that is stopped (SIGSTOP) or hangs keeps its sockets open, so only a timeout detects it.
 final class IdleTimeoutHandler: ChannelInboundHandler {
     typealias InboundIn = NIOAny
 

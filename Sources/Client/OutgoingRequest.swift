@@ -1,24 +1,24 @@
 import NIOHTTP1
 
-/// One request to the broker, before it is sent.
+/// An HTTP request to the broker.
 struct OutgoingRequest: Sendable {
     var method: HTTPMethod
-    /// Segments that the path begins with; an agent's door is not below `/v1`.
+    /// First segments of the path. MCP targets are not below `/v1`.
     var root = ["v1"]
-    /// Path segments below that, not yet escaped.
+    /// Further path segments, not yet percent-encoded.
     var path: [String]
     var query: [(name: String, value: String)] = []
-    /// JSON, or nil for a request without a body.
+    /// A JSON body; nil for a request without a body.
     var body: [UInt8]?
     var lastEventID: String?
     var accept = "application/json"
-    /// What a request has beside the usual.
+    /// Additional headers.
     var headers: [(name: String, value: String)] = []
 
-    /// `GET /v1/status`: how errors name the call.
+    /// The request's name in error messages, for example `GET /v1/status`.
     var name: String { "\(method.rawValue) \(target)" }
 
-    /// The request target with everything escaped that is not unreserved (RFC 3986, section 2.3).
+    /// The request target; percent-encodes every character that is not unreserved (RFC 3986, section 2.3).
     var target: String {
         let path = "/" + (root + path).map(Self.escaped).joined(separator: "/")
         guard !query.isEmpty else { return path }

@@ -1,79 +1,86 @@
 package import Model
 import NIOHTTP1
 
-/// Who may use the broker: invites, grants, requests, and the log of them.
+/// Invites, grants, access requests and the audit log.
 extension PatchbayClient {
-    /// Everything that a revocation has to cut is cut before it is answered.
-    private static let cutting = Duration.seconds(20)
+    /// The broker answers a revocation only after every connection under the grant is closed.
+    private static let revocationTimeout = Duration.seconds(20)
 
     package func invites() async throws -> InviteList {
-        try await answer(to: OutgoingRequest(method: .GET, path: ["invites"]))
+        try await response(to: OutgoingRequest(method: .GET, path: ["invites"]))
     }
 
-    /// Makes an invite; its secret is in this answer and nowhere else.
+    /// Creates an invite. Only this response contains the secret.
     package func invite(_ spec: InviteSpec) async throws -> IssuedInvite {
-        try await answer(to: OutgoingRequest(method: .POST, path: ["invites"], body: body(spec)))
+        try await response(to: OutgoingRequest(method: .POST, path: ["invites"], body: body(spec)))
     }
 
-    /// Spends an invite. The same redemption again within a minute, after a lost answer, brings the same grant.
+    /// Redeems an invite. After a lost response, the same redemption returns the same grant for 60 seconds.
     package func redeem(_ spec: RedemptionSpec) async throws -> IssuedGrant {
-        try await answer(to: OutgoingRequest(method: .POST, path: ["invites", "redeem"], body: body(spec)))
+        try await response(to: OutgoingRequest(method: .POST, path: ["invites", "redeem"], body: body(spec)))
     }
 
     package func grants() async throws -> GrantList {
-        try await answer(to: OutgoingRequest(method: .GET, path: ["grants"]))
+        try await response(to: OutgoingRequest(method: .GET, path: ["grants"]))
     }
 
-    /// Ends a grant or an invite, everything made under it, and every connection of theirs; then returns.
+    /// Revokes a grant with its descendants, or an invite. Returns after their connections are closed.
     package func revoke(_ id: String) async throws -> RevocationResult {
-        try await answer(to: OutgoingRequest(method: .DELETE, path: ["grants", id]), extraPatience: Self.cutting)
+        try await response(
+            to: OutgoingRequest(method: .DELETE, path: ["grants", id]),
+            extraTimeout: Self.revocationTimeout
+        )
     }
 
-    /// Ends every grant and every open invite.
+    /// Revokes every grant and every open invite.
     package func revokeAll() async throws -> RevocationResult {
-        try await answer(to: OutgoingRequest(method: .DELETE, path: ["grants"]), extraPatience: Self.cutting)
+        try await response(to: OutgoingRequest(method: .DELETE, path: ["grants"]), extraTimeout: Self.revocationTimeout)
     }
 
     package func requests() async throws -> AccessRequestList {
-        try await answer(to: OutgoingRequest(method: .GET, path: ["requests"]))
+        try await response(to: OutgoingRequest(method: .GET, path: ["access-requests"]))
     }
 
-    /// Says yes to the request with this code.
+    /// Approves the request with this user code.
     package func approveRequest(_ code: String) async throws -> AccessRequest {
-        try await answer(to: OutgoingRequest(method: .POST, path: ["requests", code, "approve"]))
+        try await response(to: OutgoingRequest(method: .POST, path: ["access-requests", code, "approve"]))
     }
 
-    /// Says no to the request with this code.
+    /// Denies the request with this user code.
     package func denyRequest(_ code: String) async throws -> AccessRequest {
-        try await answer(to: OutgoingRequest(method: .POST, path: ["requests", code, "deny"]))
+        try await response(to: OutgoingRequest(method: .POST, path: ["access-requests", code, "deny"]))
     }
 
-    /// Lets requests be answered again after too many wrong codes.
-    package func reopenRequests() async throws {
-        try await perform(OutgoingRequest(method: .POST, path: ["requests", "reopen"]))
+    /// Reopens requests after too many wrong user codes.
+    package func unlockRequests() async throws {
+        try await perform(OutgoingRequest(method: .POST, path: ["access-requests", "unlock"]))
     }
 
-    /// The audit log's own lines, each a JSON document.
+    /// Returns lines of the audit log, each a JSON document.
     ///
     /// - Parameters:
-    ///   - number: Only lines after this one; nil for the last ones.
-    ///   - limit: How many at most.
-    /// - Returns: The lines, the oldest first.
+    ///   - number: Return only lines after this line number; nil for the last lines.
+    ///   - limit: Maximum number of lines.
+    /// - Returns: The lines, oldest first.
     /// - Throws: `ClientError`.
     package func audit(after number: Int? = nil, limit: Int? = nil) async throws -> AuditPage {
-        var call = OutgoingRequest(method: .GET, path: ["audit"])
-        if let number { call.query.append(("after", "\(number)")) }
-        if let limit { call.query.append(("limit", "\(limit)")) }
-        return try await answer(to: call)
+        var request = OutgoingRequest(method: .GET, path: ["audit"])
+        if let number { request.query.append(("after", "\(number)")) }
+        if let limit { request.query.append(("limit", "\(limit)")) }
+        return try await response(to: request)
     }
 
-    /// Lets the broker go by the machine's clock again, after that was set right; says what ended by that.
+    /// Restarts the broker's logical clock at the wall clock, after an administrator has corrected the wall clock.
+    /// Returns what ended.
     package func recoverClock() async throws -> RevocationResult {
-        try await answer(to: OutgoingRequest(method: .POST, path: ["clock", "recover"]), extraPatience: Self.cutting)
+        try await response(
+            to: OutgoingRequest(method: .POST, path: ["clock", "recover"]),
+            extraTimeout: Self.revocationTimeout
+        )
     }
 
-    /// Checks the whole audit log. A long one takes long.
+    /// Verifies the whole audit log. Takes up to minutes for a long log.
     package func verifyAudit() async throws -> AuditVerification {
-        try await answer(to: OutgoingRequest(method: .GET, path: ["audit", "verify"]), extraPatience: .seconds(120))
+        try await response(to: OutgoingRequest(method: .GET, path: ["audit", "verify"]), extraTimeout: .seconds(120))
     }
 }

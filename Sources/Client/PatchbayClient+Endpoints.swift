@@ -1,20 +1,20 @@
 package import Model
 import NIOHTTP1
 
-/// The broker, its endpoints, and its phones.
+/// Broker status, endpoints and devices.
 extension PatchbayClient {
     package func status() async throws -> BrokerStatus {
-        try await answer(to: OutgoingRequest(method: .GET, path: ["status"]))
+        try await response(to: OutgoingRequest(method: .GET, path: ["status"]))
     }
 
-    /// The list as it stands, or the next one after a revision.
+    /// Returns the current list, or waits for a newer one.
     ///
     /// - Parameters:
-    ///   - state: Only endpoints in this state.
-    ///   - app: Only endpoints of this app.
-    ///   - revision: Answer only when the list is newer than this.
-    ///   - wait: How many seconds the broker may wait for that.
-    /// - Returns: The list, with the same revision as asked for when nothing changed while the broker waited.
+    ///   - state: Return only endpoints in this state.
+    ///   - app: Return only endpoints of this app.
+    ///   - revision: Wait until the list is newer than this revision.
+    ///   - wait: Maximum time in seconds that the broker waits.
+    /// - Returns: The list. Has the requested revision when nothing changed.
     /// - Throws: `ClientError`.
     package func endpoints(
         state: Endpoint.State? = nil,
@@ -22,102 +22,103 @@ extension PatchbayClient {
         since revision: UInt64? = nil,
         wait: Int? = nil
     ) async throws -> EndpointList {
-        var call = OutgoingRequest(method: .GET, path: ["endpoints"])
-        if let revision { call.query.append(("since", "\(revision)")) }
-        if let wait { call.query.append(("wait", "\(wait)")) }
-        if let state { call.query.append(("state", state.rawValue)) }
-        if let app { call.query.append(("app", app)) }
-        return try await answer(to: call, extraPatience: .seconds(wait ?? 0))
+        var request = OutgoingRequest(method: .GET, path: ["endpoints"])
+        if let revision { request.query.append(("since", "\(revision)")) }
+        if let wait { request.query.append(("waitSeconds", "\(wait)")) }
+        if let state { request.query.append(("state", state.rawValue)) }
+        if let app { request.query.append(("app", app)) }
+        return try await response(to: request, extraTimeout: .seconds(wait ?? 0))
     }
 
     package func endpoint(_ id: EndpointID) async throws -> Endpoint {
-        try await answer(to: OutgoingRequest(method: .GET, path: ["endpoints", id.text]))
+        try await response(to: OutgoingRequest(method: .GET, path: ["endpoints", id.text]))
     }
 
-    /// Lists an endpoint that nothing announces.
+    /// Adds a static endpoint.
     package func add(_ endpoint: StaticEndpoint) async throws -> Endpoint {
-        try await answer(to: OutgoingRequest(method: .POST, path: ["endpoints"], body: body(endpoint)))
+        try await response(to: OutgoingRequest(method: .POST, path: ["endpoints"], body: body(endpoint)))
     }
 
-    /// Strikes an endpoint off the list, with its id; it comes back as new if something still sees it.
-    package func forget(_ id: EndpointID) async throws {
+    /// Removes an endpoint and releases its ID. An endpoint that is still discovered returns as a new one.
+    package func removeEndpoint(_ id: EndpointID) async throws {
         try await perform(OutgoingRequest(method: .DELETE, path: ["endpoints", id.text]))
     }
 
-    /// Asks an endpoint right now whether it is there. A silent one takes as long as the broker's own deadline.
+    /// Probes an endpoint now. An unreachable endpoint takes until the broker's probe timeout.
     package func probe(_ id: EndpointID) async throws -> Endpoint {
-        let call = OutgoingRequest(method: .POST, path: ["endpoints", id.text, "probe"])
-        return try await answer(to: call, extraPatience: .seconds(20))
+        let request = OutgoingRequest(method: .POST, path: ["endpoints", id.text, "probe"])
+        return try await response(to: request, extraTimeout: .seconds(20))
     }
 
     package func devices() async throws -> DeviceList {
-        try await answer(to: OutgoingRequest(method: .GET, path: ["devices"]))
+        try await response(to: OutgoingRequest(method: .GET, path: ["devices"]))
     }
 }
 
-/// Which endpoints a person said yes to, and their secrets.
+/// Approvals and endpoint secrets.
 extension PatchbayClient {
     package func approvals() async throws -> ApprovalList {
-        try await answer(to: OutgoingRequest(method: .GET, path: ["approvals"]))
+        try await response(to: OutgoingRequest(method: .GET, path: ["approvals"]))
     }
 
     /// Approves one network address of an endpoint.
     package func approve(_ id: EndpointID, _ spec: ApprovalSpec) async throws -> Endpoint {
-        try await answer(
-            to: OutgoingRequest(method: .POST, path: ["endpoints", id.text, "approve"], body: try body(spec))
+        try await response(
+            to: OutgoingRequest(method: .PUT, path: ["endpoints", id.text, "approval"], body: try body(spec))
         )
     }
 
-    /// Revokes the approval of an endpoint, and forgets its secret.
-    package func withdrawApproval(of id: EndpointID) async throws {
-        try await perform(OutgoingRequest(method: .DELETE, path: ["endpoints", id.text, "approve"]))
+    /// Revokes the approval of an endpoint and deletes its secret.
+    package func revokeApproval(of id: EndpointID) async throws {
+        try await perform(OutgoingRequest(method: .DELETE, path: ["endpoints", id.text, "approval"]))
     }
 
-    /// Gives the broker an endpoint's secret for this launch of the app, to keep sealed and to present.
+    /// Gives the broker an endpoint's secret for the current launch of the app. The broker stores it sealed and sends
+    /// it to the app.
     ///
-    /// An app that says on which port it listens may be there before the broker knows.
+    /// `port` is the port that the app reports, because the broker may not have discovered that launch yet.
     package func setSecret(_ secret: String, of id: EndpointID, on port: UInt16? = nil) async throws {
         let spec = try body(EndpointSecretSpec(secret: secret, port: port))
         try await perform(OutgoingRequest(method: .PUT, path: ["endpoints", id.text, "secret"], body: spec))
     }
 
-    /// Says whether there was one.
-    package func forgetSecret(of id: EndpointID) async throws -> Bool {
-        let call = OutgoingRequest(method: .DELETE, path: ["endpoints", id.text, "secret"])
-        return try await answer(to: call, as: DeleteResponse.self).removed > 0
+    /// Deletes an endpoint's secret. Returns false when there was none.
+    package func deleteSecret(of id: EndpointID) async throws -> Bool {
+        let request = OutgoingRequest(method: .DELETE, path: ["endpoints", id.text, "secret"])
+        return try await response(to: request, as: DeleteResponse.self).deletedCount > 0
     }
 }
 
-/// Bonjour services that the broker publishes for somebody.
+/// Bonjour services that the broker publishes for clients.
 extension PatchbayClient {
     package func advertisements() async throws -> AdvertisementList {
-        try await answer(to: OutgoingRequest(method: .GET, path: ["advertisements"]))
+        try await response(to: OutgoingRequest(method: .GET, path: ["advertisements"]))
     }
 
-    /// Publishes a service until it is withdrawn.
+    /// Publishes a service until its removal.
     package func advertise(_ spec: AdvertisementSpec) async throws -> Advertisement {
-        try await answer(to: OutgoingRequest(method: .POST, path: ["advertisements"], body: body(spec)))
+        try await response(to: OutgoingRequest(method: .POST, path: ["advertisements"], body: body(spec)))
     }
 
-    /// Puts another TXT record in the place of the published one.
-    package func update(_ id: String, txt: TXTRecord) async throws -> Advertisement {
+    /// Replaces the TXT record of a published service.
+    package func updateAdvertisement(_ id: String, txt: TXTRecord) async throws -> Advertisement {
         let change = try body(AdvertisementUpdate(txt: txt))
-        return try await answer(to: OutgoingRequest(method: .PATCH, path: ["advertisements", id], body: change))
+        return try await response(to: OutgoingRequest(method: .PATCH, path: ["advertisements", id], body: change))
     }
 
-    package func withdraw(_ id: String) async throws {
+    package func removeAdvertisement(_ id: String) async throws {
         try await perform(OutgoingRequest(method: .DELETE, path: ["advertisements", id]))
     }
 
-    /// Publishes a service for as long as this call stands, and tells each change of its name and state.
+    /// Publishes a service while this call runs, and passes each change of its name and state to `handle`.
     ///
     /// Returns when the broker ends the stream.
-    package func holdAdvertisement(
+    package func publishEphemeralAdvertisement(
         _ spec: AdvertisementSpec,
         _ handle: (Advertisement) async throws -> Void
     ) async throws {
-        let call = OutgoingRequest(method: .POST, path: ["advertisements", "held"], body: try body(spec))
-        try await follow(call) { event in
+        let request = OutgoingRequest(method: .POST, path: ["advertisements", "ephemeral"], body: try body(spec))
+        try await stream(request) { event in
             guard event.name == "advertisement" else { return }
             try await handle(decode(Advertisement.self, from: event.data.utf8, what: "an advertisement event"))
         }

@@ -1,27 +1,27 @@
 package import Model
 import NIOHTTP1
 
-/// The live feed.
+/// Event stream.
 extension PatchbayClient {
-    /// Follows the broker's lists until it ends the stream or the task is cancelled.
+    /// Streams changes of endpoints and devices until the broker ends the stream or the task is cancelled.
     ///
     /// - Parameters:
-    ///   - revision: The last revision seen; the changes after it come first, or a snapshot where they are not known
-    ///     any more. Without one, a snapshot comes first.
-    ///   - handle: Called with each event, in order; while it runs nothing more is read.
-    /// - Throws: `ClientError`, `CancellationError`, or what `handle` throws.
-    package func followEvents(
+    ///   - revision: The last known revision. The stream begins with the changes after it, or with a snapshot if they
+    ///     are no longer available. Nil begins with a snapshot.
+    ///   - handle: Called with each event, in order. Meanwhile no more data is read.
+    /// - Throws: `ClientError`, `CancellationError`, or the error of `handle`.
+    package func streamEvents(
         after revision: UInt64? = nil,
         _ handle: (BrokerEvent) async throws -> Void
     ) async throws {
-        var call = OutgoingRequest(method: .GET, path: ["events"])
-        call.lastEventID = revision.map(String.init)
-        try await follow(call) { event in
+        var request = OutgoingRequest(method: .GET, path: ["events"])
+        request.lastEventID = revision.map(String.init)
+        try await stream(request) { event in
             if let event = try brokerEvent(event) { try await handle(event) }
         }
     }
 
-    /// An event of a name that is not known here is left out: a newer broker may have more to say.
+    /// Returns nil for an unknown event name, which a newer broker may send.
     private func brokerEvent(_ event: ServerSentEvent) throws -> BrokerEvent? {
         switch event.name {
         case "snapshot": .snapshot(try decode(EndpointList.self, from: event.data.utf8, what: "a snapshot event"))
@@ -32,11 +32,11 @@ extension PatchbayClient {
     }
 }
 
-/// One change of what the broker lists.
+/// A change of the broker's lists.
 package enum BrokerEvent: Hashable, Sendable {
-    /// The whole list: at the start, and when the changes since the last event are no longer known.
+    /// The whole list: at the beginning, and when the changes since the last event are no longer available.
     case snapshot(EndpointList)
     case endpoint(EndpointChange)
-    /// All phones, whenever one comes or goes.
+    /// All devices, whenever a device is attached or detached.
     case devices(DeviceList)
 }

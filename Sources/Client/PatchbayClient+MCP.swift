@@ -3,97 +3,105 @@ package import Model
 import NIOCore
 import NIOHTTP1
 
-/// The broker's MCP servers.
+/// Requests to the broker's MCP servers.
 extension PatchbayClient {
-    /// The longest that a door is silent: it has a comment for every stream each 15 s.
-    private static let doorPatience = Duration.seconds(45)
-    /// An artifact of 32 MiB in base64, with room for what is around it.
+    /// Maximum size of a message in bytes: an artifact of 32 MiB in base64, with its JSON envelope.
     private static let messageLimit = 48 << 20
 
-    /// Sends a message to an agent's door and gives what comes back, in order, until it has ended.
+    /// Sends a message to an MCP server and passes each part of the response to `receive`, in order, until the response
+    /// ends.
     ///
     /// - Parameters:
-    ///   - post: The message.
-    ///   - door: Whose.
-    ///   - sent: Called when it is written: from then on it may have been carried out, whatever becomes of the answer.
-    ///   - receive: While it runs nothing more is read.
-    /// - Throws: `ClientError`, `CancellationError`, or what `receive` throws.
-    package func exchange(
-        _ post: MCPMessage,
-        at door: MCPTarget,
-        sent: () -> Void = {},
+    ///   - message: The message.
+    ///   - target: The MCP server.
+    ///   - onSent: Called when the message is written. From then on the server may have executed it, even if no
+    ///     response arrives.
+    ///   - receive: Called with each part. Meanwhile no more data is read.
+    /// - Throws: `ClientError`, `CancellationError`, or the error of `receive`.
+    package func send(
+        _ message: MCPMessage,
+        to target: MCPTarget,
+        onSent: () -> Void = {},
         _ receive: (MCPStreamEvent) async throws -> Void
     ) async throws {
-        var call = OutgoingRequest(method: post.body == nil ? .GET : .POST, root: [], path: door.path, body: post.body)
-        call.accept = post.body == nil ? "text/event-stream" : "application/json, text/event-stream"
-        call.headers = post.headers.map { ($0.name, $0.value) }
+        var request = OutgoingRequest(
+            method: message.body == nil ? .GET : .POST,
+            root: [],
+            path: target.path,
+            body: message.body
+        )
+        request.accept = message.body == nil ? "text/event-stream" : "application/json, text/event-stream"
+        request.headers = message.headers.map { ($0.name, $0.value) }
         var events: SSEDecoder?
-        var whole: [UInt8] = []
-        var refusal: Int?
-        try await connection(silence: max(patience, Self.doorPatience)).exchange(
-            call,
-            sent: sent
+        var body: [UInt8] = []
+        var errorStatus: Int?
+        try await connection(idleTimeout: max(timeout, Self.streamTimeout)).exchange(
+            request,
+            onSent: onSent
         ) { head in
-            guard (200..<300).contains(head.status.code) else { return refusal = Int(head.status.code) }
+            guard (200..<300).contains(head.status.code) else { return errorStatus = Int(head.status.code) }
             let isStream = head.headers.first(name: "Content-Type")?.hasPrefix("text/event-stream") == true
             if isStream { events = SSEDecoder(limit: Self.messageLimit) }
             try await receive(.opened(session: head.headers.first(name: "Mcp-Session-Id")))
         } body: { bytes in
             if events == nil {
-                whole += bytes.readableBytesView
-                if whole.count > Self.messageLimit { throw tooLarge(call) }
+                body += bytes.readableBytesView
+                if body.count > Self.messageLimit { throw tooLarge(request) }
                 return
             }
             for event in try events?.feed(bytes.readableBytesView) ?? [] where event.name == "message" {
                 try await receive(.message(Self.line(event.data.utf8), isLast: false))
             }
         }
-        if let refusal {
-            try await receive(.refused(status: refusal, whole))
-        } else if !whole.isEmpty {
-            try await receive(.message(Self.line(whole), isLast: true))
+        if let errorStatus {
+            try await receive(.refused(status: errorStatus, body))
+        } else if !body.isEmpty {
+            try await receive(.message(Self.line(body), isLast: true))
         }
     }
 
-    /// A line break can stand between the parts of JSON only; within its texts it is escaped (RFC 8259, section 7).
+    /// Replaces line breaks by spaces. In JSON they occur only between tokens; in strings they are escaped (RFC 8259,
+    /// section 7).
     private static func line(_ json: some Sequence<UInt8>) -> [UInt8] {
         json.map { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") ? UInt8(ascii: " ") : $0 }
     }
 
-    private func tooLarge(_ call: OutgoingRequest) -> ClientError {
-        .notUnderstood(
-            what: "the answer to \(call.name)",
+    private func tooLarge(_ request: OutgoingRequest) -> ClientError {
+        .invalidResponse(
+            what: "the answer to \(request.name)",
             detail: "it is larger than \(Self.messageLimit) bytes"
         )
     }
 }
 
-/// The apps' own tools.
+/// Tools of apps.
 extension PatchbayClient {
-    /// What an app offers, from the broker's cache while the app is away.
+    /// Returns the tools of an app, from the broker's cache while the app is unavailable.
     package func tools(of id: EndpointID) async throws -> ToolList {
-        let call = OutgoingRequest(method: .GET, path: ["endpoints", id.text, "tools"])
-        let answer = try json(try await bytes(of: call, extraPatience: .seconds(20)), of: call)
-        guard let tools = answer["tools"]?.array?.compactMap(\.object) else { throw misfit(call, "it has no tools") }
+        let request = OutgoingRequest(method: .GET, path: ["endpoints", id.text, "tools"])
+        let response = try json(try await bytes(of: request, extraTimeout: .seconds(20)), of: request)
+        guard let tools = response["tools"]?.array?.compactMap(\.object) else {
+            throw invalidResponse(to: request, "it has no tools")
+        }
         return ToolList(
             tools: tools,
-            isStale: answer["stale"]?.bool ?? false,
-            hasChanged: answer["changed"]?.bool ?? false,
-            reason: answer["reason"]?.string,
-            next: answer["next"]?.string
+            isStale: response["stale"]?.bool ?? false,
+            hasChanged: response["changed"]?.bool ?? false,
+            reason: response["reason"]?.string,
+            hint: response["hint"]?.string
         )
     }
 
     /// Calls a tool of an app.
     ///
     /// - Parameters:
-    ///   - tool: Its name.
-    ///   - id: The app's.
-    ///   - arguments: As its schema wants them.
-    ///   - wait: For how many seconds an app is waited for that is away.
-    ///   - timeout: How many seconds the call may take in all.
-    ///   - maxPixels: The longest edge of an image in the result; 0 for links to the originals.
-    /// - Returns: A `CallToolResult`, which may say that the tool failed.
+    ///   - tool: Name of the tool.
+    ///   - id: ID of the app's endpoint.
+    ///   - arguments: Arguments that match the tool's schema.
+    ///   - wait: Maximum time in seconds to wait for an app that is unavailable.
+    ///   - timeout: Maximum duration of the call in seconds.
+    ///   - maxPixels: Maximum edge length of an image in the result; 0 for links to the originals.
+    /// - Returns: A `CallToolResult`, which may report a failure of the tool.
     /// - Throws: `ClientError`.
     package func call(
         _ tool: String,
@@ -104,45 +112,53 @@ extension PatchbayClient {
         maxPixels: Int? = nil
     ) async throws -> JSONObject {
         var body: JSONObject = ["tool": .string(tool), "arguments": .object(arguments)]
-        body["wait_s"] = wait.map { .number(JSONNumber($0)) }
-        body["timeout_s"] = timeout.map { .number(JSONNumber($0)) }
-        body["max_px"] = maxPixels.map { .number(JSONNumber($0)) }
-        let call = OutgoingRequest(method: .POST, path: ["endpoints", id.text, "call"], body: JSON.object(body).bytes)
-        // A tool may take two minutes.
-        let bytes = try await bytes(of: call, extraPatience: .seconds((wait ?? 10) + 120))
-        guard let result = try json(bytes, of: call)["result"]?.object else { throw misfit(call, "it has no result") }
+        body["waitSeconds"] = wait.map { .number(JSONNumber($0)) }
+        body["timeoutSeconds"] = timeout.map { .number(JSONNumber($0)) }
+        body["maxPixels"] = maxPixels.map { .number(JSONNumber($0)) }
+        let request = OutgoingRequest(
+            method: .POST,
+            path: ["endpoints", id.text, "call"],
+            body: JSON.object(body).bytes
+        )
+        // A tool may run for two minutes.
+        let bytes = try await bytes(of: request, extraTimeout: .seconds((wait ?? 10) + 120))
+        guard let result = try json(bytes, of: request)["result"]?.object else {
+            throw invalidResponse(to: request, "it has no result")
+        }
         return result
     }
 
-    /// What a result links to as `patchbay://artifact/SHA`.
+    /// Returns the artifact that a result links to as `patchbay://artifact/SHA`.
     ///
     /// - Throws: `ClientError`.
     package func artifact(_ sha: String) async throws -> [UInt8] {
         try await bytes(of: OutgoingRequest(method: .GET, path: ["artifacts", sha]), limit: Self.artifactLimit)
     }
 
-    /// No larger one is kept.
+    /// Maximum size of an artifact in bytes; the broker stores no larger one.
     private static let artifactLimit = 256 << 20
 
-    private func json(_ bytes: [UInt8], of call: OutgoingRequest) throws(ClientError) -> JSON {
-        do throws(JSONError) { return try JSON(parsing: bytes) } catch { throw misfit(call, error.description) }
+    private func json(_ bytes: [UInt8], of request: OutgoingRequest) throws(ClientError) -> JSON {
+        do throws(JSONError) { return try JSON(parsing: bytes) } catch {
+            throw invalidResponse(to: request, error.description)
+        }
     }
 
-    private func misfit(_ call: OutgoingRequest, _ detail: String) -> ClientError {
-        .notUnderstood(what: "the answer to \(call.name)", detail: detail)
+    private func invalidResponse(to request: OutgoingRequest, _ detail: String) -> ClientError {
+        .invalidResponse(what: "the answer to \(request.name)", detail: detail)
     }
 }
 
-/// What an app offers to agents.
+/// The tools of an app.
 package struct ToolList: Hashable, Sendable {
-    /// As the app wrote them, sorted by name.
+    /// Tool descriptions as the app wrote them, sorted by name.
     package let tools: [JSONObject]
-    /// From an earlier time: the app does not say it now.
+    /// True if the list is from the cache because the app did not answer.
     package let isStale: Bool
-    /// Why not, and what to do about it.
+    /// The reason why the list is stale, and the next step.
     package let reason: String?
-    package let next: String?
-    /// Other than when somebody last looked at it.
+    package let hint: String?
+    /// True if the list has changed since its last display.
     package let hasChanged: Bool
 
     package init(
@@ -150,12 +166,12 @@ package struct ToolList: Hashable, Sendable {
         isStale: Bool = false,
         hasChanged: Bool = false,
         reason: String? = nil,
-        next: String? = nil
+        hint: String? = nil
     ) {
         self.tools = tools
         self.isStale = isStale
         self.hasChanged = hasChanged
-        (self.reason, self.next) = (reason, next)
+        (self.reason, self.hint) = (reason, hint)
     }
 
     package func tool(named name: String) -> JSONObject? { tools.first { $0["name"] == .string(name) } }
@@ -163,14 +179,14 @@ package struct ToolList: Hashable, Sendable {
 
 /// One of the broker's MCP servers.
 package enum MCPTarget: Hashable, Sendable {
-    /// The broker's own, with its fixed tools.
+    /// The broker's own server with its fixed tools.
     case broker
-    /// An app's, at the address that stays.
+    /// The server of one app, at a stable URL.
     case endpoint(EndpointID)
-    /// All apps together.
+    /// The aggregate of all apps.
     case all
 
-    /// The segments of its path.
+    /// Path segments of the server.
     var path: [String] {
         switch self {
         case .broker: ["mcp"]
@@ -180,9 +196,9 @@ package enum MCPTarget: Hashable, Sendable {
     }
 }
 
-/// What is sent to an agent's door.
+/// A message for an MCP server.
 package struct MCPMessage: Hashable, Sendable {
-    /// A header of MCP's own.
+    /// An HTTP header of MCP.
     package struct Header: Hashable, Sendable {
         package let name: String
         package let value: String
@@ -193,7 +209,7 @@ package struct MCPMessage: Hashable, Sendable {
         }
     }
 
-    /// A JSON-RPC message; nil asks for the stream of what the server says by itself.
+    /// A JSON-RPC message; nil opens the stream of messages that the server sends on its own.
     package let body: [UInt8]?
     package let headers: [Header]
 
@@ -203,12 +219,12 @@ package struct MCPMessage: Hashable, Sendable {
     }
 }
 
-/// A part of what comes back from an agent's door.
+/// A part of an MCP server's response.
 package enum MCPStreamEvent: Hashable, Sendable {
-    /// It was taken. Comes first; `Mcp-Session-Id` is in the answer to `initialize`.
+    /// The server accepted the message. Always the first event. The response to `initialize` has an `Mcp-Session-Id`.
     case opened(session: String?)
-    /// A JSON-RPC message on one line; `isLast` where no other can follow it.
+    /// A JSON-RPC message on one line. `isLast` is true if no further message can follow.
     case message([UInt8], isLast: Bool)
-    /// It was not taken; the status, and what is said about it. Comes alone.
+    /// The server rejected the message: status and body. The only event.
     case refused(status: Int, [UInt8])
 }

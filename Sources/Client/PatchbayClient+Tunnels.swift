@@ -1,40 +1,41 @@
 package import Model
 import NIOHTTP1
 
-/// Local addresses that lead to endpoints and phones.
+/// Tunnels to endpoints and devices.
 extension PatchbayClient {
     package func tunnels() async throws -> TunnelList {
-        try await answer(to: OutgoingRequest(method: .GET, path: ["tunnels"]))
+        try await response(to: OutgoingRequest(method: .GET, path: ["tunnels"]))
     }
 
-    /// Opens a tunnel that stands until it is removed.
+    /// Opens a tunnel that exists until its removal.
     package func open(_ spec: TunnelSpec) async throws -> Tunnel {
-        try await answer(to: OutgoingRequest(method: .POST, path: ["tunnels"], body: body(spec)))
+        try await response(to: OutgoingRequest(method: .POST, path: ["tunnels"], body: body(spec)))
     }
 
-    /// Opens tunnels that stand until they are removed: all of them or none.
+    /// Opens tunnels that exist until they are removed. Opens all of them or none.
     package func open(_ specs: [TunnelSpec]) async throws -> TunnelList {
-        try await answer(to: OutgoingRequest(method: .POST, path: ["tunnels", "all"], body: body(specs)))
+        try await response(to: OutgoingRequest(method: .POST, path: ["tunnels", "all"], body: body(specs)))
     }
 
     package func removeTunnel(_ id: String) async throws {
         try await perform(OutgoingRequest(method: .DELETE, path: ["tunnels", id]))
     }
 
-    /// Removes every tunnel and says how many there were.
+    /// Removes every tunnel. Returns the number of removed tunnels.
     package func removeAllTunnels() async throws -> Int {
-        try await answer(to: OutgoingRequest(method: .DELETE, path: ["tunnels"]), as: DeleteResponse.self).removed
+        try await response(to: OutgoingRequest(method: .DELETE, path: ["tunnels"]), as: DeleteResponse.self)
+            .deletedCount
     }
 
-    /// Opens tunnels that stand for as long as this call does: they go when it is cancelled or the process ends.
+    /// Opens ephemeral tunnels. They are removed when this call is cancelled or the process exits.
     ///
     /// Returns when the broker ends the stream.
-    package func holdTunnels(
+    package func openEphemeralTunnels(
         _ specs: [TunnelSpec],
         _ handle: (EphemeralTunnelEvent) async throws -> Void
     ) async throws {
-        let call = OutgoingRequest(method: .POST, path: ["tunnels", "held"], body: try body(specs))
-        try await follow(call) { event in
+        let request = OutgoingRequest(method: .POST, path: ["tunnels", "ephemeral"], body: try body(specs))
+        try await stream(request) { event in
             switch event.name {
             case "tunnels": try await handle(.opened(decode([Tunnel].self, from: event.data.utf8, what: "an event")))
             case "failure":
@@ -47,10 +48,10 @@ extension PatchbayClient {
     }
 }
 
-/// What happens to tunnels that stand for as long as they are held.
+/// An event of ephemeral tunnels.
 package enum EphemeralTunnelEvent: Hashable, Sendable {
-    /// They listen; in the order in which they were asked for. Comes first.
+    /// The tunnels listen. Always the first event; in the order of the request.
     case opened([Tunnel])
-    /// A connection through one of them did not come about.
+    /// A connection through one of the tunnels failed.
     case failure(TunnelConnectionFailure)
 }

@@ -3,65 +3,67 @@ import Model
 import NIOCore
 import NIOHTTP1
 
-/// The broker's HTTP API as Swift calls.
+/// A client of the broker's HTTP API.
 ///
-/// A value without state: each call connects, asks, and closes, so that a broker which restarts between two calls is no
-/// event. All calls throw `ClientError`; cancelling the task ends a call at once.
+/// A stateless value. Each call uses its own connection, so a restart of the broker between two calls has no
+/// effect. All calls throw `ClientError`. Cancelling the task aborts a call immediately.
 package struct PatchbayClient: Sendable {
     package let address: BrokerAddress
-    /// How long the broker may say nothing before a call gives up.
-    package let patience: Duration
-    /// Who calls, asked for with each call; nil where the kernel's word on the unix socket is enough.
+    /// Time without received data after which a call fails.
+    package let timeout: Duration
+    /// Returns the token to send, read at each call. Nil when the kernel identifies the caller on the unix socket.
     private let token: @Sendable () -> AccessToken?
 
-    /// A stream has a comment every 15 s, so three of them were missed.
-    private static let streamPatience = Duration.seconds(45)
+    /// Idle timeout of event streams. The broker sends a comment every 15 s, so three are missing.
+    static let streamTimeout = Duration.seconds(45)
 
+    /// Creates a client for a unix socket.
+    ///
     /// - Parameters:
-    ///   - socketPath: Absolute; `BrokerSocketPath.find` knows where the broker is.
-    ///   - patience: For calls that are answered at once; a probe and a `wait` get more by themselves.
-    package init(socketPath: String, patience: Duration = .seconds(10)) {
-        self.init(address: .unix(path: socketPath), patience: patience)
+    ///   - socketPath: Absolute path; `BrokerSocketPath.find` locates the broker's socket.
+    ///   - timeout: Idle timeout of ordinary calls. Probes and waiting calls add their own time.
+    package init(socketPath: String, timeout: Duration = .seconds(10)) {
+        self.init(address: .unix(path: socketPath), timeout: timeout)
     }
 
     package init(
         address: BrokerAddress,
-        patience: Duration = .seconds(10),
+        timeout: Duration = .seconds(10),
         token: @escaping @Sendable () -> AccessToken? = { nil }
     ) {
         self.address = address
         self.token = token
-        self.patience = patience
+        self.timeout = timeout
     }
 
-    /// For one call, which ends when nothing comes for so long.
-    func connection(silence: Duration) -> HTTPConnection {
-        HTTPConnection(address: address, silence: silence, token: token())
+    /// Returns a connection for one call with this idle timeout.
+    func connection(idleTimeout: Duration) -> HTTPConnection {
+        HTTPConnection(address: address, idleTimeout: idleTimeout, token: token())
     }
 
-    /// Performs a call and reads its answer.
-    func answer<Answer: Decodable>(
-        to call: OutgoingRequest,
-        as type: Answer.Type = Answer.self,
-        extraPatience: Duration = .zero
-    ) async throws -> Answer {
-        let bytes = try await bytes(of: call, extraPatience: extraPatience)
-        return try decode(type, from: bytes, what: "the answer to \(call.name)")
+    /// Sends a request and decodes its response.
+    func response<Response: Decodable>(
+        to request: OutgoingRequest,
+        as type: Response.Type = Response.self,
+        extraTimeout: Duration = .zero
+    ) async throws -> Response {
+        let bytes = try await bytes(of: request, extraTimeout: extraTimeout)
+        return try decode(type, from: bytes, what: "the answer to \(request.name)")
     }
 
-    /// Performs a call whose answer has no body.
-    func perform(_ call: OutgoingRequest) async throws {
-        _ = try await bytes(of: call)
+    /// Sends a request that has no response body.
+    func perform(_ request: OutgoingRequest) async throws {
+        _ = try await bytes(of: request)
     }
 
-    /// Performs a call whose answer is an event stream, until the broker ends it.
-    func follow(_ call: OutgoingRequest, _ handle: (ServerSentEvent) async throws -> Void) async throws {
-        var call = call
-        call.accept = "text/event-stream"
-        var parser = SSEDecoder(limit: HTTPConnection.bodyLimit)
-        try await connection(silence: max(patience, Self.streamPatience)).perform(call) {
+    /// Sends a request for an event stream, and handles its events until the broker ends it.
+    func stream(_ request: OutgoingRequest, _ handle: (ServerSentEvent) async throws -> Void) async throws {
+        var request = request
+        request.accept = "text/event-stream"
+        var decoder = SSEDecoder(limit: HTTPConnection.bodyLimit)
+        try await connection(idleTimeout: max(timeout, Self.streamTimeout)).perform(request) {
             buffer in
-            for event in try parser.feed(buffer.readableBytesView) { try await handle(event) }
+            for event in try decoder.feed(buffer.readableBytesView) { try await handle(event) }
         }
     }
 
@@ -69,25 +71,25 @@ package struct PatchbayClient: Sendable {
         do {
             return try JSONCoding.decoder().decode(type, from: Data(bytes))
         } catch {
-            throw ClientError.notUnderstood(what: what, detail: Self.text(of: error))
+            throw ClientError.invalidResponse(what: what, detail: Self.text(of: error))
         }
     }
 
     func body(_ value: some Encodable) throws -> [UInt8] { Array(try JSONCoding.encoder().encode(value)) }
 
-    /// Performs a call and returns its answer as it came.
+    /// Sends a request and returns the raw response body.
     func bytes(
-        of call: OutgoingRequest,
-        extraPatience: Duration = .zero,
+        of request: OutgoingRequest,
+        extraTimeout: Duration = .zero,
         limit: Int = HTTPConnection.bodyLimit
     ) async throws -> [UInt8] {
         var bytes: [UInt8] = []
-        let connection = connection(silence: patience + extraPatience)
-        try await connection.perform(call) { buffer in
+        let connection = connection(idleTimeout: timeout + extraTimeout)
+        try await connection.perform(request) { buffer in
             bytes += buffer.readableBytesView
             guard bytes.count <= limit else {
-                throw ClientError.notUnderstood(
-                    what: "the answer to \(call.name)",
+                throw ClientError.invalidResponse(
+                    what: "the answer to \(request.name)",
                     detail: "it is larger than \(limit) bytes"
                 )
             }
@@ -95,7 +97,7 @@ package struct PatchbayClient: Sendable {
         return bytes
     }
 
-    /// Where in the document it went wrong, without the pages that a DecodingError prints.
+    /// Returns the position of the error in the document. The full text of a DecodingError is too long.
     private static func text(of error: any Error) -> String {
         switch error {
         case DecodingError.keyNotFound(let key, let context):
@@ -113,13 +115,13 @@ package struct PatchbayClient: Sendable {
     }
 }
 
-/// Where a broker takes calls.
+/// The address of a broker.
 package enum BrokerAddress: Hashable, Sendable {
     case unix(path: String)
-    /// `127.0.0.1` or `::1`: nothing else is called without encryption.
+    /// `127.0.0.1` or `::1`. Other addresses would need encryption.
     case loopback(host: String, port: UInt16)
 
-    /// What requests say in `Host`; the broker refuses what a web page could make them say.
+    /// Value of the `Host` header. The broker rejects host names that a web page could send.
     var host: String {
         switch self {
         case .unix: "localhost"
@@ -137,13 +139,13 @@ extension BrokerAddress: CustomStringConvertible {
     }
 }
 
-/// What a caller shows to be let in: a grant's token. Printing, dumping and reflecting it shows nothing of it.
+/// A grant's token. Printing, dumping and reflecting never show its value.
 package struct AccessToken: Sendable {
     private let text: String
 
     package init(_ text: String) { self.text = text }
 
-    /// RFC 6750, section 2.1.
+    /// The Authorization header (RFC 6750, section 2.1).
     var header: (name: String, value: String) { ("Authorization", "Bearer \(text)") }
 }
 

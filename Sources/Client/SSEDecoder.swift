@@ -1,9 +1,9 @@
-/// Reads a `text/event-stream` in whatever pieces it arrives.
+/// Decodes a `text/event-stream` that arrives in arbitrary chunks.
 ///
-/// The rules are those of the WHATWG HTML standard, section 9.2.6: lines end in LF, CR or CRLF, even across two pieces;
-/// an empty line delivers the event; an event without data is none; what stands unfinished at the end is dropped.
+/// Follows the WHATWG HTML standard, section 9.2.6. Lines end in LF, CR or CRLF, even across two chunks. An empty line
+/// dispatches the event. An event without data is ignored. An incomplete event at the end is dropped.
 package struct SSEDecoder: Sendable {
-    /// The most bytes that one event may have before it is delivered: the memory a broken peer can take.
+    /// Maximum size in bytes of a line and of an event's data, to bound the memory that a broken peer can use.
     private let limit: Int
     private var line: [UInt8] = []
     private var isAfterCarriageReturn = false
@@ -12,17 +12,19 @@ package struct SSEDecoder: Sendable {
     private var name = ""
     private var data: [String] = []
     private var dataBytes = 0
-    /// Survives the events: it is where a client goes on after it was cut off.
+    /// ID of the last event. Clients send the ID to resume after a disconnect.
     package private(set) var lastID = ""
-    /// How long the stream asks its reader to wait before it connects again, in milliseconds.
+    /// Reconnection delay in milliseconds that the stream requests.
     package private(set) var retryMilliseconds: Int?
 
-    /// - Parameter limit: The most bytes of one line, and of the data of one event.
+    /// Creates a decoder.
+    ///
+    /// - Parameter limit: Maximum size in bytes of a line, and of the data of an event.
     package init(limit: Int = 16 << 20) { self.limit = limit }
 
-    /// Takes the next bytes and returns the events that they complete, in order.
+    /// Decodes the next bytes and returns the events that they complete, in order.
     ///
-    /// - Throws: `ClientError.notUnderstood` when a line or an event is larger than the limit.
+    /// - Throws: `ClientError.invalidResponse` when a line or an event is larger than the limit.
     package mutating func feed(_ bytes: some Sequence<UInt8>) throws(ClientError) -> [ServerSentEvent] {
         var events: [ServerSentEvent] = []
         for byte in bytes {
@@ -47,7 +49,7 @@ package struct SSEDecoder: Sendable {
         defer { line.removeAll(keepingCapacity: line.count < 64 << 10) }
         guard !line.isEmpty else { return deliver() }
         let colon = line.firstIndex(of: UInt8(ascii: ":"))
-        // A line that starts with a colon is a comment: it only keeps the connection alive.
+        // A line that begins with a colon is a comment, which only keeps the connection alive.
         guard colon != line.startIndex else { return nil }
         var value = colon.map { line[($0 + 1)...] } ?? []
         if value.first == UInt8(ascii: " ") { value = value.dropFirst() }
@@ -81,16 +83,16 @@ package struct SSEDecoder: Sendable {
     }
 
     private var tooLarge: ClientError {
-        .notUnderstood(what: "the event stream", detail: "one event is larger than \(limit) bytes")
+        .invalidResponse(what: "the event stream", detail: "one event is larger than \(limit) bytes")
     }
 }
 
-/// One event of a `text/event-stream`, as the WHATWG HTML standard (section 9.2) delivers it.
+/// An event of a `text/event-stream`, as defined by the WHATWG HTML standard (section 9.2).
 package struct ServerSentEvent: Hashable, Sendable {
-    /// What `event:` said; `message` where it said nothing.
+    /// The value of `event:`; `message` by default.
     package let name: String
     package let data: String
-    /// The last `id:` of the stream up to here; empty when there was none.
+    /// The last `id:` in the stream so far; empty when there was none.
     package let id: String
 
     package init(name: String, data: String, id: String) {

@@ -4,51 +4,58 @@ package import Model
 import ServiceLifecycle
 import SystemIO
 
-/// Knows which phones are plugged in, as long as it runs.
+/// Tracks the connected devices while running.
 ///
-/// It tells usbmuxd to Listen on one connection and asks for the list on another, because Listen does not say where the
-/// phones end that were there before. Both are our own code whatever client the streams go through: libusbmuxd's events
-/// cannot be used in a daemon (`LibusbmuxdClient` says why), and its list waits behind a phone that does not answer. That
-/// usbmuxd is absent is the normal state of a machine without a phone; it is picked up when its socket appears, or within
-/// a second.
+/// Sends Listen on one connection and requests the device list on another, because Listen does not mark the end of
+/// the initial devices. Both use the native client, whichever client opens the streams. libusbmuxd's events are
+/// unusable in a daemon (see `LibusbmuxdClient`), and its list waits behind a device that does not answer.
+///
+/// usbmuxd is normally absent on a machine without a connected device. The monitor connects when usbmuxd's socket
+/// appears, or within one second.
 package actor DeviceMonitor: Service {
-    /// How to reach a phone now.
+    /// The information needed to open a stream to a device.
     struct Handle: Sendable {
         let deviceID: UInt32
-        /// The run of usbmuxd in which the DeviceID is good.
-        let epoch: UsbmuxdSession
-        /// Knows what the end of a stream to it was.
-        let witness: any LinkChecker
+        /// The run of usbmuxd in which the DeviceID is valid.
+        let session: UsbmuxdSession
+        /// Classifies the end of a stream: normal close or lost link.
+        let linkChecker: any LinkChecker
     }
 
-    private static let answerLimit = Duration.seconds(5)
-    /// How often usbmuxd is asked for a sign of life, however quiet Listen is.
+    private static let replyTimeout = Duration.seconds(5)
+    /// The interval between two checks that usbmuxd still responds.
     private static let checkInterval = Duration.seconds(2)
-    /// When a question without an answer is reported. The phones stay for `answerLimit`: a busy usbmuxd loses none.
-    private static let patience = Duration.seconds(1)
+    /// The time after which a missing reply is reported in the status. The devices stay listed for `replyTimeout`, so a
+    /// busy usbmuxd does not lose them.
+    private static let slowReplyThreshold = Duration.seconds(1)
 
-    /// Everything since `init`, for one consumer; ends with `run()`. Unbounded: an event is a hand at a cable, or a restart.
+    /// All events since `init`, for a single consumer; ends with `run()`. The buffer is unbounded, because events come
+    /// only from plugging, unplugging and restarts.
     package nonisolated let events: AsyncStream<DeviceEvent>
 
     private nonisolated let address: UsbmuxAddress
-    private nonisolated let streams: any UsbmuxClient
-    private nonisolated let lister: NativeUsbmuxClient
+    private nonisolated let client: any UsbmuxClient
+    private nonisolated let listClient: NativeUsbmuxClient
     private nonisolated let clock: any Clock<Duration>
     private nonisolated let logger: Logger
-    private nonisolated let teller: AsyncStream<DeviceEvent>.Continuation
+    private nonisolated let continuation: AsyncStream<DeviceEvent>.Continuation
 
-    private var epoch: UsbmuxdSession?
-    private var rollCall: DevicePresenceChecker?
+    private var session: UsbmuxdSession?
+    private var presenceChecker: DevicePresenceChecker?
     private var table = DeviceTable()
     private var isReady = false
-    /// When usbmuxd was asked for what it has not answered yet.
-    private var asked: ContinuousClock.Instant?
-    /// How many runs of usbmuxd were heard.
-    private var served = 0
-    /// Why there is no epoch; nil before the first try.
-    private var fault: UsbmuxError?
+    /// The time of the request that usbmuxd has not answered yet.
+    private var requestedAt: ContinuousClock.Instant?
+    /// The number of runs of usbmuxd that were connected.
+    private var sessionCount = 0
+    /// The reason why there is no session; nil before the first attempt.
+    private var lastError: UsbmuxError?
 
-    /// The client, for the dialer's streams, speaks to the same address, where usbmuxd listens or will.
+    /// - Parameters:
+    ///   - address: The address of usbmuxd, which may be absent.
+    ///   - client: The client that opens the dialer's streams. Must use the same address.
+    ///   - logger: The logger.
+    ///   - clock: The clock for timeouts and pauses.
     package init(
         address: UsbmuxAddress,
         client: any UsbmuxClient,
@@ -56,198 +63,206 @@ package actor DeviceMonitor: Service {
         clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.address = address
-        streams = client
+        self.client = client
         self.clock = clock
         self.logger = logger
-        lister = NativeUsbmuxClient(address: address, clock: clock)
-        (events, teller) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
+        listClient = NativeUsbmuxClient(address: address, clock: clock)
+        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
     }
 
-    /// The phones that can be reached now, by UDID; none while usbmuxd is absent.
+    /// The reachable devices, sorted by UDID; empty while usbmuxd is absent.
     package func devices() -> [Device] { table.devices }
 
-    /// Opens streams to the phones that this source sees.
-    package nonisolated var dialer: UsbmuxDialer { UsbmuxDialer(source: self, client: streams) }
+    /// Opens streams to the devices that this monitor sees.
+    package nonisolated var dialer: UsbmuxDialer { UsbmuxDialer(monitor: self, client: client) }
 
-    /// Follows usbmuxd through all its ends and returns, until the service group shuts down.
+    /// Connects to usbmuxd again after each of its ends, until the service group shuts down.
     package func run() async throws {
-        await cancelWhenGracefulShutdown { await self.attend() }
-        teller.finish()
+        await cancelWhenGracefulShutdown { await self.runSessions() }
+        continuation.finish()
     }
 
+    /// The status of the USB source.
     package func status() -> SourceStatus {
-        if let asked, epoch != nil, asked.duration(to: .now) > Self.patience {
-            return SourceStatus(silentFor: asked.duration(to: .now), at: address)
+        if let requestedAt, session != nil, requestedAt.duration(to: .now) > Self.slowReplyThreshold {
+            return SourceStatus(silentFor: requestedAt.duration(to: .now), at: address)
         }
-        return SourceStatus(of: address, fault: epoch == nil ? fault : nil, phones: isReady ? table.devices.count : nil)
+        return SourceStatus(
+            of: address,
+            error: session == nil ? lastError : nil,
+            deviceCount: isReady ? table.devices.count : nil
+        )
     }
 
-    /// Says why a phone cannot be reached now, if it cannot.
+    /// Checks whether a device can be reached now.
     ///
-    /// - Throws: `DialError`, `usbmuxdAbsent` or `deviceAbsent`.
-    package func find(_ udid: UDID) throws(DialError) { _ = try handle(of: udid) }
+    /// - Throws: `DialError` with the reason `usbmuxdAbsent` or `deviceAbsent`.
+    package func checkReachable(_ udid: UDID) throws(DialError) { _ = try handle(of: udid) }
 
-    /// - Throws: `DialError`, `usbmuxdAbsent` or `deviceAbsent`.
+    /// - Throws: `DialError` with the reason `usbmuxdAbsent` or `deviceAbsent`.
     func handle(of udid: UDID) throws(DialError) -> Handle {
-        guard let epoch, let rollCall else {
-            let why = fault?.description ?? "usbmuxd has not been reached yet; try again in a moment"
+        guard let session, let presenceChecker else {
+            let why = lastError?.description ?? "usbmuxd has not been reached yet; try again in a moment"
             throw DialError(.usbmuxdAbsent, "phone \(udid) cannot be reached: \(why)")
         }
         guard let record = table.record(of: udid) else { throw DialError.absent(udid) }
-        let witness = DeviceLinkChecker(deviceID: record.deviceID, rollCall: rollCall)
-        return Handle(deviceID: record.deviceID, epoch: epoch, witness: witness)
+        let linkChecker = DeviceLinkChecker(deviceID: record.deviceID, presenceChecker: presenceChecker)
+        return Handle(deviceID: record.deviceID, session: session, linkChecker: linkChecker)
     }
 
-    func shows(_ udid: UDID) -> Bool { table.record(of: udid) != nil }
+    /// Returns true if usbmuxd shows the device.
+    func isConnected(_ udid: UDID) -> Bool { table.record(of: udid) != nil }
 
-    private func attend() async {
-        let watch = address.path.map { DirectoryWatcher(path: $0) }
+    private func runSessions() async {
+        let watcher = address.path.map { DirectoryWatcher(path: $0) }
         var pause = Backoff()
         while !Task.isCancelled {
-            // Before the attempt: a socket that is made after it failed must not be missed.
-            if watch?.arm() == true { pause.reset() }
-            let before = served
+            // Arm the watch before the attempt, so that a socket created after a failed attempt is not missed.
+            if watcher?.arm() == true { pause.reset() }
+            let before = sessionCount
             do {
                 try await listen()
             } catch let error as UsbmuxError {
-                note(error, isLoss: served != before)
+                logUnavailable(error, isLoss: sessionCount != before)
             } catch {
                 // Cancelled: the loop ends.
             }
-            if await pause.wait(orChangeOf: watch, clock: clock) { pause.reset() }
+            if await pause.wait(orChangeOf: watcher, clock: clock) { pause.reset() }
         }
     }
 
-    /// One run of usbmuxd, from its first word to its last. Always ends by throwing.
+    /// Handles one run of usbmuxd from Listen to its end. Always ends by throwing.
     private func listen() async throws {
-        let epoch = try await Deadline(limit: Self.answerLimit, clock: clock).run("Listen") { [address, clock] in
+        let session = try await Deadline(limit: Self.replyTimeout, clock: clock).run("Listen") { [address, clock] in
             let socket = try await address.connect(clock: clock)
-            var wire = UsbmuxConnection(over: socket.number)
-            guard case .result(.ok) = try await wire.ask(.listen) else {
-                throw UsbmuxError.garbled("an answer to Listen that is no result")
+            var usbmuxd = UsbmuxConnection(over: socket.number)
+            guard case .result(.ok) = try await usbmuxd.request(.listen) else {
+                throw UsbmuxError.malformedMessage("an answer to Listen that is not a result")
             }
             return UsbmuxdSession(listeningOn: socket)
         }
-        let rollCall = DevicePresenceChecker(of: epoch, asking: lister)
-        begin(epoch, rollCall)
-        defer { finish(epoch, rollCall) }
+        let presenceChecker = DevicePresenceChecker(of: session, client: listClient)
+        begin(session, presenceChecker)
+        defer { finish(session, presenceChecker) }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await self.follow(epoch) }
-            group.addTask { try await self.reconcile(epoch) }
-            group.addTask { await rollCall.run() }
+            group.addTask { try await self.readEvents(of: session) }
+            group.addTask { try await self.reconcile(session) }
+            group.addTask { await presenceChecker.run() }
             defer { group.cancelAll() }
             try await group.next()
         }
     }
 
-    private func begin(_ epoch: UsbmuxdSession, _ rollCall: DevicePresenceChecker) {
-        self.epoch = epoch
-        self.rollCall = rollCall
+    private func begin(_ session: UsbmuxdSession, _ presenceChecker: DevicePresenceChecker) {
+        self.session = session
+        self.presenceChecker = presenceChecker
         table = DeviceTable()
         isReady = false
-        asked = nil
-        fault = nil
-        served += 1
-        logger.info("usbmuxd is there", metadata: ["address": "\(address)"])
+        requestedAt = nil
+        lastError = nil
+        sessionCount += 1
+        logger.info("connected to usbmuxd", metadata: ["address": "\(address)"])
     }
 
-    private func finish(_ epoch: UsbmuxdSession, _ rollCall: DevicePresenceChecker) {
-        epoch.end()
-        rollCall.close()
-        self.epoch = nil
-        self.rollCall = nil
+    private func finish(_ session: UsbmuxdSession, _ presenceChecker: DevicePresenceChecker) {
+        session.invalidate()
+        presenceChecker.close()
+        self.session = nil
+        self.presenceChecker = nil
         table = DeviceTable()
         isReady = false
-        teller.yield(.usbmuxdLost)
+        continuation.yield(.usbmuxdLost)
     }
 
-    /// Tells once that usbmuxd is away, and again only what is worse than that: its ends and returns are a phone's usual life.
-    private func note(_ error: UsbmuxError, isLoss: Bool) {
-        let known = fault
-        fault = error
+    /// Logs once that usbmuxd is absent, and again only if the error gets worse. usbmuxd stops and starts with the
+    /// devices.
+    private func logUnavailable(_ error: UsbmuxError, isLoss: Bool) {
+        let known = lastError
+        lastError = error
         guard !Task.isCancelled else { return }
         var metadata: Logger.Metadata = ["address": "\(address)"]
         if isLoss {
-            metadata["reason"] = "\(error.isEnd ? "it stopped" : error.description)"
-            metadata["next"] = "none if the last phone was unplugged, else `systemctl status usbmuxd`"
-            logger.notice("usbmuxd is lost", metadata: metadata)
-        } else if known == nil || known != error && !error.isEnd {
-            let status = SourceStatus(of: address, fault: error, phones: nil)
+            metadata["reason"] = "\(error.isDisconnect ? "it stopped" : error.description)"
+            metadata["hint"] = "none if the last phone was unplugged, else `systemctl status usbmuxd`"
+            logger.notice("lost the connection to usbmuxd", metadata: metadata)
+        } else if known == nil || known != error && !error.isDisconnect {
+            let status = SourceStatus(of: address, error: error, deviceCount: nil)
             metadata["reason"] = "\(status.detail)"
-            if let remedy = status.remedy { metadata["next"] = "\(remedy)" }
-            logger.notice("usbmuxd is not there", metadata: metadata)
+            if let hint = status.hint { metadata["hint"] = "\(hint)" }
+            logger.notice("usbmuxd is not available", metadata: metadata)
         }
     }
 
-    /// Reads what usbmuxd tells unasked, until it hangs up.
-    private nonisolated func follow(_ epoch: UsbmuxdSession) async throws {
-        var wire = UsbmuxConnection(over: epoch.number)
+    /// Reads the events that usbmuxd sends to a listener, until usbmuxd closes the connection.
+    private nonisolated func readEvents(of session: UsbmuxdSession) async throws {
+        var usbmuxd = UsbmuxConnection(over: session.number)
         while true {
-            let message = try await wire.receive(for: "Listen")
-            await apply(try UsbmuxReply(message), in: epoch)
+            let message = try await usbmuxd.receive(for: "Listen")
+            await apply(try UsbmuxReply(message), in: session)
         }
     }
 
-    private func apply(_ reply: UsbmuxReply, in epoch: UsbmuxdSession) {
-        guard epoch === self.epoch else { return }
+    private func apply(_ reply: UsbmuxReply, in session: UsbmuxdSession) {
+        guard session === self.session else { return }
         switch reply {
-        case .attached(let record): announce(table.attach(record, at: Date.now))
-        case .detached(let deviceID): announce(table.detach(deviceID))
-        case .other(let kind): logger.debug("nothing to do", metadata: ["message": "\(SanitizedText(kind))"])
+        case .attached(let record): publish(table.attach(record, at: Date.now))
+        case .detached(let deviceID): publish(table.detach(deviceID))
+        case .other(let kind):
+            logger.debug("ignored a message of usbmuxd", metadata: ["message": "\(SanitizedText(kind))"])
         case .result, .devices, .buid: break
         }
     }
 
-    /// Adds the list to what was told, then asks again from time to time, to learn that usbmuxd hangs.
-    private nonisolated func reconcile(_ epoch: UsbmuxdSession) async throws {
+    /// Merges the device list with the events, then requests the list periodically to detect a hung usbmuxd.
+    private nonisolated func reconcile(_ session: UsbmuxdSession) async throws {
         while true {
-            await expectList(in: epoch, at: .now)
+            await expectList(in: session, at: .now)
             var list: [UsbmuxDeviceRecord] = []
             do {
-                list = try await lister.listDevices()
+                list = try await listClient.listDevices()
             } catch let error as UsbmuxError {
                 if case .timedOut = error { throw error }
-                // What Listen says is complete in the end; only the moment at which it is cannot be told.
-                logger.notice("the list of phones failed", metadata: ["reason": "\(error)"])
+                // Listen eventually reports all devices. Without the list, the end of the initial devices is unknown.
+                logger.notice("cannot list devices", metadata: ["reason": "\(error)"])
             }
-            // A list that another run of usbmuxd gave is none of this one's.
-            guard epoch.isAlive else { throw UsbmuxError.closed(request: "Listen") }
-            await apply(list, in: epoch)
+            // A list from another run of usbmuxd is not valid for this one.
+            guard session.isAlive else { throw UsbmuxError.closed(request: "Listen") }
+            await apply(list, in: session)
             try await clock.sleep(for: Self.checkInterval)
         }
     }
 
-    private func expectList(in epoch: UsbmuxdSession, at now: ContinuousClock.Instant) {
-        guard epoch === self.epoch else { return }
-        asked = now
+    private func expectList(in session: UsbmuxdSession, at now: ContinuousClock.Instant) {
+        guard session === self.session else { return }
+        requestedAt = now
         table.expectList()
     }
 
-    private func apply(_ list: [UsbmuxDeviceRecord], in epoch: UsbmuxdSession) {
-        guard epoch === self.epoch else { return }
-        asked = nil
-        announce(table.reconcile(with: list, at: Date.now))
+    private func apply(_ list: [UsbmuxDeviceRecord], in session: UsbmuxdSession) {
+        guard session === self.session else { return }
+        requestedAt = nil
+        publish(table.reconcile(with: list, at: Date.now))
         if !isReady {
             isReady = true
-            teller.yield(.usbmuxdReady)
+            continuation.yield(.usbmuxdReady)
         }
     }
 
-    private func announce(_ events: [DeviceEvent]) {
+    private func publish(_ events: [DeviceEvent]) {
         for event in events {
-            logger.debug("phone", metadata: ["event": "\(event)"])
-            teller.yield(event)
+            logger.debug("device event", metadata: ["event": "\(event)"])
+            continuation.yield(event)
         }
     }
 }
 
-/// What `DeviceMonitor` tells, in order.
+/// An event of `DeviceMonitor`; events come in order.
 package enum DeviceEvent: Hashable, Sendable {
-    /// A phone is there: plugged in, or said again after usbmuxd came back.
+    /// A device was connected, or is reported again after usbmuxd came back.
     case attached(Device)
     case detached(Device)
-    /// usbmuxd ended: no phone can be reached now, and none is known to be unplugged.
+    /// usbmuxd stopped. No device can be reached now; whether one was unplugged is unknown.
     case usbmuxdLost
-    /// usbmuxd is there and has named every phone that it has; what it did not name is gone.
+    /// usbmuxd is running and has reported all connected devices. All other devices have been unplugged.
     case usbmuxdReady
 }

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import Model
 
-/// The phones of one run of usbmuxd, put together from what it tells and what it lists.
+/// The devices of one run of usbmuxd, merged from its events and its lists.
 ///
-/// A phone is the same one as long as UDID and transport are; usbmuxd may know it under two DeviceIDs for a moment when it
-/// is replugged, so it has gone only when the last of them has.
+/// UDID and transport identify a device. usbmuxd may show a replugged device under two DeviceIDs for a moment. The
+/// device is detached only when its last DeviceID is.
 struct DeviceTable: Sendable {
-    /// More than usbmuxd can have on a bus (128); what goes beyond is not listed.
+    /// The maximum number of records. usbmuxd supports at most 128 devices on a bus; records above the limit are
+    /// ignored.
     static let limit = 256
 
     private struct Key: Hashable {
@@ -16,23 +17,24 @@ struct DeviceTable: Sendable {
 
     private var records: [UInt32: UsbmuxDeviceRecord] = [:]
     private var present: [Key: Device] = [:]
-    /// What went since a list was asked for, which may still hold it.
+    /// DeviceIDs detached since the last list was requested. That list may still contain them.
     private var gone: Set<UInt32>?
 
-    /// By UDID, the cable first.
+    /// The devices sorted by UDID, USB before network.
     var devices: [Device] {
         present.values.sorted { one, other in
             one.udid == other.udid ? one.transport == .usb && other.transport != .usb : one.udid < other.udid
         }
     }
 
-    /// Under which DeviceID to reach a phone now: by cable before network, the newest before older ones.
+    /// The record with which to reach a device now: USB before network, the newest DeviceID first.
     func record(of udid: UDID) -> UsbmuxDeviceRecord? {
         let known = records.values.filter { $0.udid == udid }
         let best = known.filter { $0.transport == .usb }
         return (best.isEmpty ? known : best).max { $0.deviceID < $1.deviceID }
     }
 
+    /// Adds a record. Returns the resulting events.
     mutating func attach(_ record: UsbmuxDeviceRecord, at time: Date) -> [DeviceEvent] {
         var events: [DeviceEvent] = []
         if let old = records[record.deviceID] {
@@ -48,7 +50,7 @@ struct DeviceTable: Sendable {
                 transport: record.transport,
                 productID: record.productID,
                 locationID: record.locationID,
-                since: time
+                attachedAt: time
             )
             present[key] = device
             events.append(.attached(device))
@@ -56,6 +58,7 @@ struct DeviceTable: Sendable {
         return events
     }
 
+    /// Removes a record. Returns an event if it was the last one of its device.
     mutating func detach(_ deviceID: UInt32) -> [DeviceEvent] {
         guard let record = records.removeValue(forKey: deviceID) else { return [] }
         gone?.insert(deviceID)
@@ -66,11 +69,11 @@ struct DeviceTable: Sendable {
         return [.detached(device)]
     }
 
-    /// To be called before a list is asked for.
+    /// Must be called before a list is requested.
     mutating func expectList() { gone = [] }
 
-    /// Adds what the list has and nobody told of yet. What it lacks stays: that was attached after the list was made, or
-    /// its `Detached` is on its way.
+    /// Adds the devices of the list that no event reported yet. Devices missing from the list stay: they were attached
+    /// after the list was made, or their `Detached` event is still to come.
     mutating func reconcile(with list: [UsbmuxDeviceRecord], at time: Date) -> [DeviceEvent] {
         let gone = gone ?? []
         self.gone = nil

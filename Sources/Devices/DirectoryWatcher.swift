@@ -2,10 +2,10 @@ import CLinux
 import Glibc
 import SystemIO
 
-/// Tells when something happens to one name in a directory: how usbmuxd's socket is noticed the moment it is made.
+/// Reports changes to one name in a directory. Detects the creation of usbmuxd's socket.
 ///
-/// libusbmuxd's way, to try first and to watch then, misses what happens between; `arm` comes first here. Does nothing,
-/// for ever, where inotify(7) or the directory is not to be had: whoever waits has another reason to wake up.
+/// libusbmuxd tries to connect before it watches and misses changes in between. Here `arm` comes first. If inotify(7)
+/// or the directory is unavailable, `change` never returns, so the caller needs a timeout.
 struct DirectoryWatcher: Sendable {
     private static let mask = UInt32(IN_CREATE | IN_MOVED_TO | IN_ATTRIB)
 
@@ -26,8 +26,8 @@ struct DirectoryWatcher: Sendable {
         queue = number >= 0 ? Queue(number) : nil
     }
 
-    /// Watches from now on, again if the directory was removed and made anew. True when something has happened since the
-    /// last look.
+    /// Starts watching, again if the directory was removed and recreated. Returns true if the name changed since the
+    /// last call.
     func arm() -> Bool {
         guard let queue else { return false }
         let happened = drain(queue)
@@ -35,7 +35,7 @@ struct DirectoryWatcher: Sendable {
         return happened
     }
 
-    /// Returns when something happens. One task at a time may wait. Throws `CancellationError`.
+    /// Returns when the name changes. Only one task may wait at a time. Throws `CancellationError`.
     func change() async throws {
         guard let queue else {
             return try await Promise<Void>().value()
@@ -45,7 +45,7 @@ struct DirectoryWatcher: Sendable {
         } while !drain(queue)
     }
 
-    /// Reads what is there; true when some of it is about the name.
+    /// Reads all pending events. Returns true if one of them concerns the name.
     private func drain(_ queue: Queue) -> Bool {
         var isFound = false
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -53,7 +53,8 @@ struct DirectoryWatcher: Sendable {
             let count = read(queue.descriptor.number, &buffer, buffer.count)
             guard count > 0 else { return isFound }
             var offset = 0
-            // struct inotify_event: four words, the last of them the length of the name that follows, padded with zeroes.
+            // struct inotify_event: four words, then the name padded with zeros. The last word is the length of the
+            // name.
             while offset + 16 <= count {
                 let length = buffer.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset + 12, as: UInt32.self) }
                 let text = buffer[min(offset + 16, count)..<min(offset + 16 + Int(length), count)]
@@ -64,9 +65,9 @@ struct DirectoryWatcher: Sendable {
     }
 }
 
-/// How long to wait between two attempts to reach usbmuxd: short at first, a second in the long run.
+/// The pause between two attempts to reach usbmuxd: 5 ms at first, doubled each time up to 1 s.
 ///
-/// Short at first, because a socket appears in its directory when it is bound, a moment before it listens.
+/// The first pause is short because a bound socket appears in its directory a moment before it listens.
 struct Backoff: Sendable {
     private static let first = Duration.milliseconds(5)
     private static let last = Duration.seconds(1)
@@ -75,8 +76,8 @@ struct Backoff: Sendable {
 
     mutating func reset() { length = Self.first }
 
-    /// Waits, each time twice as long; true when the watch told of a change before that. Ends early when cancelled.
-    mutating func wait(orChangeOf watch: DirectoryWatcher?, clock: any Clock<Duration>) async -> Bool {
+    /// Waits and doubles the next pause. Returns true if the watch reported a change. Ends early when cancelled.
+    mutating func wait(orChangeOf watcher: DirectoryWatcher?, clock: any Clock<Duration>) async -> Bool {
         let length = length
         self.length = min(length * 2, Self.last)
         return await withTaskGroup(of: Bool.self) { group in
@@ -84,10 +85,10 @@ struct Backoff: Sendable {
                 try? await clock.sleep(for: length)
                 return false
             }
-            if let watch {
+            if let watcher {
                 group.addTask {
                     do {
-                        try await watch.change()
+                        try await watcher.change()
                         return true
                     } catch {
                         return false

@@ -1,55 +1,57 @@
 import Model
 
 extension SourceStatus {
-    private static let restart = "`sudo systemctl restart usbmuxd`; one that hangs needs `sudo pkill -KILL usbmuxd`"
+    private static let restart = "`sudo systemctl restart usbmuxd`; if it hangs, `sudo pkill -KILL usbmuxd`"
 
-    /// For a usbmuxd that is there and owes an answer.
+    /// Creates the status of a usbmuxd that is running but has not replied.
     init(silentFor time: Duration, at address: UsbmuxAddress) {
         self.init(
-            name: "usb",
+            name: "usbmuxd",
             state: .starting,
             detail: "usbmuxd at \(address) has not answered for \(time.components.seconds) s",
-            remedy: Self.restart
+            hint: Self.restart
         )
     }
 
-    /// How the cable is, in words, and what a person can do about it.
+    /// Creates the status of the USB source and the advice for the user.
     ///
-    /// The fault is why usbmuxd is not heard, nil when it is or was not tried yet; the number of phones is nil as long as
-    /// it has not named them all.
-    init(of address: UsbmuxAddress, fault: UsbmuxError?, phones: Int?) {
-        self.init(name: "usb", state: .starting, detail: "usbmuxd at \(address) is being asked for its phones")
-        if let phones {
+    /// - Parameters:
+    ///   - address: The address of usbmuxd.
+    ///   - error: The reason why usbmuxd is unreachable; nil if connected or not tried yet.
+    ///   - deviceCount: The number of devices; nil until usbmuxd has reported all of them.
+    init(of address: UsbmuxAddress, error: UsbmuxError?, deviceCount: Int?) {
+        self.init(name: "usbmuxd", state: .starting, detail: "usbmuxd at \(address) is listing its phones")
+        if let deviceCount {
             state = .ok
             detail =
-                switch phones {
-                case 0: "usbmuxd at \(address) runs, no phone is plugged in"
+                switch deviceCount {
+                case 0: "usbmuxd at \(address) is running; no phone is plugged in"
                 case 1: "usbmuxd at \(address) shows 1 phone"
-                default: "usbmuxd at \(address) shows \(phones) phones"
+                default: "usbmuxd at \(address) shows \(deviceCount) phones"
                 }
             return
         }
-        guard let fault else { return }
-        switch fault {
+        guard let error else { return }
+        switch error {
         case .absent:
             state = .missing
             detail = "usbmuxd is not running at \(address)"
-            remedy =
+            hint =
                 address.path == nil
                 ? "start usbmuxd there, or correct \(UsbmuxAddress.variable)"
                 : "plug in a phone, which starts it; if it does not, `sudo apt install usbmuxd`"
-        case .denied:
+        case .permissionDenied:
             state = .missing
-            detail = "usbmuxd's socket \(address) may not be opened by this user"
-            remedy = "`sudo chmod 0666 \(address)`, the mode that usbmuxd gives it"
+            detail = "this user may not open usbmuxd's socket \(address)"
+            hint = "`sudo chmod 0666 \(address)`, the mode that usbmuxd gives it"
         case .timedOut:
             detail = "usbmuxd at \(address) does not answer"
-            remedy = Self.restart
+            hint = Self.restart
         case .closed:
-            detail = "usbmuxd at \(address) hangs up; it is tried again"
-        case .badAddress, .result, .garbled, .limit, .failed:
-            detail = "usbmuxd at \(address) cannot be used: \(fault)"
-            remedy = "see what listens there, and whether \(UsbmuxAddress.variable) is right"
+            detail = "usbmuxd at \(address) closes connections at once; Patchbay retries"
+        case .badAddress, .result, .malformedMessage, .tooManyConnections, .failed:
+            detail = "usbmuxd at \(address) cannot be used: \(error)"
+            hint = "check which program listens there and whether \(UsbmuxAddress.variable) is right"
         }
     }
 }

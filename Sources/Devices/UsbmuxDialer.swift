@@ -1,67 +1,73 @@
 package import Model
 package import SystemIO
 
-/// Opens streams to phones by their UDID.
+/// Opens streams to devices by UDID.
 ///
-/// The DeviceID that usbmuxd wants is looked up at each dial, among the phones of the usbmuxd that runs now, and the
-/// stream is handed over only if that usbmuxd was still the one that answered. A restart in between makes the dial begin
-/// again, or fail; it never gives the stream of another phone.
+/// The dialer looks up the DeviceID at each dial, among the devices of the running usbmuxd. The stream is used
+/// only if the same run of usbmuxd opened it. After a restart in between, the dial is retried or fails, and never reaches
+/// another device.
 package struct UsbmuxDialer: Dialer {
-    /// An app that speaks and closes at once may be lost by usbmuxd 1.1.1: while its own "ok" is not passed on yet, it closes
-    /// our socket without a word (connection_teardown in device.c). Seen for up to 3 of 10 dials of such an app.
+    /// The maximum number of attempts per dial.
+    ///
+    /// usbmuxd 1.1.1 may lose an app that sends and closes at once. If its own "ok" has not been forwarded yet, it
+    /// closes the client's socket silently (connection_teardown in device.c). This was seen for up to 3 of 10 dials of
+    /// such an app.
     private static let attempts = 4
 
-    private let source: DeviceMonitor
+    private let monitor: DeviceMonitor
     private let client: any UsbmuxClient
 
-    init(source: DeviceMonitor, client: any UsbmuxClient) {
-        self.source = source
+    init(monitor: DeviceMonitor, client: any UsbmuxClient) {
+        self.monitor = monitor
         self.client = client
     }
 
+    /// Opens a stream to a port of a device. Throws `DialError`.
     package func dial(_ route: Route) async throws -> Connection {
         guard case .usb(let route) = route else {
-            throw DialError(.noRoute, "\(route) does not lead through a cable; dial it through the network")
+            throw DialError(.noRoute, "\(route) is not a USB route; dial it over the network")
         }
         guard route.port != 0 else {
-            throw DialError(.failed, "port 0 cannot be reached by anybody; give the port that the app listens on")
+            throw DialError(.failed, "port 0 is not a valid port; give the port that the app listens on")
         }
         var failure = UsbmuxError.closed(request: "Connect")
         var isLost = false
         for _ in 0..<Self.attempts {
-            let handle = try await source.handle(of: route.udid)
+            let handle = try await monitor.handle(of: route.udid)
             isLost = false
             do {
-                let carrier = try await client.connect(deviceID: handle.deviceID, port: route.port)
-                if handle.epoch.vouches(for: carrier.descriptor.number) { return carrier.witnessed(by: handle.witness) }
+                let connection = try await client.connect(deviceID: handle.deviceID, port: route.port)
+                if handle.session.owns(connection: connection.descriptor.number) {
+                    return connection.checked(by: handle.linkChecker)
+                }
                 failure = .closed(request: "Connect")
             } catch UsbmuxError.result(.badDevice, let request) {
-                // Unplugged this moment, or the 65,536th Connect, which usbmuxd refuses for no reason: its source port
-                // comes round to 0.
+                // The device was just unplugged, or this is the 65,536th Connect. usbmuxd rejects that one because its
+                // source port wraps to 0.
                 failure = .result(.badDevice, request: request)
             } catch let error as UsbmuxError {
-                // Nothing has been sent to the app yet, so that it may be asked again.
+                // Nothing has been sent to the app yet, so a retry is safe.
                 guard error == .closed(request: "Connect") else { throw await self.failure(error, at: route) }
                 failure = error
-                isLost = handle.epoch.isAlive
+                isLost = handle.session.isAlive
             }
         }
         if isLost {
             throw DialError(
                 .failed,
-                "port \(route.port) of phone \(route.udid) was closed as soon as it was open; see what the app there says"
+                "port \(route.port) of phone \(route.udid) was closed right after it was opened; check the log of the app"
             )
         }
         throw await self.failure(failure, at: route)
     }
 
-    /// The one place where what usbmuxd said becomes what tunnels and probes say.
+    /// Converts an error of usbmuxd to the error that tunnels and probes report.
     private func failure(_ error: UsbmuxError, at route: USBRoute) async -> DialError {
         let phone = "phone \(route.udid)"
         switch error {
         case .result(.refused, _), .result(.badCommand, _):
-            // Both are also what a phone that was pulled meanwhile leaves behind, netmuxd's only word is the second one.
-            guard await source.shows(route.udid) else { return .absent(route.udid) }
+            // An unplugged device gives the same two results, and netmuxd returns only the second one.
+            guard await monitor.isConnected(route.udid) else { return .absent(route.udid) }
             return DialError(
                 .refused,
                 "nothing listens on port \(route.port) of \(phone); start the app, or check the port"
@@ -78,11 +84,11 @@ package struct UsbmuxDialer: Dialer {
         case .closed:
             return DialError(
                 .usbmuxdAbsent,
-                "usbmuxd ended while \(phone) was being reached; try again when it is back"
+                "usbmuxd stopped while connecting to \(phone); try again when it is running"
             )
-        case .limit:
+        case .tooManyConnections:
             return DialError(.limit, "\(phone) was not dialled: \(error)")
-        case .badAddress, .denied, .result, .garbled, .failed:
+        case .badAddress, .permissionDenied, .result, .malformedMessage, .failed:
             return DialError(.failed, "\(phone) cannot be reached: \(error)")
         }
     }

@@ -3,45 +3,48 @@ import Glibc
 import Synchronization
 import SystemIO
 
-/// One run of usbmuxd, as long as we hear it: DeviceIDs mean something within it and nothing beyond.
+/// One run of usbmuxd with an open connection to Patchbay. DeviceIDs are valid only within one session.
 ///
-/// Owns the socket on which usbmuxd was told to Listen. A run that ends has closed that socket before the next one can
-/// take over usbmuxd's address (it holds a lock file until it has dropped its clients), and the kernel shows that at once,
-/// whether or not anybody has read up to the end. So a stream that was opened with a DeviceID of this epoch, and is
-/// vouched for after usbmuxd said yes, leads to the phone that had this DeviceID.
+/// Owns the socket on which usbmuxd accepted Listen. usbmuxd holds a lock file until it has closed its clients, so this
+/// socket is closed before the next run can take over the address. The kernel reports that at once, even with unread
+/// data in the socket.
+///
+/// A stream that was opened with a DeviceID of this session leads to that device, if `owns(connection:)` holds after
+/// usbmuxd replied "ok".
 final class UsbmuxdSession: Sendable {
     private let socket: Descriptor
     private let daemon: pid_t?
-    private let isEnded = Atomic(false)
+    private let isInvalidated = Atomic(false)
 
-    /// - Parameter socket: Has had "ok" to its Listen.
+    /// - Parameter socket: A socket on which usbmuxd has accepted Listen.
     init(listeningOn socket: consuming Descriptor) {
         daemon = Self.daemon(behind: socket.number)
         self.socket = socket
     }
 
-    /// For reading, by one task, while it holds the epoch.
+    /// The descriptor, for reading by one task that keeps the session alive.
     var number: CInt { socket.number }
 
-    /// False as soon as usbmuxd has hung up, or we have stopped listening.
+    /// False as soon as usbmuxd has closed the connection or `invalidate` was called.
     var isAlive: Bool {
-        if isEnded.load(ordering: .acquiring) { return false }
+        if isInvalidated.load(ordering: .acquiring) { return false }
         let hangUp = Int16(truncatingIfNeeded: EPOLLRDHUP.rawValue)
         var state = pollfd(fd: socket.number, events: hangUp, revents: 0)
         return poll(&state, 1, 0) == 0
     }
 
-    func end() { isEnded.store(true, ordering: .releasing) }
+    /// Ends the session when Patchbay stops listening.
+    func invalidate() { isInvalidated.store(true, ordering: .releasing) }
 
-    /// Whether a stream, opened and answered before this is asked, is one of this run.
-    func vouches(for stream: CInt) -> Bool {
-        // The process first, the sign of life last: it must hold at a moment after the answer came.
+    /// Returns true if this run of usbmuxd opened the stream. Valid only after the reply to Connect.
+    func owns(connection stream: CInt) -> Bool {
+        // Check the process first and `isAlive` last: it must hold at a time after the reply.
         Self.daemon(behind: stream) == daemon && isAlive
     }
 
-    /// The process that listens behind a unix socket (SO_PEERCRED, unix(7)); nil for TCP.
+    /// The process that listens on a unix socket (SO_PEERCRED, unix(7)); nil for TCP.
     private static func daemon(behind number: CInt) -> pid_t? {
-        // struct ucred: pid, uid, gid; glibc shows it only with _GNU_SOURCE.
+        // struct ucred has pid, uid and gid. glibc declares it only with _GNU_SOURCE.
         var credentials: [CInt] = [0, 0, 0]
         var size = socklen_t(3 * MemoryLayout<CInt>.size)
         let status = getsockopt(number, SOL_SOCKET, SO_PEERCRED, &credentials, &size)
@@ -49,73 +52,77 @@ final class UsbmuxdSession: Sendable {
     }
 }
 
-/// Says of phones of one run of usbmuxd whether they are still on the cable, for streams that have ended.
+/// Checks whether the devices of ended streams are still connected.
 ///
-/// usbmuxd takes a phone off its list before it closes the phone's streams (device_remove in device.c), so a list that was
-/// asked for after the end of a stream tells a stream that was closed from one that was cut. When usbmuxd itself ends, so
-/// does its epoch. One list answers everybody who asked before it was asked for, so that a thousand streams that end at
-/// once are one question to usbmuxd, or two.
+/// usbmuxd removes a device from its list before it closes the device's streams (device_remove in device.c). A list
+/// requested after the end of a stream therefore tells a normal close from a lost link. When usbmuxd itself ends, its
+/// session ends too.
+///
+/// One list answers all checks made before its request. A thousand streams that end together cause one or two list
+/// requests.
 final class DevicePresenceChecker: Sendable {
-    private struct Question: Sendable {
+    private struct PendingCheck: Sendable {
         let deviceID: UInt32
         let answer: @Sendable (Bool) -> Void
     }
 
     private struct State {
-        var questions: [Question] = []
+        var pending: [PendingCheck] = []
         var isClosed = false
     }
 
-    private let epoch: UsbmuxdSession
-    private let lister: any UsbmuxClient
+    private let session: UsbmuxdSession
+    private let listClient: any UsbmuxClient
     private let state = Mutex(State())
     private let wake = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
-    init(of epoch: UsbmuxdSession, asking lister: any UsbmuxClient) {
-        self.epoch = epoch
-        self.lister = lister
+    init(of session: UsbmuxdSession, client listClient: any UsbmuxClient) {
+        self.session = session
+        self.listClient = listClient
     }
 
-    /// The answer comes once; false also where usbmuxd cannot be asked any more.
-    func ask(about deviceID: UInt32, _ answer: @escaping @Sendable (Bool) -> Void) {
-        let isKept =
-            epoch.isAlive
+    /// Calls `answer` once; with false also if usbmuxd can no longer be reached.
+    func check(_ deviceID: UInt32, _ answer: @escaping @Sendable (Bool) -> Void) {
+        let isQueued =
+            session.isAlive
             && state.withLock { state in
-                if !state.isClosed { state.questions.append(Question(deviceID: deviceID, answer: answer)) }
+                if !state.isClosed { state.pending.append(PendingCheck(deviceID: deviceID, answer: answer)) }
                 return !state.isClosed
             }
-        if isKept { wake.continuation.yield() } else { answer(false) }
+        if isQueued { wake.continuation.yield() } else { answer(false) }
     }
 
-    /// Answers until it is cancelled.
+    /// Answers checks until cancelled.
     func run() async {
         for await _ in wake.stream {
-            let questions = take()
-            let list = (try? await lister.listDevices()) ?? []
-            // Only a list of this run says anything: the next one gives out the same numbers.
-            let present = epoch.isAlive ? Set(list.map(\.deviceID)) : []
-            for question in questions { question.answer(present.contains(question.deviceID)) }
+            let pending = drain()
+            let list = (try? await listClient.listDevices()) ?? []
+            // Only a list of this run counts: the next run assigns the same DeviceIDs.
+            let present = session.isAlive ? Set(list.map(\.deviceID)) : []
+            for check in pending { check.answer(present.contains(check.deviceID)) }
         }
     }
 
-    /// The run of usbmuxd is over, and every way through it.
+    /// Answers all pending checks with false, because this run of usbmuxd has ended.
     func close() {
         state.withLock { $0.isClosed = true }
-        for question in take() { question.answer(false) }
+        for check in drain() { check.answer(false) }
     }
 
-    private func take() -> [Question] {
+    private func drain() -> [PendingCheck] {
         state.withLock { state in
-            defer { state.questions = [] }
-            return state.questions
+            defer { state.pending = [] }
+            return state.pending
         }
     }
 }
 
-/// Testifies about the streams to one phone, under one of its DeviceIDs.
+/// Classifies the end of streams to one device under one DeviceID.
 struct DeviceLinkChecker: LinkChecker {
     let deviceID: UInt32
-    let rollCall: DevicePresenceChecker
+    let presenceChecker: DevicePresenceChecker
 
-    func ask(_ answer: @escaping @Sendable (_ isWayThere: Bool) -> Void) { rollCall.ask(about: deviceID, answer) }
+    func check(_ completion: @escaping @Sendable (_ isReachable: Bool) -> Void) {
+        presenceChecker.check(deviceID, completion)
+    }
 }

@@ -3,29 +3,30 @@ package import Model
 import ServiceLifecycle
 import Synchronization
 
-/// Bonjour in and out, through Avahi: what is advertised on the network becomes sightings, and what somebody asks for is
-/// advertised.
+/// The Bonjour source: browses services through Avahi, reports them as sightings, and publishes advertisements.
 ///
-/// Avahi and D-Bus may be absent, die and come back: the source says so in its status and its events and goes on.
+/// Avahi and D-Bus may be absent, stop and return at any time. The source reports this in its status and events and
+/// keeps running.
 package final class BonjourSource: Service {
-    /// What is seen, for a single follower; ends after `run()`.
+    /// The sightings, for a single consumer. The stream ends after `run()`.
     ///
-    /// A slow follower loses nothing: events that wait are coalesced per sighting, the last state wins. After the first
-    /// look round and after every loss of Avahi, `sourceReconciled` says that everything has been said.
+    /// Pending events are coalesced per sighting, so a slow consumer still receives the latest state of each.
+    /// `sourceReconciled` marks the end of the initial sync and of each sync after a loss of Avahi.
     package let events: AsyncStream<SightingEvent>
 
-    /// How long a caller waits for Avahi to publish, update or withdraw: registering takes 0.8 s, each rename as much again.
+    /// The time limit for Avahi to publish, update or withdraw. Registering takes 0.8 s, and each rename takes the same
+    /// again.
     static let publishingLimit = Duration.seconds(5)
 
     private let options: DiscoveryOptions
     private let timing: AvahiEngine.Timing
     private let logger: Logger
     private let clock: any Clock<Duration>
-    private let feed = SightingQueue()
-    private let board = AdvertisementStore()
-    private let health = BonjourStatus()
-    private let silent = SilentRoutes()
-    private let loop = AvahiThreadExecutor()
+    private let sightingQueue = SightingQueue()
+    private let store = AdvertisementStore()
+    private let bonjourStatus = BonjourStatus()
+    private let silentRoutes = SilentRoutes()
+    private let executor = AvahiThreadExecutor()
     private let hasRun = Atomic(false)
 
     package convenience init(options: DiscoveryOptions, logger: Logger) {
@@ -37,102 +38,107 @@ package final class BonjourSource: Service {
         self.timing = timing
         self.clock = clock
         self.logger = logger
-        events = feed.events
+        events = sightingQueue.events
     }
 
     /// Browses and publishes until graceful shutdown or cancellation.
     ///
-    /// On return the adverts are withdrawn with a goodbye, everything of libavahi is freed and its thread has ended. Only a
-    /// thread that hangs in a call at that moment is left to itself: it does the same as soon as the call returns.
+    /// On return, all advertisements are withdrawn with a goodbye, all libavahi objects are freed and the thread has
+    /// ended. The exception is a thread that is blocked in a call at that moment: the thread cleans up when the call
+    /// returns.
+    ///
     /// - Throws: `DiscoveryError.alreadyRun`.
     package func run() async throws {
         guard hasRun.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else {
             throw DiscoveryError.alreadyRun
         }
         let engine = AvahiEngine(
-            loop: loop,
+            executor: executor,
             options: options,
             timing: timing,
-            feed: feed,
-            board: board,
-            health: health,
-            silent: silent,
+            sightingQueue: sightingQueue,
+            store: store,
+            bonjourStatus: bonjourStatus,
+            silentRoutes: silentRoutes,
             logger: logger
         )
-        board.serve(true)
-        loop.start { poll, isLast in engine.assumeIsolated { $0.turn(on: poll, isLast: isLast) } }
-        // Throws when cancelled, which asks for the same as a graceful shutdown.
+        store.setAvailable(true)
+        executor.start { poll, isLast in engine.assumeIsolated { $0.runCycle(on: poll, isLast: isLast) } }
+        // Throws on cancellation, which is handled like a graceful shutdown.
         try? await gracefulShutdown()
-        loop.stop()
-        if health.blockedFor < BonjourStatus.patience { await loop.ended() }
-        board.serve(false)
-        health.report(.stopped)
-        feed.finish()
+        executor.stop()
+        if bonjourStatus.blockedFor < BonjourStatus.slowCallThreshold { await executor.ended() }
+        store.setAvailable(false)
+        bonjourStatus.report(.stopped)
+        sightingQueue.finish()
     }
 
-    /// How it is; answers at once even while libavahi blocks.
-    package func status() async -> SourceStatus { health.status }
+    /// The status of the source. Returns at once, even while libavahi blocks.
+    package func status() async -> SourceStatus { bonjourStatus.status }
 
-    /// Asks Avahi again for the services at these routes, because nothing answers there: their port may have changed.
+    /// Looks up the services at `routes` again, because they do not respond: their port may have changed.
     ///
-    /// Avahi tells of a change that came less than a second after the advert to those who ask again, and to no other.
-    package func lookAgain(at routes: [Route]) {
-        silent.add(routes)
-        loop.nudge()
+    /// Avahi does not report a change made less than a second after the advertisement, except to a new lookup.
+    package func resolveAgain(at routes: [Route]) {
+        silentRoutes.add(routes)
+        executor.wakeUp()
     }
 
-    /// Publishes a service for as long as the source runs or until `withdraw`.
+    /// Publishes a service until `withdraw` or until the source stops.
     ///
-    /// Returns when it is published, perhaps under another name, when it is known to have failed or to be waiting for
-    /// Avahi, and after 5 s at the latest; `state` says which.
+    /// Returns when the service is published (perhaps under another name), has failed, or waits for Avahi, and after 5
+    /// s at the latest. `state` tells which.
+    ///
     /// - Throws: `DiscoveryError`.
     package func advertise(_ spec: AdvertisementSpec) async throws -> Advertisement {
-        let id = try board.add(spec)
-        return try await settled(id)
+        let id = try store.add(spec)
+        return try await waitUntilStable(id)
     }
 
-    /// All that stand, in the order in which they were asked for.
-    package func advertisements() async -> [Advertisement] { board.advertisements }
+    /// All advertisements, in the order in which they were added.
+    package func advertisements() async -> [Advertisement] { store.advertisements }
 
-    /// Tells each time that an advertisement may have changed its state or name, or is gone.
-    package func advertisementChanges() -> AsyncStream<Void> { board.changes() }
+    /// A stream that yields when an advertisement may have changed its state or name or has been removed.
+    package func advertisementChanges() -> AsyncStream<Void> { store.changes() }
 
-    /// Replaces the TXT record. Updates within a second are sent as one.
-    /// - Throws: `DiscoveryError`; the old record stands then.
+    /// Replaces the TXT record. Updates within one second are combined.
+    ///
+    /// - Throws: `DiscoveryError`. The old record then stays published.
     package func update(_ id: String, txt: TXTRecord) async throws -> Advertisement {
-        try board.update(id, txt: txt)
-        return try await settled(id)
+        try store.update(id, txt: txt)
+        return try await waitUntilStable(id)
     }
 
-    /// Takes an advertisement back; on return its goodbye is on its way.
+    /// Withdraws an advertisement. Waits up to 5 s for Avahi to send its goodbye.
+    ///
     /// - Throws: `DiscoveryError.noSuchAdvertisement`.
     package func withdraw(_ id: String) async throws {
-        try board.remove(id)
-        loop.nudge()
-        _ = await board.settled(id, within: Self.publishingLimit, clock: clock)
+        try store.remove(id)
+        executor.wakeUp()
+        _ = await store.waitUntilStable(id, within: Self.publishingLimit, clock: clock)
     }
 
-    private func settled(_ id: String) async throws -> Advertisement {
-        loop.nudge()
-        guard let advertisement = await board.settled(id, within: Self.publishingLimit, clock: clock) else {
+    private func waitUntilStable(_ id: String) async throws -> Advertisement {
+        executor.wakeUp()
+        guard let advertisement = await store.waitUntilStable(id, within: Self.publishingLimit, clock: clock) else {
             throw DiscoveryError.noSuchAdvertisement(id: id)
         }
         return advertisement
     }
 }
 
-/// What Bonjour is asked for, as the configuration says it.
+/// The `discovery` section of the configuration.
 package struct DiscoveryOptions: Sendable {
-    /// Which service types are browsed.
+    /// The service types to browse.
     package var types: [ServiceType]
-    /// On which network interfaces services count.
+    /// The network interfaces to accept services from.
     package var interfaces: InterfaceFilter
 
     /// - Parameters:
-    ///   - types: Each costs two browsers of the 1,024 objects that avahi-daemon grants a client.
-    ///   - allowed: Globs on interface names (`eth*`); empty allows every interface.
-    ///   - denied: Globs that win over `allowed`. Container bridges carry the containers' adverts, whose addresses lead
-    ///     nowhere from elsewhere.
+    ///   - types: Each type costs two of the 1,024 objects that avahi-daemon grants a client.
+    ///   - allowed: Globs on interface names (`eth*`). Empty allows every interface.
+    ///   - denied: Globs that take precedence over `allowed`. Container bridges carry advertisements of containers
+    ///     whose addresses are unreachable from elsewhere.
     package init(
         types: [ServiceType] = ServiceType.standard,
         allowed: [String] = [],
@@ -143,13 +149,13 @@ package struct DiscoveryOptions: Sendable {
     }
 }
 
-/// Why Bonjour did not do what it was asked.
+/// An error of a Bonjour request.
 package enum DiscoveryError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The advertisement is not one that Bonjour can carry; `reason` says which part of it.
+    /// Bonjour cannot carry this advertisement; `reason` names the invalid part.
     case notPublishable(name: String, reason: String)
     case noSuchAdvertisement(id: String)
     case tooManyAdvertisements(limit: Int)
-    /// `run()` was called a second time; a source runs once.
+    /// `run()` was called a second time. A source runs only once.
     case alreadyRun
 
     package var description: String {
@@ -157,11 +163,11 @@ package enum DiscoveryError: Error, Hashable, Sendable, CustomStringConvertible 
         case .notPublishable(let name, let reason): "\"\(name)\" cannot be advertised: \(reason)"
         case .noSuchAdvertisement(let id): "there is no advertisement \"\(id)\""
         case .tooManyAdvertisements(let limit): "\(limit) services are advertised already, which is the limit"
-        case .alreadyRun: "this Bonjour source has run already; make another one"
+        case .alreadyRun: "a Bonjour source can run only once; create a new one"
         }
     }
 
-    /// The next thing to try.
+    /// The command to try next.
     package var next: String? {
         switch self {
         case .notPublishable: "patchbay advertise --help"

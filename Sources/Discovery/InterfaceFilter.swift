@@ -1,4 +1,4 @@
-/// Which network interfaces count, by globs on their names: `*` is any run of characters, `?` is one.
+/// Selects network interfaces by globs on their names: `*` matches any run of characters, `?` matches one.
 package struct InterfaceFilter: Sendable, Hashable {
     package let allowed: [String]
     package let denied: [String]
@@ -8,13 +8,13 @@ package struct InterfaceFilter: Sendable, Hashable {
         self.denied = denied
     }
 
-    /// True when no glob of `denied` fits and, unless `allowed` is empty, one of `allowed` does.
+    /// Returns true if no glob of `denied` matches and, unless `allowed` is empty, one of `allowed` does.
     package func accepts(_ name: String) -> Bool {
         if denied.contains(where: { Self.matches(name, $0) }) { return false }
         return allowed.isEmpty || allowed.contains { Self.matches(name, $0) }
     }
 
-    /// Linear in both lengths but for one step back per `*`, so that no pattern can make it slow.
+    /// Matches with at most one backtrack position per `*`, so that no pattern takes exponential time.
     private static func matches(_ name: String, _ glob: String) -> Bool {
         let (name, glob) = (Array(name.utf8), Array(glob.utf8))
         let (star, any) = (UInt8(ascii: "*"), UInt8(ascii: "?"))

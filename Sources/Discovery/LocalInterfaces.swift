@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// The network interfaces of this machine at one moment: their names, and which addresses are on their links.
+/// The network interfaces of this machine at one moment: their names and the networks on their links.
 struct LocalInterfaces: Sendable {
-    /// One address of ours and the bits of it that the whole link shares.
+    /// An address of this machine and the netmask of its link.
     struct Network: Sendable {
         let interface: CInt
         let address: [UInt8]
@@ -13,7 +13,9 @@ struct LocalInterfaces: Sendable {
     let names: [CInt: String]
     let networks: [Network]
 
-    /// What getifaddrs(3) tells now; empty when it fails, which makes every address off-link, so that none is dialled.
+    /// Reads the interfaces with getifaddrs(3).
+    ///
+    /// Returns an empty value on failure. Then every address is off-link and no address is dialled.
     static func current() -> LocalInterfaces {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&first) == 0 else { return LocalInterfaces(names: [:], networks: []) }
@@ -32,7 +34,7 @@ struct LocalInterfaces: Sendable {
         return LocalInterfaces(names: names, networks: networks)
     }
 
-    /// Whether a packet to the address goes out on that interface without a router between.
+    /// Returns true if a packet to the address leaves through this interface without passing a router.
     func isOnLink(_ address: IPAddress, interface: CInt) -> Bool {
         networks.contains { network in
             network.interface == interface && network.address.count == address.bytes.count
@@ -42,7 +44,8 @@ struct LocalInterfaces: Sendable {
 
     func isOwn(_ address: IPAddress) -> Bool { networks.contains { $0.address == address.bytes } }
 
-    /// Lower is better: IPv4 before IPv6, routable before link-local. The first route is the one that is dialled first.
+    /// The preference of an address; lower is better: IPv4 before IPv6, routable before link-local. The best route is
+    /// dialled first.
     func rank(of address: IPAddress) -> Int {
         switch (address.isIPv4, address.isLinkLocal) {
         case (true, false): 0
@@ -68,16 +71,15 @@ struct LocalInterfaces: Sendable {
     }
 }
 
-/// An IP address out of an A or AAAA record.
+/// An IP address from an A or AAAA record.
 struct IPAddress: Hashable, Sendable {
-    /// 4 or 16, in network order.
+    /// 4 or 16 bytes in network order.
     let bytes: [UInt8]
 
-    /// The loopback device is the first of every network namespace, and the kernel insists on index 1 for it
-    /// (loopback_net_init).
+    /// The loopback interface. The kernel requires index 1 for it in every network namespace (loopback_net_init).
     static let loopbackInterface: CInt = 1
 
-    /// Nil unless the record's data has the size of an address.
+    /// Returns nil unless the data has the size of an address.
     init?(bytes: [UInt8]) {
         guard bytes.count == 4 || bytes.count == 16 else { return nil }
         self.bytes = bytes
@@ -85,7 +87,7 @@ struct IPAddress: Hashable, Sendable {
 
     var isIPv4: Bool { bytes.count == 4 }
 
-    /// `fe80::/10` or `169.254.0.0/16`.
+    /// True for `fe80::/10` and `169.254.0.0/16`.
     var isLinkLocal: Bool {
         isIPv4 ? bytes[0] == 169 && bytes[1] == 254 : bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
     }
@@ -106,23 +108,24 @@ struct IPAddress: Hashable, Sendable {
         if bytes.starts(with: [0x20, 0x02]) { return IPAddress(bytes: Array(bytes[2..<6])) }
         guard bytes.starts(with: [0, 0x64, 0xFF, 0x9B]) else { return nil }
         if bytes[4..<12].allSatisfy({ $0 == 0 }) { return IPAddress(bytes: Array(bytes[12...])) }
-        // A /48 prefix has the octets around octet 8, which is zero.
+        // A /48 prefix places the IPv4 octets around octet 8, which is zero.
         return bytes[4..<6] == [0, 1] ? IPAddress(bytes: [bytes[6], bytes[7], bytes[9], bytes[10]]) : nil
     }
 
-    /// Why an advert may not make the broker dial this address; nil when it may.
+    /// The reason why an advertisement must not make the broker dial this address; nil if the address is allowed.
     ///
-    /// mDNS is unauthenticated: any machine on the link can announce any address. Only addresses of other machines on the
-    /// same link are dialled. A loopback address is right only when the advert itself came over loopback.
+    /// mDNS is unauthenticated: any machine on the link can announce any address. Only addresses of other machines on
+    /// the same link are dialled. A loopback address is accepted only if the advertisement itself arrived over
+    /// loopback.
     func refusal(from interface: CInt, _ local: LocalInterfaces) -> String? {
         if isLoopback, interface == Self.loopbackInterface { return nil }
         if let why = special(local) { return why }
         if let why = embedded?.special(local) { return "\(self) stands for an IPv4 address, and \(why)" }
         return local.isOnLink(self, interface: interface)
-            ? nil : "\(self) is not on the network link that the advert came from"
+            ? nil : "\(self) is not on the network link that the advertisement came from"
     }
 
-    /// Why this is never the address of another machine, on whatever link.
+    /// The reason why this can never be the address of another machine on any link; nil if it can be.
     private func special(_ local: LocalInterfaces) -> String? {
         if isLoopback { return "\(self) is the loopback address" }
         if Self.metadata.contains(bytes) { return "\(self) is a cloud provider's metadata address" }
@@ -130,14 +133,14 @@ struct IPAddress: Hashable, Sendable {
             return "\(self) is an address of this machine; add the app by hand: patchbay add NAME 127.0.0.1:PORT"
         }
         let isMany = isIPv4 ? bytes[0] == 0 || bytes[0] >= 224 : bytes[0] == 0xFF
-        // `::`, IPv4-compatible and IPv4-mapped addresses would bring back every IPv4 address refused above.
+        // `::`, IPv4-compatible and IPv4-mapped addresses would allow every IPv4 address rejected above.
         let isMapped = !isIPv4 && bytes[..<10].allSatisfy { $0 == 0 }
         return isMany || isMapped ? "\(self) is not the address of one machine" : nil
     }
 }
 
 extension IPAddress: CustomStringConvertible {
-    /// Numeric and without scope, as inet_ntop(3) writes it.
+    /// Numeric notation without a scope, as inet_ntop(3) writes it.
     var description: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         inet_ntop(isIPv4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count))

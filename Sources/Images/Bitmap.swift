@@ -1,6 +1,6 @@
 import CImages
 
-/// An image as pixels: blue, green, red, alpha, a byte each, row by row without gaps.
+/// The pixels of an image: blue, green, red, alpha, one byte each, row by row without gaps.
 struct Bitmap {
     let width: Int
     let height: Int
@@ -9,15 +9,15 @@ struct Bitmap {
     var longEdge: Int { max(width, height) }
     var stride: Int { width * 4 }
 
-    /// With that longest edge, or as it is where it is no longer; without transparency, on white.
+    /// Returns the image scaled down to a longest edge, without transparency, on white. A smaller image keeps its size.
     ///
-    /// Colours are multiplied with their alpha first, so that what is invisible does not bleed into what is seen.
+    /// Colours are multiplied with alpha before scaling, so that invisible pixels do not bleed into visible ones.
     consuming func fitted(to edge: Int, isOpaque: Bool) throws(ImageError) -> Bitmap {
-        var raster = self
-        if !isOpaque { raster.multiplyAlpha() }
-        raster = try raster.scaled(to: edge)
-        if !isOpaque { raster.putOnWhite() }
-        return raster
+        var bitmap = self
+        if !isOpaque { bitmap.multiplyAlpha() }
+        bitmap = try bitmap.scaled(to: edge)
+        if !isOpaque { bitmap.flattenOnWhite() }
+        return bitmap
     }
 
     private func scaled(to edge: Int) throws(ImageError) -> Bitmap {
@@ -28,7 +28,7 @@ struct Bitmap {
             height: size.height,
             pixels: [UInt8](repeating: 0, count: size.width * size.height * 4)
         )
-        // Each pixel is the mean of those that it stands for.
+        // Box filter: each pixel is the mean of the pixels that it replaces.
         let status = ARGBScale(
             pixels,
             CInt(stride),
@@ -44,7 +44,7 @@ struct Bitmap {
         return small
     }
 
-    /// The same proportions with the longer side at `edge`; no side is less than 1.
+    /// Returns the size with the longer side at `edge`, in the same proportions. No side is shorter than 1.
     static func size(width: Int, height: Int, fitting edge: Int) -> (width: Int, height: Int) {
         let long = max(width, height)
         guard long > edge else { return (width, height) }
@@ -55,22 +55,22 @@ struct Bitmap {
     private mutating func multiplyAlpha() {
         let (stride, width, height) = (CInt(stride), CInt(width), CInt(height))
         _ = pixels.withUnsafeMutableBufferPointer { pixels in
-            // It may write where it reads.
+            // libyuv allows the same buffer for input and output.
             ARGBAttenuate(pixels.baseAddress, stride, pixels.baseAddress, stride, width, height)
         }
     }
 
-    /// What is behind shows through as far as alpha lets it.
-    private mutating func putOnWhite() {
+    /// Puts the image on a white background.
+    private mutating func flattenOnWhite() {
         pixels.withUnsafeMutableBufferPointer { pixels in
-            for place in Swift.stride(from: 0, to: pixels.count, by: 4) where pixels[place + 3] < 255 {
-                let rest = 255 - pixels[place + 3]
-                for colour in place..<place + 3 {
-                    // Rounding may put a colour one above its alpha.
+            for offset in Swift.stride(from: 0, to: pixels.count, by: 4) where pixels[offset + 3] < 255 {
+                let rest = 255 - pixels[offset + 3]
+                for colour in offset..<offset + 3 {
+                    // Rounding can make a colour exceed its alpha by 1.
                     let (sum, isOver) = pixels[colour].addingReportingOverflow(rest)
                     pixels[colour] = isOver ? 255 : sum
                 }
-                pixels[place + 3] = 255
+                pixels[offset + 3] = 255
             }
         }
     }

@@ -1,4 +1,4 @@
-/// An image as bytes, of which the header has been read.
+/// An encoded image with a parsed header.
 package struct ImageFile: Hashable, Sendable {
     package let format: ImageFormat
     package let width: Int
@@ -7,7 +7,9 @@ package struct ImageFile: Hashable, Sendable {
 
     package var longEdge: Int { max(width, height) }
 
-    /// - Throws: `ImageError`, also where opening it would go over the limits; nothing has been opened then.
+    /// Parses the header without decoding the image.
+    ///
+    /// - Throws: `ImageError`, also if decoding would exceed the limits.
     init(reading bytes: [UInt8], within limits: ImageLimits) throws(ImageError) {
         guard let format = ImageFormat(of: bytes) else { throw .unknownFormat }
         guard bytes.count <= limits.bytes else { throw .tooManyBytes(bytes.count) }
@@ -26,8 +28,10 @@ package struct ImageFile: Hashable, Sendable {
         (self.format, self.width, self.height, self.bytes) = (format, width, height, bytes)
     }
 
-    /// Itself where it is small enough and can be opened; else with an edge of at most `edge` and no more bytes than a result may have, as
-    /// JPEG or PNG, whichever is smaller. A JPEG's orientation (EXIF) and colour profile are left behind.
+    /// Returns the image with a longest edge of at most `edge`, and at most as many bytes as a result may have.
+    ///
+    /// A small image is only validated and returned unchanged. Otherwise the result is the smaller of JPEG and PNG. A
+    /// JPEG loses its orientation (EXIF) and its colour profile.
     func fitted(to edge: Int, within limits: ImageLimits) throws(ImageError) -> ImageFile {
         if longEdge <= edge, bytes.count <= limits.result {
             try open()
@@ -35,47 +39,48 @@ package struct ImageFile: Hashable, Sendable {
         }
         let (opened, isOpaque) =
             switch format {
-            case .png: try PNG.raster(of: bytes)
-            case .jpeg: (raster: try JPEG.raster(of: bytes, atLeast: edge), isOpaque: true)
+            case .png: try PNG.bitmap(of: bytes)
+            case .jpeg: (bitmap: try JPEG.bitmap(of: bytes, atLeast: edge), isOpaque: true)
             }
-        var raster = try opened.fitted(to: edge, isOpaque: isOpaque)
+        var bitmap = try opened.fitted(to: edge, isOpaque: isOpaque)
         while true {
-            if let file = try Self.smallest(of: raster, within: limits.result) { return file }
-            // Noise, which no format makes small: it becomes smaller itself.
-            guard raster.longEdge > 1 else { throw .tooManyBytes(bytes.count) }
-            raster = try raster.fitted(to: max(1, raster.longEdge * 3 / 4), isOpaque: true)
+            if let file = try Self.smallest(of: bitmap, within: limits.result) { return file }
+            // No format compresses noise, so the image is scaled down further.
+            guard bitmap.longEdge > 1 else { throw .tooManyBytes(bytes.count) }
+            bitmap = try bitmap.fitted(to: max(1, bitmap.longEdge * 3 / 4), isOpaque: true)
         }
     }
 
-    /// Shows that all of it can be read; of a JPEG no more than an eighth of its size is made for that.
+    /// Verifies that the image can be decoded. A JPEG is decoded at one eighth of its size.
     private func open() throws(ImageError) {
         switch format {
-        case .png: _ = try PNG.raster(of: bytes)
-        case .jpeg: _ = try JPEG.raster(of: bytes, atLeast: 1)
+        case .png: _ = try PNG.bitmap(of: bytes)
+        case .jpeg: _ = try JPEG.bitmap(of: bytes, atLeast: 1)
         }
     }
 
-    /// JPEG at a quality of 75, less where that is too much, or PNG where that is smaller still.
-    private static func smallest(of raster: Bitmap, within limit: Int) throws(ImageError) -> ImageFile? {
-        let jpeg = try JPEG.file(of: raster, quality: 75)
-        if let png = PNG.file(of: raster, limit: min(jpeg.count, limit)) {
-            return ImageFile(format: .png, width: raster.width, height: raster.height, bytes: png)
+    /// Encodes as PNG if that is smaller than JPEG at quality 75. A JPEG above the limit is encoded again at quality
+    /// 50.
+    private static func smallest(of bitmap: Bitmap, within limit: Int) throws(ImageError) -> ImageFile? {
+        let jpeg = try JPEG.file(of: bitmap, quality: 75)
+        if let png = PNG.file(of: bitmap, limit: min(jpeg.count, limit)) {
+            return ImageFile(format: .png, width: bitmap.width, height: bitmap.height, bytes: png)
         }
         if jpeg.count <= limit {
-            return ImageFile(format: .jpeg, width: raster.width, height: raster.height, bytes: jpeg)
+            return ImageFile(format: .jpeg, width: bitmap.width, height: bitmap.height, bytes: jpeg)
         }
-        let coarse = try JPEG.file(of: raster, quality: 50)
+        let coarse = try JPEG.file(of: bitmap, quality: 50)
         guard coarse.count <= limit else { return nil }
-        return ImageFile(format: .jpeg, width: raster.width, height: raster.height, bytes: coarse)
+        return ImageFile(format: .jpeg, width: bitmap.width, height: bitmap.height, bytes: coarse)
     }
 }
 
-/// A file format that is read and written here.
+/// An image format that can be decoded and encoded here.
 package enum ImageFormat: String, Hashable, Sendable {
     case png
     case jpeg
 
-    /// By the first bytes, whatever somebody says that it is.
+    /// Detects the format by the first bytes. A declared media type is ignored.
     package init?(of bytes: some Collection<UInt8>) {
         if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {
             self = .png
@@ -89,13 +94,13 @@ package enum ImageFormat: String, Hashable, Sendable {
     package var mimeType: String { "image/\(rawValue)" }
 }
 
-/// An image of a format that clients take and that is not opened here, GIF or WebP, as far as its header and its end tell.
+/// An image that clients accept but that is not decoded here: GIF or WebP. Only its header and its end are checked.
 package struct ImageHeader: Hashable, Sendable {
     package let mimeType: String
     package let width: Int
     package let height: Int
 
-    /// Nil where it is something else, or not whole.
+    /// Returns nil for another format and for a truncated file.
     package init?(of bytes: [UInt8]) {
         if bytes.starts(with: Array("GIF8".utf8)), bytes.count > 13, bytes[5] == UInt8(ascii: "a") {
             // GIF89a, section 27: the last byte is the trailer.
@@ -105,7 +110,7 @@ package struct ImageHeader: Hashable, Sendable {
         } else if bytes.starts(with: Array("RIFF".utf8)), bytes.count >= 30,
             bytes[8..<12].elementsEqual("WEBP".utf8), let size = Self.webpSize(bytes)
         {
-            // RFC 9649, section 2.4: the file goes on for so many bytes behind this number.
+            // RFC 9649, section 2.4: this number is the count of the bytes that follow.
             guard Self.number(bytes[4..<8]) <= bytes.count - 8 else { return nil }
             mimeType = "image/webp"
             (width, height) = size
@@ -117,7 +122,8 @@ package struct ImageHeader: Hashable, Sendable {
 
     package var longEdge: Int { max(width, height) }
 
-    /// RFC 9649: section 2.5 for lossy images, 3.4 for lossless ones, 2.7 for those with more in them.
+    /// Returns the size by RFC 9649: section 2.5 for lossy images, 3.4 for lossless images, 2.7 for the extended
+    /// format.
     private static func webpSize(_ bytes: [UInt8]) -> (width: Int, height: Int)? {
         switch String(decoding: bytes[12..<16], as: UTF8.self) {
         case "VP8 ": (number(bytes[26..<28]) & 0x3FFF, number(bytes[28..<30]) & 0x3FFF)
@@ -127,6 +133,6 @@ package struct ImageHeader: Hashable, Sendable {
         }
     }
 
-    /// The least significant byte comes first.
+    /// Reads a little-endian number.
     private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reversed().reduce(0) { $0 << 8 | Int($1) } }
 }

@@ -1,10 +1,10 @@
 import FoundationEssentials
 import SystemIO
 
-/// Brings images to a size that agents' clients take, one at a time, on a thread of its own: a screenshot takes a tenth of a
-/// second of work.
+/// Scales images down to a size that MCP clients accept. Works on one image at a time, on its own thread, because a
+/// screenshot takes about 100 ms.
 package actor ImageResizer {
-    /// What image and text may be together: more is made smaller by the clients themselves, or refused.
+    /// The longest edge in pixels that clients accept beside text. Clients scale down or reject larger images.
     package static let longEdge = 1_568
 
     private static let thread = ThreadExecutor(named: "patchbay-images")
@@ -14,12 +14,14 @@ package actor ImageResizer {
 
     package init(limits: ImageLimits = ImageLimits()) { self.limits = limits }
 
+    /// Decodes an image and scales it down if necessary.
+    ///
     /// - Parameters:
-    ///   - base64: The image as JSON carries it.
-    ///   - edge: The longest edge that it may have, in pixels.
-    /// - Returns: What it was and what it has become; both are the same where it fits as it is.
-    /// - Throws: `ImageError`, also for an image that would fit and cannot be opened.
-    package func reduce(base64: String, to edge: Int) throws(ImageError) -> (original: ImageFile, fitted: ImageFile) {
+    ///   - base64: The image in base64.
+    ///   - edge: The maximum length of the longest edge, in pixels.
+    /// - Returns: The original and the result. Both are equal if the image already fits.
+    /// - Throws: `ImageError`, also for an image that fits but cannot be decoded.
+    package func resize(base64: String, to edge: Int) throws(ImageError) -> (original: ImageFile, fitted: ImageFile) {
         guard base64.utf8.count / 4 * 3 <= limits.bytes + 3 else { throw .tooManyBytes(base64.utf8.count / 4 * 3) }
         guard let data = Data(base64Encoded: base64) else { throw .notBase64 }
         let original = try ImageFile(reading: Array(data), within: limits)
@@ -27,39 +29,41 @@ package actor ImageResizer {
     }
 }
 
-/// What an image may be, and what it is to become.
+/// The limits of images before and after resizing.
 package struct ImageLimits: Hashable, Sendable {
-    /// The most pixels of an image that is opened; each takes four bytes while it is. A display of 6,016 x 3,384 is below.
+    /// The maximum number of pixels of a decoded image, at four bytes per pixel. A display of 6,016 x 3,384 pixels is
+    /// below the limit.
     package var pixels = 32 << 20
-    /// The longest edge of an image that is opened.
+    /// The maximum length of the longest edge of a decoded image, in pixels.
     package var edge = 32_768
-    /// The most bytes of an image that is opened: what an app may answer.
+    /// The maximum size of an encoded image in bytes: the maximum size of an app's response.
     package var bytes = 32 << 20
-    /// The most bytes of what is made. As base64 that is below the 1,048,576 characters at which clients refuse a result.
+    /// The maximum size of the result in bytes. In base64, that is below the 1,048,576 characters at which clients
+    /// reject a result.
     package var result = 700_000
 
     package init() {}
 }
 
-/// Why an image could not be made smaller.
+/// The reason why an image could not be resized.
 package enum ImageError: Error, Hashable, Sendable {
-    /// Neither PNG nor JPEG.
+    /// The image is neither PNG nor JPEG.
     case unknownFormat
     case notBase64
-    /// It would take more memory than an image may.
+    /// The image would need more memory than allowed.
     case tooManyPixels(width: Int, height: Int)
     case tooManyBytes(Int)
-    /// It begins like an image and is none; what the library says.
+    /// The image cannot be decoded. The text is the library's message.
     case damaged(String)
 }
 
 extension ImageError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .unknownFormat: "the image is neither PNG nor JPEG, and was not made smaller"
+        case .unknownFormat: "the image is neither PNG nor JPEG, so it was not resized"
         case .notBase64: "the image is not base64"
-        case .tooManyPixels(let width, let height): "an image of \(width) x \(height) pixels is not opened here"
-        case .tooManyBytes(let count): "an image of \(count) bytes is not opened here"
+        case .tooManyPixels(let width, let height): "an image of \(width) x \(height) pixels is too large to be resized"
+        case .tooManyBytes(let count): "an image of \(count) bytes is too large to be resized"
         case .damaged(let reason): "the image is damaged: \(reason)"
         }
     }

@@ -1,48 +1,48 @@
 import CImages
 
-/// PNG through libpng's simplified API, whose longjmp(3) stays inside the library.
+/// Decodes and encodes PNG with libpng's simplified API. longjmp(3) stays inside that library.
 enum PNG {
-    /// What the header says.
+    /// Returns the size in the header.
     static func size(of bytes: [UInt8]) throws(ImageError) -> (width: Int, height: Int) {
         try reading(bytes) { image throws(ImageError) in (Int(image.width), Int(image.height)) }
     }
 
-    static func raster(of bytes: [UInt8]) throws(ImageError) -> (raster: Bitmap, isOpaque: Bool) {
+    static func bitmap(of bytes: [UInt8]) throws(ImageError) -> (bitmap: Bitmap, isOpaque: Bool) {
         try reading(bytes) { image throws(ImageError) in
             let isOpaque = image.format & png_uint_32(PNG_FORMAT_FLAG_ALPHA) == 0
             image.format = CImages_bgra
             let (width, height) = (Int(image.width), Int(image.height))
-            var raster = Bitmap(
+            var bitmap = Bitmap(
                 width: width,
                 height: height,
                 pixels: [UInt8](repeating: 0, count: width * height * 4)
             )
-            guard png_image_finish_read(&image, nil, &raster.pixels, png_int_32(raster.stride), nil) != 0 else {
+            guard png_image_finish_read(&image, nil, &bitmap.pixels, png_int_32(bitmap.stride), nil) != 0 else {
                 throw .damaged(message(of: image))
             }
-            return (raster, isOpaque)
+            return (bitmap, isOpaque)
         }
     }
 
-    /// An opaque raster as a file; nil where that would have more bytes than `limit`.
-    static func file(of raster: Bitmap, limit: Int) -> [UInt8]? {
-        let colours = withoutAlpha(raster)
+    /// Encodes an opaque bitmap. Returns nil if the file would have more than `limit` bytes.
+    static func file(of bitmap: Bitmap, limit: Int) -> [UInt8]? {
+        let colours = withoutAlpha(bitmap)
         var image = png_image()
         image.version = png_uint_32(PNG_IMAGE_VERSION)
-        image.width = png_uint_32(raster.width)
-        image.height = png_uint_32(raster.height)
+        image.width = png_uint_32(bitmap.width)
+        image.height = png_uint_32(bitmap.height)
         image.format = CImages_bgr
         defer { png_image_free(&image) }
         var file = [UInt8](repeating: 0, count: limit)
         var count = png_alloc_size_t(limit)
-        // png.h: with a buffer that is too small it answers 0, and says how large it should be.
+        // png.h: if the buffer is too small, the function returns 0 and sets the required size.
         let isWritten = png_image_write_to_memory(
             &image,
             &file,
             &count,
             0,
             colours,
-            png_int_32(raster.width * 3),
+            png_int_32(bitmap.width * 3),
             nil
         )
         guard isWritten != 0, count <= limit else { return nil }
@@ -64,10 +64,10 @@ enum PNG {
         }
     }
 
-    private static func withoutAlpha(_ raster: Bitmap) -> [UInt8] {
-        let count = raster.width * raster.height
+    private static func withoutAlpha(_ bitmap: Bitmap) -> [UInt8] {
+        let count = bitmap.width * bitmap.height
         return [UInt8](unsafeUninitializedCapacity: count * 3) { colours, filled in
-            raster.pixels.withUnsafeBufferPointer { pixels in
+            bitmap.pixels.withUnsafeBufferPointer { pixels in
                 for index in 0..<count {
                     colours[index * 3] = pixels[index * 4]
                     colours[index * 3 + 1] = pixels[index * 4 + 1]

@@ -1,7 +1,7 @@
-/// A JSON value (RFC 8259) as it was written: members keep their order, numbers keep their digits.
+/// A JSON value (RFC 8259) that preserves the order of members and the digits of numbers.
 ///
-/// What an app answers goes through the broker unchanged; a decoder into Swift's numbers and dictionaries would round the
-/// one and shuffle the other.
+/// The broker forwards an app's responses unchanged. Decoding into Swift's numbers and dictionaries would round numbers
+/// and lose the order.
 package enum JSON: Hashable, Sendable {
     case null
     case bool(Bool)
@@ -20,7 +20,7 @@ extension JSON {
     package var object: JSONObject? { if case .object(let value) = self { value } else { nil } }
     package var isNull: Bool { self == .null }
 
-    /// The member of that name; nil where there is none, or where this is no object.
+    /// Returns the member with this name; nil if there is none, or if the value is not an object.
     package subscript(name: String) -> JSON? { object?[name] }
 }
 
@@ -38,8 +38,8 @@ extension JSON: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral {
 }
 
 extension JSON {
-    /// What it is, as sentences say it: `a text`.
-    package var kind: String {
+    /// The type for error messages, for example `a text`.
+    package var typeDescription: String {
         switch self {
         case .null: "null"
         case .bool(let value): "\(value)"
@@ -51,22 +51,24 @@ extension JSON {
     }
 }
 
-/// A number with the digits that it was written with: `1.0` is not made `1`, and no 64-bit id is rounded.
+/// A number with its original digits: `1.0` does not become `1`, and 64-bit IDs are not rounded.
 package struct JSONNumber: Hashable, Sendable {
-    /// As in RFC 8259, section 6.
+    /// The digits as in RFC 8259, section 6.
     package let text: String
 
     package init(_ value: Int) { text = String(value) }
 
-    /// - Parameter text: Must be a number by the grammar; the parser and the integers see to it.
+    /// Stores a number without a check.
+    ///
+    /// - Parameter text: A number that matches the grammar. The parser guarantees that.
     init(grammatical text: String) { self.text = text }
 
-    /// Nil where it is no whole number or does not fit: `3` and `3.0` are 3, `1e3` is 1,000.
+    /// The value as an integer; nil for a fraction or an overflow. `3` and `3.0` are 3, `1e3` is 1,000.
     package var int: Int? { Int(text) ?? Double(text).flatMap { Int(exactly: $0) } }
     package var double: Double? { Double(text) }
 }
 
-/// The members of a JSON object in their order, each name once.
+/// The members of a JSON object in their order. Names are unique.
 package struct JSONObject: Hashable, Sendable {
     package struct Member: Hashable, Sendable {
         package let name: String
@@ -77,30 +79,33 @@ package struct JSONObject: Hashable, Sendable {
             self.value = value
         }
 
-        /// Section 8.3: names are compared unit by unit, so that two spellings of é are two names.
+        /// Compares names by code units (section 8.3), so the two spellings of é are two names.
         func isCalled(_ name: String) -> Bool { self.name.utf8.elementsEqual(name.utf8) }
     }
 
     package private(set) var members: [Member]
 
-    /// - Parameter members: Where a name comes twice, the last one counts, in the place of the first.
+    /// Creates an object from members.
+    ///
+    /// - Parameter members: The members in order. For a duplicate name, the last value wins, at the position of the
+    ///   first.
     package init(_ members: [Member] = []) {
         self.members = []
         self.members.reserveCapacity(members.count)
         for member in members { self[member.name] = member.value }
     }
 
-    /// For the parser, which has looked for names that come twice.
+    /// Creates an object without a check for duplicates. The parser has checked that already.
     init(unique members: [Member]) { self.members = members }
 
-    /// A new name goes to the end; nil takes the member away.
+    /// Gets or sets a member. A new name is appended, and nil removes the member.
     package subscript(name: String) -> JSON? {
         get { members.first { $0.isCalled(name) }?.value }
         set {
-            let place = members.firstIndex { $0.isCalled(name) }
-            switch (place, newValue) {
-            case (let place?, let value?): members[place].value = value
-            case (let place?, nil): members.remove(at: place)
+            let index = members.firstIndex { $0.isCalled(name) }
+            switch (index, newValue) {
+            case (let index?, let value?): members[index].value = value
+            case (let index?, nil): members.remove(at: index)
             case (nil, let value?): members.append(Member(name: name, value: value))
             case (nil, nil): break
             }

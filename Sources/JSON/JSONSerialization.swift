@@ -1,5 +1,7 @@
 extension JSON {
-    /// - Parameter bytes: One JSON text and nothing else.
+    /// Parses one JSON text.
+    ///
+    /// - Parameter bytes: One JSON text without trailing data.
     /// - Throws: `JSONError`.
     package init(parsing bytes: some Sequence<UInt8>) throws(JSONError) {
         let parsed = bytes.withContiguousStorageIfAvailable { Result(parsing: $0) }
@@ -9,7 +11,7 @@ extension JSON {
     /// - Throws: `JSONError`.
     package init(parsing text: String) throws(JSONError) { try self.init(parsing: text.utf8) }
 
-    /// On one line, without a space that is not needed.
+    /// The JSON text on one line, without optional spaces.
     package var bytes: [UInt8] {
         var bytes: [UInt8] = []
         append(to: &bytes)
@@ -18,7 +20,7 @@ extension JSON {
 
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// Writes itself behind what is there.
+    /// Appends the JSON text to a buffer.
     package func append(to bytes: inout [UInt8]) {
         switch self {
         case .null: bytes += "null".utf8
@@ -44,7 +46,7 @@ extension JSON {
         }
     }
 
-    /// Section 7: only the quote, the backslash and the controls have to be escaped.
+    /// Appends a string. Only quotes, backslashes and control characters must be escaped (section 7).
     private static func append(_ text: String, to bytes: inout [UInt8]) {
         var text = text
         bytes.append(UInt8(ascii: "\""))
@@ -80,22 +82,22 @@ extension Result where Success == JSON, Failure == JSONError {
 }
 
 extension JSON {
-    /// What has more bytes is read elsewhere: some milliseconds for each megabyte.
-    private static let light = 64 * 1_024
+    /// The size in bytes from which parsing moves to another thread. Each megabyte takes several milliseconds.
+    private static let inlineParseLimit = 64 * 1_024
 
-    /// Reads a text of any size without keeping a thread from others that the task prefers to run on.
+    /// Parses a text of any size without blocking the thread that the task prefers.
     ///
     /// - Throws: `JSONError`.
     package static func parse(_ bytes: [UInt8]) async throws(JSONError) -> JSON { try await parse(bytes[...]) { $0 } }
 
-    /// The same, and changes what was read, in the same place.
+    /// Parses a text and applies a change to the value on the same thread.
     package static func parse(
         _ bytes: ArraySlice<UInt8>,
         _ change: @escaping @Sendable (JSON) -> JSON
     ) async throws(JSONError) -> JSON {
-        guard bytes.count > light else { return change(try JSON(parsing: bytes)) }
-        // A task of its own: `withTaskExecutorPreference` goes on where it is when an actor's turn came by way of the task
-        // executor (Swift 6.3), which is an event loop's thread.
+        guard bytes.count > inlineParseLimit else { return change(try JSON(parsing: bytes)) }
+        // A separate task is needed: `withTaskExecutorPreference` does not switch threads when an actor's turn came
+        // through the task executor (Swift 6.3). That thread is an event loop's.
         return try await withTaskGroup(of: Result<JSON, JSONError>.self) { group in
             group.addTask(executorPreference: globalConcurrentExecutor) {
                 Result { () throws(JSONError) in change(try JSON(parsing: bytes)) }
@@ -107,18 +109,18 @@ extension JSON {
     }
 }
 
-/// Why a text is not JSON that we take.
+/// The reason why a text was rejected as JSON.
 package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Reason: String, Sendable {
-        case unexpected = "there is something else than JSON allows"
-        case unfinished = "it ends in the middle"
-        case tooDeep = "arrays and objects are nested deeper than 128"
-        case twice = "a name comes twice in one object"
-        case notText = "a string is not UTF-8"
+        case unexpected = "unexpected character"
+        case unexpectedEnd = "unexpected end"
+        case tooDeep = "arrays and objects are nested more than 128 levels deep"
+        case duplicateName = "duplicate name in an object"
+        case invalidUTF8 = "a string is not valid UTF-8"
     }
 
     package let reason: Reason
-    /// Where, in bytes from the beginning.
+    /// The position of the error in bytes, from 0.
     package let offset: Int
 
     package init(reason: Reason, offset: Int) {

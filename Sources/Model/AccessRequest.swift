@@ -1,92 +1,100 @@
 package import FoundationEssentials
 
-/// A process on this machine that asks for access and waits for a person's yes (in the manner of RFC 8628).
+/// A pending request for access by a process on this machine. An owner approves or denies it (RFC 8628).
 package struct AccessRequest: Hashable, Sendable, Codable {
-    /// `WDJB-MJHT`: what the person types.
-    package let code: String
-    /// The process that asks.
-    package let asker: AuditActor
+    /// The user code that the owner types, for example `WDJB-MJHT` (RFC 8628, `user_code`).
+    package let userCode: String
+    /// The process that sent the request.
+    package let requester: AuditActor
     package let name: SanitizedText
     package let permissions: Permissions
-    package let expires: Date
+    package let expiresAt: Date
 
-    package init(code: String, asker: AuditActor, name: SanitizedText, permissions: Permissions, expires: Date) {
-        self.code = code
-        self.asker = asker
+    package init(
+        userCode: String,
+        requester: AuditActor,
+        name: SanitizedText,
+        permissions: Permissions,
+        expiresAt: Date
+    ) {
+        self.userCode = userCode
+        self.requester = requester
         self.name = name
         self.permissions = permissions
-        self.expires = expires
+        self.expiresAt = expiresAt
     }
 }
 
-/// What a process on this machine asks for: the body of `POST /v1/requests`.
+/// The access that a process on this machine requests: the body of `POST /v1/access-requests`.
 package struct AccessRequestSpec: Hashable, Sendable, Codable {
     package var name: SanitizedText
     package var permissions: Permissions
-    /// A token for any door and any user, where the usual one is for the asking user's processes on the unix socket.
-    package var isBearer: Bool?
-    /// Seconds that the grant is to live: 1 to 30 days. Nil is 8 hours.
-    package var lifetime: Int?
+    /// True requests a bearer token, which any client may use over any listener.
+    ///
+    /// Nil or false binds the token to processes of the requester's user on the unix socket.
+    package var bearer: Bool?
+    /// The lifetime of the grant in seconds, 1 s to 30 days. Nil means 8 hours.
+    package var lifetimeSeconds: Int?
 
-    package init(name: SanitizedText, permissions: Permissions, isBearer: Bool? = nil, lifetime: Int? = nil) {
+    package init(name: SanitizedText, permissions: Permissions, bearer: Bool? = nil, lifetimeSeconds: Int? = nil) {
         self.name = name
         self.permissions = permissions
-        self.isBearer = isBearer
-        self.lifetime = lifetime
+        self.bearer = bearer
+        self.lifetimeSeconds = lifetimeSeconds
     }
 }
 
-/// A request that waits for a person: the answer to `POST /v1/requests`.
+/// A request that was just created: the response to `POST /v1/access-requests`.
 package struct AccessRequestCreated: Sendable, Codable {
     package let request: AccessRequest
-    /// What to ask with how it stands: a secret.
-    package let handle: String
-    /// Seconds to wait between two such questions.
-    package let interval: Int
-    /// What a person has to type.
+    /// The secret with which the requester polls for the decision (RFC 8628, `device_code`).
+    package let deviceCode: String
+    /// The minimum number of seconds between two polls.
+    package let intervalSeconds: Int
+    /// The command that the owner types to approve the request.
     package let approveWith: String
 
-    package init(request: AccessRequest, handle: String, interval: Int) {
+    package init(request: AccessRequest, deviceCode: String, intervalSeconds: Int) {
         self.request = request
-        self.handle = handle
-        self.interval = interval
-        approveWith = "patchbay approve \(request.code)"
+        self.deviceCode = deviceCode
+        self.intervalSeconds = intervalSeconds
+        approveWith = "patchbay requests approve \(request.userCode)"
     }
 }
 
-/// The question how a request stands: the body of `POST /v1/requests/poll`.
+/// A poll for the decision: the body of `POST /v1/access-requests/poll`.
 package struct AccessRequestPoll: Sendable, Codable {
-    /// What `POST /v1/requests` answered.
-    package let handle: String
-    /// As in `RedemptionSpec`; the same ones in each question.
+    /// The device code from the response to `POST /v1/access-requests`.
+    package let deviceCode: String
+    /// The client key as in `RedemptionSpec`. Every poll must send the same value.
     package let client: String
-    /// What the grant is to be called.
+    /// The name of the new grant. Nil keeps the name of the request.
     package let name: SanitizedText?
 
-    package init(handle: String, client: String, name: SanitizedText? = nil) {
-        self.handle = handle
+    package init(deviceCode: String, client: String, name: SanitizedText? = nil) {
+        self.deviceCode = deviceCode
         self.client = client
         self.name = name
     }
 }
 
-/// How a request stands: the answer to `POST /v1/requests/poll`.
+/// The state of a request: the response to `POST /v1/access-requests/poll`.
 package struct AccessRequestStatus: Sendable, Codable {
     package enum State: String, Hashable, Sendable, Codable {
-        case waiting
+        case pending
         case denied
         case granted
     }
 
     package let state: State
-    /// Seconds until the next question, while it waits.
-    package let interval: Int?
-    /// With its secret, when it is granted.
+    /// The minimum number of seconds until the next poll. Nil unless the request is pending.
+    package let intervalSeconds: Int?
+    /// The grant and its token. Nil unless the request is granted.
     package let granted: IssuedGrant?
 
-    package init(state: State, interval: Int? = nil, granted: IssuedGrant? = nil) {
+    package init(state: State, intervalSeconds: Int? = nil, granted: IssuedGrant? = nil) {
         self.state = state
-        self.interval = interval
+        self.intervalSeconds = intervalSeconds
         self.granted = granted
     }
 }

@@ -1,44 +1,44 @@
-/// A Bonjour service that Patchbay publishes for somebody.
+/// A Bonjour service that Patchbay publishes on behalf of a client.
 package struct Advertisement: Hashable, Sendable, Codable, Identifiable {
     package enum State: String, Hashable, Sendable, Codable {
-        /// Avahi is not there; it is published as soon as it is.
+        /// Avahi is not reachable. The service is published when Avahi appears.
         case waiting
-        /// Avahi is asking the network whether the name is free (RFC 6762, section 8.1; about 0.8 s).
+        /// Avahi probes the network for a name conflict, for about 0.8 s (RFC 6762, section 8.1).
         case registering
         case published
-        /// It cannot be published; `reason` says why.
+        /// The service cannot be published. `reason` has the cause.
         case failed
     }
 
-    /// `a1`, `a2`…
+    /// The identifier of the advertisement: `a1`, `a2`, …
     package let id: String
     package let spec: AdvertisementSpec
     package var state: State
     package var reason: String?
-    /// The name under which it is published: the one asked for, or what Avahi made of it after a collision.
-    package var finalName: SanitizedText
+    /// The name under which the service is published. Avahi changes the requested name after a collision.
+    package var publishedName: SanitizedText
 
     package init(
         id: String,
         spec: AdvertisementSpec,
         state: State,
         reason: String? = nil,
-        finalName: SanitizedText
+        publishedName: SanitizedText
     ) {
         self.id = id
         self.spec = spec
         self.state = state
         self.reason = reason
-        self.finalName = finalName
+        self.publishedName = publishedName
     }
 }
 
-/// What is to be published.
+/// The service to publish.
 package struct AdvertisementSpec: Hashable, Sendable, Codable {
-    /// 1 to 63 UTF-8 bytes.
+    /// The instance name, 1 to 63 bytes of UTF-8.
     package let name: String
     package let type: ServiceType
-    /// 1 to 65535, on this machine.
+    /// The port of the server on this machine, 1 to 65535.
     package let port: UInt16
     package let txt: TXTRecord
 
@@ -49,20 +49,20 @@ package struct AdvertisementSpec: Hashable, Sendable, Codable {
         self.txt = txt
     }
 
-    /// Why this cannot be published, in words; nil when it can.
-    package var problem: String? {
+    /// The reason why the service cannot be published, as a sentence. Nil when the specification is valid.
+    package var validationError: String? {
         if !(1...SanitizedText.nameLimit).contains(name.utf8.count) {
             return "the name has \(name.utf8.count) bytes; a Bonjour name has 1 to \(SanitizedText.nameLimit)"
         }
         if name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
-            return "the name holds a control character; Bonjour names are plain text (RFC 6763, 4.1.1)"
+            return "the name contains a control character; Bonjour names are plain text (RFC 6763, 4.1.1)"
         }
-        if port == 0 { return "port 0 cannot be reached by anybody; give the port that the server listens on" }
-        return txt.problem
+        if port == 0 { return "port 0 is not reachable; give the port on which the server listens" }
+        return txt.validationError
     }
 }
 
-/// The body of `PATCH /v1/advertisements/{id}`: the TXT record that takes the place of the one published.
+/// The body of `PATCH /v1/advertisements/{id}`: the new TXT record, which replaces the published one.
 package struct AdvertisementUpdate: Hashable, Sendable, Codable {
     package let txt: TXTRecord
 

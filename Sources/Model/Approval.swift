@@ -1,41 +1,41 @@
 package import FoundationEssentials
 
-/// An owner's consent to reach one endpoint at certain network addresses.
+/// An owner's consent to connect to one endpoint at certain network addresses.
 ///
-/// A cable and an address that the owner wrote down need none: `ApprovalPolicy` has the rules.
+/// USB routes and configured addresses need no approval. `ApprovalPolicy` has the rules.
 package struct Approval: Hashable, Sendable, Codable, Identifiable {
     /// One address on one interface.
     package struct Address: Hashable, Sendable, Codable {
         package let address: String
         package let interface: String?
 
-        package init(_ route: LANRoute) {
+        package init(_ route: NetworkRoute) {
             address = route.address
             interface = route.interface
         }
 
-        /// The address and its interface: `192.168.1.20%wlan0`.
-        package var place: String { interface.map { "\(address)%\($0)" } ?? address }
+        /// The address with its interface: `192.168.1.20%wlan0`.
+        package var location: String { interface.map { "\(address)%\($0)" } ?? address }
     }
 
-    /// New with every approval.
+    /// A random identifier, new for every approval.
     package let id: String
     package let endpoint: EndpointID
-    package let by: AuditActor
-    package let at: Date
-    /// The app that was announced there. Another app at the same address is not approved.
+    package let approvedBy: AuditActor
+    package let approvedAt: Date
+    /// The app that was announced at the addresses. Another app at the same address is not approved.
     package let app: SanitizedText
     /// The host that announced the addresses.
     package let host: SanitizedText
     package let addresses: [Address]
-    /// The port that the owner named; needed for ports below 1024 only. Other ports change with each launch.
+    /// The approved port. Required for ports below 1024 only, because other ports change with each launch.
     package let port: UInt16?
 
     package init(
         id: String,
         endpoint: EndpointID,
-        by: AuditActor,
-        at: Date,
+        approvedBy: AuditActor,
+        approvedAt: Date,
         app: SanitizedText,
         host: SanitizedText,
         addresses: [Address],
@@ -43,8 +43,8 @@ package struct Approval: Hashable, Sendable, Codable, Identifiable {
     ) {
         self.id = id
         self.endpoint = endpoint
-        self.by = by
-        self.at = at
+        self.approvedBy = approvedBy
+        self.approvedAt = approvedAt
         self.app = app
         self.host = host
         self.addresses = addresses
@@ -52,11 +52,11 @@ package struct Approval: Hashable, Sendable, Codable, Identifiable {
     }
 }
 
-/// The network address to approve: the body of `POST /v1/endpoints/{id}/approve`.
+/// The network address to approve: the body of `PUT /v1/endpoints/{id}/approval`.
 package struct ApprovalSpec: Hashable, Sendable, Codable {
-    /// A numeric address that the endpoint has now; nil is its preferred network address.
+    /// One of the endpoint's current numeric addresses. Nil means its preferred network address.
     package let address: String?
-    /// Needed when the endpoint is on a port below 1024.
+    /// The endpoint's port. Required if the port is below 1024.
     package let port: UInt16?
 
     package init(address: String? = nil, port: UInt16? = nil) {

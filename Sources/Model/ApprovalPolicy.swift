@@ -1,129 +1,140 @@
-/// Decides which routes may be dialled. Every dial, every secret and every permission is checked here and nowhere else.
+/// Decides which routes may be dialled. All dials, secrets and permissions use this check.
 ///
-/// mDNS is unauthenticated: a route that it brings is listed, and dialled only after an owner approved its address. The
-/// cable proves which phone is at its other end. An address that the owner wrote down is approved by that.
+/// mDNS is unauthenticated. A route from mDNS is listed, but dialled only after an owner approved its address. USB
+/// routes are approved because the cable identifies the phone. Configured addresses are approved because the owner
+/// chose them.
 package enum ApprovalPolicy {
-    package enum Verdict: Hashable, Sendable {
+    package enum Decision: Hashable, Sendable {
         case approved
         /// No owner approved this address.
-        case discovered
-        /// An approval exists and does not cover this route; the reason, as a sentence.
+        case pending
+        /// An approval exists but does not cover this route. The associated value is the reason, as a sentence.
         case changed(String)
 
         package var approval: Endpoint.Approval {
             switch self {
             case .approved: .approved
-            case .discovered: .discovered
+            case .pending: .pending
             case .changed: .changed
             }
         }
     }
 
-    /// Ports below this one belong to system services (RFC 6335, section 6): an approval must name such a port.
+    /// The first port that needs no explicit approval. Lower ports belong to system services (RFC 6335, section 6), so
+    /// an approval must name them.
     package static let firstUserPort: UInt16 = 1_024
 
-    /// Whether one route of an endpoint may be dialled.
-    package static func verdict(on route: EndpointRoute, _ approval: Approval?) -> Verdict {
+    /// Returns whether a route of an endpoint may be dialled.
+    package static func decision(on route: EndpointRoute, _ approval: Approval?) -> Decision {
         if let mismatch = route.mismatch {
             return .changed("\(route) answered as \"\(mismatch)\" instead of \"\(route.app)\"")
         }
-        guard case .lan(let lan) = route.route, let host = lan.host else { return .approved }
-        guard let approval else { return .discovered }
+        guard case .network(let network) = route.route, let host = network.host else { return .approved }
+        guard let approval else { return .pending }
         guard approval.host.text.lowercased() == host.text.lowercased() else {
-            return .changed("it was approved on \(approval.host) and is on \(host) now")
+            return .changed("the endpoint was approved on \(approval.host) and is now on \(host)")
         }
-        guard approval.addresses.contains(Approval.Address(lan)) else {
-            return .changed("it was approved on \(approval.host) at another address than \(lan.address)")
+        guard approval.addresses.contains(Approval.Address(network)) else {
+            return .changed("the endpoint was approved on \(approval.host), but not at the address \(network.address)")
         }
         guard approval.app == route.app else {
-            return .changed("\"\(approval.app)\" was approved at \(lan.address), and \"\(route.app)\" is there now")
+            return .changed(
+                "\"\(approval.app)\" was approved at \(network.address), but \"\(route.app)\" runs there now"
+            )
         }
-        guard lan.port >= firstUserPort || approval.port == lan.port else {
-            return .changed("port \(lan.port) belongs to a system service and was not named in the approval")
+        guard network.port >= firstUserPort || approval.port == network.port else {
+            return .changed("port \(network.port) belongs to a system service and was not named in the approval")
         }
         return .approved
     }
 
-    /// What the list shows for a whole endpoint: the best of its routes.
+    /// Returns the approval state of a whole endpoint: the best state of its routes.
     package static func approval(of endpoint: Endpoint, _ approval: Approval?) -> Endpoint.Approval {
-        let verdicts = endpoint.routes.map { verdict(on: $0, approval).approval }
-        // An offline endpoint has no routes; its last state stands until it is seen again.
-        guard !verdicts.isEmpty else { return approval == nil ? endpoint.approval : .approved }
-        if verdicts.contains(.approved) { return .approved }
-        return verdicts.contains(.changed) ? .changed : .discovered
+        let decisions = endpoint.routes.map { decision(on: $0, approval).approval }
+        // An offline endpoint has no routes. Its last state is kept until a source reports the endpoint again.
+        guard !decisions.isEmpty else { return approval == nil ? endpoint.approval : .approved }
+        if decisions.contains(.approved) { return .approved }
+        return decisions.contains(.changed) ? .changed : .pending
     }
 
-    /// The routes that may be dialled, the best first.
+    /// Returns the routes that may be dialled, best first.
     package static func approvedRoutes(of endpoint: Endpoint, _ approval: Approval?) -> [EndpointRoute] {
-        endpoint.routes.filter { verdict(on: $0, approval) == .approved }
+        endpoint.routes.filter { decision(on: $0, approval) == .approved }
     }
 
-    /// Why no route of an endpoint may be dialled, with the next step; nil when one may, or when there is none.
-    package static func refusal(of endpoint: Endpoint, _ approval: Approval?) -> (detail: String, next: String)? {
+    /// Returns the reason why no route of an endpoint may be dialled, with a hint.
+    ///
+    /// Returns nil if a route may be dialled or the endpoint has no routes.
+    package static func refusal(of endpoint: Endpoint, _ approval: Approval?) -> (detail: String, hint: String)? {
         guard approvedRoutes(of: endpoint, approval).isEmpty, let route = endpoint.routes.first else { return nil }
-        let next = command(toApprove: route, of: endpoint.id)
-        return switch verdict(on: route, approval) {
+        let hint = command(toApprove: route, of: endpoint.id)
+        return switch decision(on: route, approval) {
         case .approved: nil
-        case .discovered: ("no owner has approved \(endpoint.id) at \(route); an owner can: \(next)", next)
-        case .changed(let why): ("\(why); if that is right, approve it again: \(next)", next)
+        case .pending: ("no owner has approved \(endpoint.id) at \(route); an owner can run: \(hint)", hint)
+        case .changed(let reason): ("\(reason); if this is expected, approve the endpoint again: \(hint)", hint)
         }
     }
 
-    /// What an owner types to approve a route.
+    /// Returns the command with which an owner approves a route.
     package static func command(toApprove route: EndpointRoute, of id: EndpointID) -> String {
-        guard case .lan(let lan) = route.route, lan.host != nil else { return "patchbay approve \(id)" }
-        let port = lan.port < firstUserPort ? " --port \(lan.port)" : ""
-        return "patchbay approve \(id) --address \(lan.address)\(port)"
+        guard case .network(let network) = route.route, network.host != nil else { return "patchbay approve \(id)" }
+        let port = network.port < firstUserPort ? " --port \(network.port)" : ""
+        return "patchbay approve \(id) --address \(network.address)\(port)"
     }
 
-    /// What a secret that is given now for a route is bound to; nil when the route is not approved.
+    /// Returns the binding of a secret that is stored now for a route. Returns nil if the route is not approved.
     ///
-    /// A network address counts under its approval: after another approval it has no secret.
+    /// The binding of a network address names the approval. A new approval therefore has no secret.
     package static func secretBinding(
         for route: EndpointRoute,
         _ approval: Approval?
     ) -> EndpointTrust.SecretBinding? {
-        guard verdict(on: route, approval) == .approved else { return nil }
+        guard decision(on: route, approval) == .approved else { return nil }
         let origin: String? =
             switch route.route {
-            case .usb(let usb): "cable \(usb.udid)"
-            case .lan(let lan):
-                if lan.host == nil { "configuration" } else { approval.map { place(Approval.Address(lan), under: $0) } }
+            case .usb(let usb): "usb \(usb.udid)"
+            case .network(let network):
+                if network.host == nil {
+                    "configuration"
+                } else {
+                    approval.map { networkOrigin(Approval.Address(network), under: $0) }
+                }
             }
         return origin.map { EndpointTrust.SecretBinding(origin: $0, launch: route.launch) }
     }
 
-    /// What a secret is bound to that is given while the endpoint has no route: the approved addresses, and the launch there.
+    /// Returns the bindings of a secret that is stored while the endpoint has no route: one for each approved address.
     ///
-    /// `port` is where that launch will listen; nil is the first launch that takes the secret.
+    /// `port` is the port of the launch that takes the secret. Nil means the first launch that accepts the secret.
     package static func secretBindings(at port: UInt16?, _ approval: Approval) -> [EndpointTrust.SecretBinding] {
         approval.addresses.map { address in
-            let origin = place(address, under: approval)
+            let origin = networkOrigin(address, under: approval)
             guard let port else { return EndpointTrust.SecretBinding(origin: origin, launch: "").next }
             return EndpointTrust.SecretBinding(origin: origin, launch: EndpointRoute.launch(atPort: port))
         }
     }
 
-    private static func place(_ address: Approval.Address, under approval: Approval) -> String {
-        "approval \(approval.id) of \(address.place)"
+    private static func networkOrigin(_ address: Approval.Address, under approval: Approval) -> String {
+        "approval \(approval.id) of \(address.location)"
     }
 
-    /// Whether the held secret may be sent over a route: it was given for this route and for this launch.
+    /// Returns whether the stored secret may be sent over a route. The secret must be bound to this route and this
+    /// launch.
     package static func maySendSecret(over route: EndpointRoute, _ trust: EndpointTrust) -> Bool {
         secretBinding(for: route, trust.approval).map { now in trust.secret.contains { $0.covers(now) } } ?? false
     }
 }
 
-/// The approval and the secret of one endpoint as access control holds them, without the secret itself.
+/// The approval of one endpoint and the bindings of its secret, without the secret itself.
 package struct EndpointTrust: Hashable, Sendable {
-    /// The route and the launch that a secret was given for.
+    /// The route and the launch that a secret was stored for.
     package struct SecretBinding: Hashable, Sendable, Codable {
-        /// `ApprovalPolicy.origin` of the route.
+        /// The identity of the route: a phone, an approved network address, or the configuration.
         package let origin: String
-        /// `EndpointRoute.launch` of the route, or that and the words before it.
+        /// `EndpointRoute.launch` of the route. The prefix `after ` means any launch except that one.
         package let launch: String
 
-        /// Before the launch after which an unseen one may come.
+        /// The prefix of a binding for a launch that no source has reported yet.
         private static let after = "after "
 
         package init(origin: String, launch: String) {
@@ -131,11 +142,11 @@ package struct EndpointTrust: Hashable, Sendable {
             self.launch = launch
         }
 
-        /// For the first launch that comes after this binding's, over the same route: it was not seen yet.
+        /// The binding for the next, still unknown launch over the same route.
         package var next: SecretBinding { SecretBinding(origin: origin, launch: Self.after + launch) }
         package var isForUnseen: Bool { launch.hasPrefix(Self.after) }
 
-        /// Whether a secret with this binding may be sent to a route and launch.
+        /// Returns whether a secret with this binding may be sent to a route and launch.
         package func covers(_ other: SecretBinding) -> Bool {
             guard origin == other.origin else { return false }
             return isForUnseen ? launch != Self.after + other.launch : launch == other.launch
@@ -143,7 +154,7 @@ package struct EndpointTrust: Hashable, Sendable {
     }
 
     package let approval: Approval?
-    /// Empty when no secret is held.
+    /// The bindings of the stored secret. Empty if no secret is stored.
     package let secret: Set<SecretBinding>
 
     package init(approval: Approval? = nil, secret: some Sequence<SecretBinding> = []) {

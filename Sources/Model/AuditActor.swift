@@ -1,22 +1,22 @@
-/// Who asks for something: what the audit log says after "who".
+/// The author of an action in the audit log.
 package enum AuditActor: Hashable, Sendable {
-    /// A process on this machine, as SO_PEERCRED and its pid descriptor told.
+    /// A process on this machine, identified by SO_PEERCRED and its pid descriptor.
     case process(uid: UInt32, pid: Int32, executable: SanitizedText)
-    /// Whoever holds this grant.
+    /// The holder of the grant with this ID.
     case grant(String)
-    /// Somebody who has shown nothing yet: a redeemer.
-    case stranger
-    /// Patchbay itself: expiry, repair at start.
+    /// A client without a grant, for example one that redeems an invite.
+    case anonymous
+    /// Patchbay itself, for example at expiration or at a repair during startup.
     case broker
 }
 
-/// In JSON `{"uid": …, "pid": …, "exe": …}`, `{"grant": …}`, or the word.
+/// Encodes as `{"uid": …, "pid": …, "exe": …}`, `{"grant": …}`, `"broker"` or `"anonymous"`.
 extension AuditActor: Codable {
     private enum Keys: String, CodingKey { case uid, pid, executable = "exe", grant }
 
     package init(from decoder: any Decoder) throws {
         if let word = try? decoder.singleValueContainer().decode(String.self) {
-            self = word == "broker" ? .broker : .stranger
+            self = word == "broker" ? .broker : .anonymous
             return
         }
         let container = try decoder.container(keyedBy: Keys.self)
@@ -41,17 +41,17 @@ extension AuditActor: Codable {
         case .grant(let id):
             var container = encoder.container(keyedBy: Keys.self)
             try container.encode(id, forKey: .grant)
-        case .stranger, .broker:
+        case .anonymous, .broker:
             var container = encoder.singleValueContainer()
-            try container.encode(self == .broker ? "broker" : "stranger")
+            try container.encode(self == .broker ? "broker" : "anonymous")
         }
     }
 }
 
-/// Lines of the audit log as they are written there, the oldest first: the answer to `GET /v1/audit`.
+/// Entries of the audit log in file order, oldest first: the response to `GET /v1/audit`.
 package struct AuditPage: Hashable, Sendable, Codable {
     package let schema: Int
-    /// Each is one JSON document, kept as text: the next line holds the hash of these very bytes.
+    /// The entries as JSON text. The text must not change, because the next entry holds the hash of its bytes.
     package let lines: [String]
 
     package init(lines: [String]) {
@@ -60,18 +60,18 @@ package struct AuditPage: Hashable, Sendable, Codable {
     }
 }
 
-/// Whether the audit log is whole: the answer to `GET /v1/audit/verify`.
+/// The result of checking the hash chain of the audit log: the response to `GET /v1/audit/verify`.
 package struct AuditVerification: Hashable, Sendable, Codable {
-    /// How many lines there are.
-    package let lines: Int
-    /// The first line, from 1, that is not what was written; nil when all are.
-    package let brokenLine: Int?
-    /// How that shows.
-    package let what: String?
+    /// The number of entries.
+    package let entries: Int
+    /// The number of the first invalid entry, counted from 1. Nil if all entries are valid.
+    package let firstInvalidEntry: Int?
+    /// The reason why that entry is invalid.
+    package let reason: String?
 
-    package init(lines: Int, brokenLine: Int? = nil, what: String? = nil) {
-        self.lines = lines
-        self.brokenLine = brokenLine
-        self.what = what
+    package init(entries: Int, firstInvalidEntry: Int? = nil, reason: String? = nil) {
+        self.entries = entries
+        self.firstInvalidEntry = firstInvalidEntry
+        self.reason = reason
     }
 }

@@ -2,13 +2,14 @@ import Synchronization
 
 /// Sends each element to every subscriber, in the order of sending.
 ///
-/// A subscriber that is cancelled, or that lets go of its stream, is removed at once and costs nothing until the next element.
+/// A subscriber that is cancelled or releases its stream is removed at once.
 package final class Broadcast<Element: Sendable>: Sendable {
-    /// The rule for a subscriber that takes elements more slowly than they are sent.
+    /// The policy for a subscriber that reads more slowly than elements are sent.
     package enum SlowSubscriber: Hashable, Sendable {
-        /// Its stream ends when more than this number of elements wait: it subscribes again and reads the state anew.
+        /// Ends the stream when more than this number of elements are buffered. The subscriber must subscribe again and
+        /// read the current state.
         case ends(after: Int)
-        /// It keeps the newest elements, this number of them, and misses the others.
+        /// Buffers this number of the newest elements and drops older ones.
         case keepsNewest(Int)
     }
 
@@ -25,9 +26,9 @@ package final class Broadcast<Element: Sendable>: Sendable {
 
     package var subscriberCount: Int { state.withLock { $0.subscribers.count } }
 
-    /// Every element from now on; ended at once after `finish()`.
+    /// Returns a stream of all elements sent from now on. After `finish()` the stream ends at once.
     ///
-    /// - Parameter first: An element for this subscriber alone, before all others.
+    /// - Parameter first: An element for this subscriber only, before all others.
     /// - Returns: A stream for one reader.
     package func subscribe(startingWith first: Element? = nil) -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: policy)
@@ -49,7 +50,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
     }
 
     package func send(_ element: Element) {
-        // Under the lock, so that all subscribers see elements of several senders in the same order.
+        // The lock makes all subscribers receive elements of concurrent senders in the same order.
         let slow = state.withLock { state in
             var slow: [AsyncStream<Element>.Continuation] = []
             for (number, subscriber) in state.subscribers {
@@ -59,11 +60,11 @@ package final class Broadcast<Element: Sendable>: Sendable {
             }
             return slow
         }
-        // Outside the lock, which the end of a stream takes.
+        // Called outside the lock, because the end of a stream acquires the lock.
         for subscriber in slow { subscriber.finish() }
     }
 
-    /// Ends every stream, and each that is asked for later.
+    /// Ends all streams, and all streams that are created later.
     package func finish() {
         let subscribers = state.withLock { state in
             state.isFinished = true

@@ -1,28 +1,30 @@
 package import FoundationEssentials
 
-/// How the broker is: what `patchbay status` shows and `doctor` starts from. Who holds a grant is told what of it is its own.
+/// The state of the broker, as `patchbay status` and `patchbay doctor` show it.
+///
+/// The holder of a grant receives only the parts that concern its own endpoints and tunnels.
 package struct BrokerStatus: Hashable, Sendable, Codable {
     package var version: String
-    /// For owners.
+    /// The process ID of the broker. Nil unless the client is an owner.
     package var pid: Int32?
-    package var since: Date
-    /// The registry's revision, and how many endpoints stand in it by state.
+    package var startedAt: Date
+    /// The current revision of the registry.
     package var revision: UInt64
     package var endpoints: [String: Int]
     package var devices: Int
     package var tunnels: Int
     package var sources: [SourceStatus]
-    /// What was found wrong with what pairing keeps, as sentences; nil when nothing was.
+    /// Problems in the stored access state, as sentences. Nil if there are none.
     package var findings: [String]?
-    /// Which files of the state folder cannot be written, as sentences; nil when all can.
+    /// Files in the state directory that cannot be written, as sentences. Nil if all can be written.
     package var storage: [String]?
-    /// Whether the unix socket is meant for every user, who then need a grant; nil where it is not.
-    package var anyUser: Bool?
+    /// True if every user may connect to the unix socket; other users than owners then need a grant. Nil otherwise.
+    package var allowAnyUser: Bool?
 
     package init(
         version: String,
         pid: Int32?,
-        since: Date,
+        startedAt: Date,
         revision: UInt64,
         endpoints: [String: Int],
         devices: Int,
@@ -30,11 +32,11 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
         sources: [SourceStatus],
         findings: [String]? = nil,
         storage: [String]? = nil,
-        anyUser: Bool? = nil
+        allowAnyUser: Bool? = nil
     ) {
         self.version = version
         self.pid = pid
-        self.since = since
+        self.startedAt = startedAt
         self.revision = revision
         self.endpoints = endpoints
         self.devices = devices
@@ -42,39 +44,39 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
         self.sources = sources
         self.findings = findings
         self.storage = storage
-        self.anyUser = anyUser
+        self.allowAnyUser = allowAnyUser
     }
 }
 
-/// How one source is, with what a person can do about it.
+/// The state of one source, with a hint if something is wrong.
 package struct SourceStatus: Hashable, Sendable, Codable {
     package enum State: String, Hashable, Sendable, Codable {
         case ok
-        /// On its way: connecting, or restarting after a fault.
+        /// Connecting, or restarting after an error.
         case starting
-        /// What it needs is not there; it is picked up when it appears.
+        /// A dependency is missing. The source starts when the dependency appears.
         case missing
-        /// Turned off in the configuration.
+        /// Disabled in the configuration.
         case off
     }
 
-    /// `bonjour`, `usb`, `facade`; `list` when a limit keeps something off the list.
+    /// `bonjour`, `usbmuxd` or `usbmux-server`; `list` reports endpoints that exceed a limit.
     package let name: String
     package var state: State
-    /// A sentence: what it sees, or what is wrong.
+    /// A sentence that says what the source reports or what is wrong.
     package var detail: String
-    /// What to type or do, when something is wrong. A source that is `ok` has one when it works in part.
-    package var remedy: String?
+    /// The command or action that fixes the problem. A source in state `ok` has a hint if it works only in part.
+    package var hint: String?
 
-    package init(name: String, state: State, detail: String, remedy: String? = nil) {
+    package init(name: String, state: State, detail: String, hint: String? = nil) {
         self.name = name
         self.state = state
         self.detail = detail
-        self.remedy = remedy
+        self.hint = hint
     }
 }
 
-/// Which Patchbay this is; the daemon and the command line are always built together.
+/// The version of Patchbay. The daemon and the command line always have the same version.
 package enum Version {
     package static let text = "0.1.0"
 }

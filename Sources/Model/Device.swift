@@ -1,11 +1,11 @@
 package import FoundationEssentials
 
-/// A phone that usbmuxd shows.
+/// A phone that usbmuxd reports.
 ///
-/// Known by its UDID and the way it is attached, never by usbmuxd's DeviceID: those start again at 1 whenever usbmuxd
-/// does, so an old one may name another phone.
+/// A device is identified by its UDID and transport. usbmuxd's DeviceID is not used: it starts again at 1 when usbmuxd
+/// restarts, and can then denote another phone.
 package struct Device: Hashable, Sendable, Codable {
-    /// How usbmuxd reaches the phone.
+    /// The transport between usbmuxd and the phone.
     package enum Transport: String, Hashable, Sendable, Codable {
         case usb
         case network
@@ -13,31 +13,31 @@ package struct Device: Hashable, Sendable, Codable {
 
     package let udid: UDID
     package let transport: Transport
-    /// USB product id, as the phone's descriptor has it; nil for network devices.
+    /// The USB product ID from the phone's descriptor. Nil for network devices.
     package let productID: Int?
-    /// Bus and port as usbmuxd numbers them; nil for network devices.
+    /// The USB bus and port as usbmuxd numbers them. Nil for network devices.
     package let locationID: Int?
-    /// When Patchbay first saw it in this attachment.
-    package let since: Date
+    /// The time when Patchbay first saw the current attachment.
+    package let attachedAt: Date
 
-    package init(udid: UDID, transport: Transport, productID: Int? = nil, locationID: Int? = nil, since: Date) {
+    package init(udid: UDID, transport: Transport, productID: Int? = nil, locationID: Int? = nil, attachedAt: Date) {
         self.udid = udid
         self.transport = transport
         self.productID = productID
         self.locationID = locationID
-        self.since = since
+        self.attachedAt = attachedAt
     }
 }
 
-/// The identity of a phone: 40 hexadecimal digits, or 8 and 16 of them around a hyphen on models since 2018.
+/// The identity of a phone: 40 hexadecimal digits, or 8 and 16 digits with a hyphen on models since 2018.
 ///
-/// usbmuxd leaves the hyphen out of what it reads from the USB descriptor and tools disagree about case, so every form is
-/// brought to one here and two UDIDs are equal exactly when they name the same phone.
+/// usbmuxd omits the hyphen when it reads the USB descriptor, and tools use different case. The initializer normalizes
+/// every form, so equal UDIDs denote the same phone.
 package struct UDID: Hashable, Sendable, Comparable, CustomStringConvertible {
-    /// The normal form: the 24-digit kind upper case with its hyphen, the 40-digit kind lower case, as Apple's tools print it.
+    /// The normal form, as Apple's tools print it: 24 digits in upper case with a hyphen, 40 digits in lower case.
     package let text: String
 
-    /// Returns nil unless the text is a UDID in some spelling.
+    /// Parses a UDID in any spelling. Returns nil for other text.
     package init?(_ text: some StringProtocol) {
         let digits = String(text.filter { $0 != "-" })
         guard digits.utf8.count == digits.count, digits.allSatisfy(\.isHexDigit) else { return nil }

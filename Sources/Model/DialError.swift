@@ -1,35 +1,35 @@
-/// Why no stream to a target could be opened, or did not come to its end: the one vocabulary of tunnels, probes, statistics
-/// and events.
+/// The reason why a connection to a target failed or was lost. Tunnels, probes, statistics and events share these
+/// values.
 package struct DialError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Reason: String, Hashable, Sendable, Codable {
-        /// The target is there and nothing listens on that port.
+        /// The target is reachable, but no server listens on the port.
         case refused
-        /// The phone is not plugged in.
+        /// The phone is not connected.
         case deviceAbsent
         /// usbmuxd is not running.
         case usbmuxdAbsent
-        /// No answer before the deadline.
+        /// The target did not respond before the timeout.
         case timedOut
-        /// The network says that there is no way to that address.
+        /// The network has no route to the address.
         case unreachable
         /// The endpoint is unknown, offline, or has no route.
         case noRoute
-        /// Too many connections are open or waiting already.
+        /// The limit of open or pending connections is reached.
         case limit
-        /// The address is one that Patchbay does not dial (its own listener, or not where the endpoint was seen).
+        /// Patchbay does not dial this address: it is its own listener, or no source reported the endpoint there.
         case forbidden
-        /// The client belongs to another user than the tunnel, or nobody can say to whom.
+        /// The client belongs to another user than the tunnel, or its user cannot be determined.
         case foreignUser
-        /// The client sent an HTTP request that a web page may have sent.
+        /// The client sent an HTTP request that a web page could have sent.
         case browser
-        /// The phone or usbmuxd went in the middle of the stream.
-        case cut
-        /// Anything else; the description says what.
+        /// The phone or usbmuxd disconnected during the stream.
+        case linkLost
+        /// Any other error. The description has the details.
         case failed
     }
 
     package let reason: Reason
-    /// A sentence for a person: what happened to which thing, and what to try.
+    /// A sentence that says which target failed, why, and what to do next.
     package let description: String
 
     package init(_ reason: Reason, _ description: String) {
@@ -38,12 +38,12 @@ package struct DialError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// One connection through a tunnel that did not come about: the `failure` event of a held tunnel.
+/// A failed connection through a tunnel: the `failure` event of an ephemeral tunnel.
 package struct TunnelConnectionFailure: Hashable, Sendable, Codable {
-    /// The tunnel's id.
+    /// The ID of the tunnel.
     package let tunnel: String
     package let reason: DialError.Reason
-    /// A sentence for a person.
+    /// The error as a sentence.
     package let detail: String
 
     package init(tunnel: String, reason: DialError.Reason, detail: String) {

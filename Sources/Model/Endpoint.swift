@@ -1,29 +1,29 @@
 package import FoundationEssentials
 
-/// One debuggable app instance as a user thinks of it.
+/// One debuggable app instance.
 ///
-/// Its id survives relaunch, another port, a replug and a restart of the broker; everything else about it may change.
+/// The ID survives a relaunch, a new port, a replug and a restart of the broker. All other properties can change.
 package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     package enum State: String, Hashable, Sendable, Codable {
-        /// Something proved lately that it is there.
+        /// A recent probe or source confirmed that the endpoint is reachable.
         case online
-        /// It was there; the last proof failed or is stale.
+        /// The last probe failed, or the last confirmation is too old.
         case suspect
-        /// It is gone, and kept so that its address goes on working when it comes back.
+        /// The endpoint is gone. Its entry and ID are kept for its return.
         case offline
-        /// It is listed and never dialled; `reason` says why.
+        /// The endpoint is listed but never dialled. `reason` has the cause.
         case blocked
     }
 
-    /// Whether a route may be dialled; of an endpoint, whether any of its routes may. `ApprovalPolicy` decides it.
+    /// The approval state of a route, or the best approval state of an endpoint's routes. `ApprovalPolicy` computes it.
     package enum Approval: String, Hashable, Sendable, Codable {
-        case discovered
+        case pending
         case approved
         case changed
     }
 
-    /// A phone, as much of it as an endpoint's reader needs.
-    package struct Place: Hashable, Sendable, Codable {
+    /// The phone or host on which the app runs.
+    package struct Location: Hashable, Sendable, Codable {
         package var udid: UDID?
         package var host: SanitizedText?
 
@@ -38,26 +38,29 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     package var app: SanitizedText
     package var name: SanitizedText
     package var version: SanitizedText?
-    package var place: Place
+    package var location: Location
     package var state: State
-    /// Why it is suspect, offline or blocked, as a sentence.
+    /// The reason for the state suspect, offline or blocked, as a sentence.
     package var reason: String?
     package var approval: Approval
-    /// Best first. Empty while it is offline or blocked.
+    /// The routes, best first. Empty while the endpoint is offline or blocked.
     package var routes: [EndpointRoute]
     package var txt: TXTRecord
-    /// True when more was received than `txt` keeps; absent otherwise.
-    package var txtIsTruncated: Bool?
-    /// Which sources see it now.
+    /// True if the received TXT record exceeded a limit and `txt` is incomplete. Nil otherwise.
+    package var txtTruncated: Bool?
+    /// The sources that currently report the endpoint.
     package var sources: [Sighting.Source]
-    package var boot: SanitizedText?
-    /// The name that the server gave itself over an approved route: a bundle identifier for AppReveal, else the name in
-    /// `serverInfo`. Another name on the same route is a contradiction until an owner approves the endpoint again.
+    package var launchID: SanitizedText?
+    /// The name that the server reported over an approved route: a bundle identifier for AppReveal, else
+    /// `serverInfo.name`.
+    ///
+    /// Another name on the same route is a mismatch until an owner approves the endpoint again.
     package var server: SanitizedText?
-    /// When this endpoint was first listed.
-    package var since: Date
-    /// When a source last saw it, or a probe last reached it; nil for one that was written down and never reached.
-    package var lastSeen: Date?
+    /// The time when this endpoint was first listed.
+    package var firstSeenAt: Date
+    /// The time when a source last reported the endpoint or a probe last reached it. Nil for a configured endpoint that
+    /// was never reached.
+    package var lastSeenAt: Date?
 
     package init(
         id: EndpointID,
@@ -65,50 +68,50 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
         app: SanitizedText,
         name: SanitizedText,
         version: SanitizedText? = nil,
-        place: Place = Place(),
+        location: Location = Location(),
         state: State,
         reason: String? = nil,
         approval: Approval,
         routes: [EndpointRoute] = [],
         txt: TXTRecord = TXTRecord(),
         sources: [Sighting.Source] = [],
-        boot: SanitizedText? = nil,
-        since: Date,
-        lastSeen: Date?
+        launchID: SanitizedText? = nil,
+        firstSeenAt: Date,
+        lastSeenAt: Date?
     ) {
         self.id = id
         self.kind = kind
         self.app = app
         self.name = name
         self.version = version
-        self.place = place
+        self.location = location
         self.state = state
         self.reason = reason
         self.approval = approval
         self.routes = routes
         self.txt = txt
-        txtIsTruncated = txt.isTruncated ? true : nil
+        txtTruncated = txt.isTruncated ? true : nil
         self.sources = sources
-        self.boot = boot
-        self.since = since
-        self.lastSeen = lastSeen
+        self.launchID = launchID
+        self.firstSeenAt = firstSeenAt
+        self.lastSeenAt = lastSeenAt
     }
 }
 
 extension Endpoint {
-    /// The app as an approved route reports it; nil when no route is approved. Grants for an app look at nothing else.
+    /// The app as an approved route reports it. Nil if no route is approved. Grants for an app use only this value.
     package var approvedApp: SanitizedText? { approval == .approved ? app : nil }
 
-    /// The routes that may be dialled, as the list shows them. A dial asks `ApprovalPolicy` again.
+    /// The routes marked as approved. A dial evaluates `ApprovalPolicy` again.
     package var approvedRoutes: [EndpointRoute] { routes.filter(\.isApproved) }
 }
 
-/// One step of the list, numbered. A follower that has seen revision N needs exactly the changes after N.
+/// One numbered change of the list. A subscriber that has revision N needs exactly the changes after N.
 package struct EndpointChange: Hashable, Sendable, Codable {
     package enum Kind: String, Hashable, Sendable, Codable {
         case added
         case changed
-        /// Forgotten: a person deleted it. An app that merely went away is `changed` to offline.
+        /// An owner removed the endpoint. An app that quits is `changed` to offline instead.
         case removed
     }
 
@@ -123,44 +126,46 @@ package struct EndpointChange: Hashable, Sendable, Codable {
     }
 }
 
-/// Which app an endpoint is of, as people say it: in any case.
+/// Name matching for selectors, ignoring case.
 extension Endpoint {
-    /// Whether this is its name, or its app's.
+    /// Returns whether the text is the name of the endpoint or of its app.
     package func isNamed(_ text: String) -> Bool {
         let wanted = text.lowercased()
         return name.text.lowercased() == wanted || app.text.lowercased() == wanted
     }
 
-    /// The same, or the last part of its bundle identifier: `shop` for `com.example.shop`.
+    /// Returns whether the text matches `isNamed` or the last component of the bundle identifier: `shop` for
+    /// `com.example.shop`.
     package func isApp(_ text: String) -> Bool {
         isNamed(text) || app.text.lowercased().split(separator: ".").last.map(String.init) == text.lowercased()
     }
 }
 
-/// What an endpoint speaks.
+/// The protocol that an endpoint speaks.
 ///
-/// A closed set would lose services whose type somebody configured, so any service name is a kind; the ones that Patchbay
-/// knows how to talk to have names of their own here.
+/// Any service name is a valid kind, because the configuration can add service types. The kinds that Patchbay supports
+/// have constants.
 package struct EndpointKind: Hashable, Sendable, Comparable, CustomStringConvertible {
     package let text: String
 
-    /// AppReveal's MCP server inside an app: JSON-RPC by POST, `GET /health` open.
+    /// AppReveal's MCP server inside an app: JSON-RPC over POST, and `GET /health` without a token.
     package static let appreveal = EndpointKind("appreveal")
-    /// An app-debug server: plain HTTP on a phone's loopback, `GET /actions`.
+    /// An app-debug server: plain HTTP on a phone's loopback, with `GET /actions`.
     package static let appDebug = EndpointKind("app-debug")
-    /// A state debugger of the `_debug._tcp` kind; the debugger advertises, the app connects.
+    /// A state debugger of type `_debug._tcp`. The debugger advertises and the app connects to it.
     package static let debug = EndpointKind("debug")
     /// Any other MCP server.
     package static let mcp = EndpointKind("mcp")
     package static let openagents = EndpointKind("openagents")
     /// The Dart VM service of a Flutter app.
     package static let dartVM = EndpointKind("dart-vm")
-    /// Something answers TCP, and nothing more is known.
+    /// A TCP port with an unknown protocol.
     package static let tcp = EndpointKind("tcp")
 
     package init(_ text: String) { self.text = text }
 
-    /// `_appreveal._tcp` is `appreveal`; a type without a name of its own here keeps its service name.
+    /// Creates the kind of a service type: `_appreveal._tcp` becomes `appreveal`. Types without a constant keep their
+    /// service name.
     package init(serviceType: ServiceType) {
         switch serviceType {
         case .dartVMService: self = .dartVM

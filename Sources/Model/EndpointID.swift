@@ -1,10 +1,10 @@
-/// The name under which an endpoint is addressed for ever: `[a-z0-9-]{1,40}`, readable, made of app and place.
+/// The permanent ID of an endpoint: `[a-z0-9-]{1,40}`, built from the names of its app and its location.
 package struct EndpointID: Hashable, Sendable, Comparable, CustomStringConvertible {
     package let text: String
 
     package static let lengthLimit = 40
 
-    /// Returns nil unless the text has the form of an id.
+    /// Returns nil unless the text is a valid ID.
     package init?(_ text: some StringProtocol) {
         let allowed = text.utf8.allSatisfy { byte in
             switch byte {
@@ -16,16 +16,16 @@ package struct EndpointID: Hashable, Sendable, Comparable, CustomStringConvertib
         self.text = String(text)
     }
 
-    /// A readable id out of names that may hold anything: the last part of a bundle id, then the place.
+    /// Builds a readable ID from arbitrary names: the last component of a bundle identifier, then the location.
     ///
     /// - Parameters:
     ///   - app: A bundle identifier or any name.
-    ///   - place: What tells two of the same app apart for a person; may be empty.
-    ///   - attempt: 1 for the plain id; 2 and up append `-2`, `-3`… where the plain one is taken.
-    package init(app: SanitizedText, place: String, attempt: Int = 1) {
+    ///   - location: The location that distinguishes two instances of the same app. May be empty.
+    ///   - attempt: 1 for the plain ID. Values above 1 append `-2`, `-3`, … when the plain ID is taken.
+    package init(app: SanitizedText, location: String, attempt: Int = 1) {
         let suffix = attempt > 1 ? "-\(attempt)" : ""
         let room = Self.lengthLimit - suffix.utf8.count
-        let words = [Self.slug(app.text.split(separator: ".").last.map(String.init) ?? app.text), Self.slug(place)]
+        let words = [Self.slug(app.text.split(separator: ".").last.map(String.init) ?? app.text), Self.slug(location)]
         let joined = words.filter { !$0.isEmpty }.joined(separator: "-")
         var cut = String(joined.prefix(room))
         while cut.hasSuffix("-") { cut.removeLast() }
@@ -36,7 +36,7 @@ package struct EndpointID: Hashable, Sendable, Comparable, CustomStringConvertib
 
     package static func < (one: EndpointID, other: EndpointID) -> Bool { one.text < other.text }
 
-    /// Lower-case letters and digits with single hyphens between them.
+    /// Returns lower-case letters and digits, separated by single hyphens.
     private static func slug(_ text: String) -> String {
         var slug = ""
         for character in text.lowercased() {

@@ -1,13 +1,14 @@
-/// An app's own session token, on its way to the broker: the body of `PUT` and `POST /v1/endpoints/{id}/secret`.
+/// An app's session token: the body of `PUT` and `POST /v1/endpoints/{id}/secret`.
 package struct EndpointSecretSpec: Sendable, Codable {
-    /// One line of printable ASCII without blanks, 1 to 4,096 bytes.
+    /// One line of printable ASCII without spaces, 1 to 4,096 bytes.
     package let secret: String
-    /// `pbi_…`: an app that has no grant yet redeems this one on the way (`POST` only); then `client` and `name` as in
-    /// `RedemptionSpec`.
+    /// An invite token (`pbi_…`) that the broker redeems first. For `POST` by an app without a grant only.
+    ///
+    /// Requires `client` and `name` as in `RedemptionSpec`.
     package let invite: String?
     package let client: String?
     package let name: SanitizedText?
-    /// Where the app says that it listens: it logs its secret before it is announced there.
+    /// The port on which the app listens. An app logs its token before its service is announced.
     package let port: UInt16?
 
     package init(
@@ -25,15 +26,15 @@ package struct EndpointSecretSpec: Sendable, Codable {
     }
 }
 
-/// An app's own secret as people paste it: the bare token, or the session URL that AppReveal logs, with the line around it.
+/// A session token as a user pastes it: the token alone, or a log line that contains AppReveal's session URL.
 package struct SessionTokenInput: Sendable {
     private static let parameter = "appreveal_session_token="
 
     package let token: String
-    /// Where the URL says that the app listens; nil of a bare token.
+    /// The port in the URL. Nil for a token alone.
     package let port: UInt16?
 
-    /// Never fails: what is no URL is taken for a token, and whoever takes tokens says what is wrong with it.
+    /// Extracts the token. Text without a session URL is taken as the token and is validated later.
     package init(_ text: String) {
         guard let name = text.firstRange(of: Self.parameter) else {
             token = text
@@ -44,7 +45,7 @@ package struct SessionTokenInput: Sendable {
         port = Self.port(in: text[..<name.lowerBound])
     }
 
-    /// The port of the URL that these are the beginning of (RFC 3986, section 3.2).
+    /// Returns the port in the beginning of a URL (RFC 3986, section 3.2).
     package static func port(in beginning: Substring) -> UInt16? {
         let url = beginning.split(omittingEmptySubsequences: false, whereSeparator: \.isWhitespace).last ?? ""
         guard let scheme = url.firstRange(of: "://") else { return nil }

@@ -1,32 +1,32 @@
 package import FoundationEssentials
 
-/// What a redeemer holds: scoped, expiring, revocable. Without its secret: what `patchbay grants` shows.
+/// A scoped, expiring and revocable permission, without its token. `patchbay grants` shows it.
 package struct Grant: Hashable, Sendable, Codable, Identifiable {
-    /// Why it no longer counts.
-    package enum End: String, Hashable, Sendable, Codable {
+    /// The reason why the grant ended.
+    package enum EndReason: String, Hashable, Sendable, Codable {
         case expired
-        /// It was not used for as long as it may rest.
+        /// The grant was not used within its idle timeout.
         case idle
         case revoked
-        /// An old secret of it was used after a rotation: somebody has a copy.
+        /// An old token of the grant was used after a rotation. Another party has a copy.
         case reused
     }
 
     package let id: String
-    /// What the redeemer calls itself.
+    /// The name that the redeemer chose.
     package let name: SanitizedText
     package let permissions: Permissions
     package let binding: GrantBinding
-    /// The grant it was made under; when that one ends, so does this.
+    /// The grant under which this grant was created. This grant ends with its parent.
     package let parent: String?
-    /// The invite it came from.
+    /// The invite from which the grant was redeemed.
     package let invite: String?
-    package let created: Date
-    package let expires: Date
-    package let lastUsed: Date
-    /// How long it may rest unused, in seconds.
+    package let createdAt: Date
+    package let expiresAt: Date
+    package let lastUsedAt: Date
+    /// The idle timeout in seconds. The grant ends after this time without use.
     package let idleSeconds: Int
-    package let end: End?
+    package let endReason: EndReason?
 
     package init(
         id: String,
@@ -35,11 +35,11 @@ package struct Grant: Hashable, Sendable, Codable, Identifiable {
         binding: GrantBinding,
         parent: String?,
         invite: String?,
-        created: Date,
-        expires: Date,
-        lastUsed: Date,
+        createdAt: Date,
+        expiresAt: Date,
+        lastUsedAt: Date,
         idleSeconds: Int,
-        end: End?
+        endReason: EndReason?
     ) {
         self.id = id
         self.name = name
@@ -47,25 +47,25 @@ package struct Grant: Hashable, Sendable, Codable, Identifiable {
         self.binding = binding
         self.parent = parent
         self.invite = invite
-        self.created = created
-        self.expires = expires
-        self.lastUsed = lastUsed
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+        self.lastUsedAt = lastUsedAt
         self.idleSeconds = idleSeconds
-        self.end = end
+        self.endReason = endReason
     }
 }
 
-/// Who, beside holding the token, one must be to use a grant.
+/// The condition that a client must meet in addition to holding the token.
 package enum GrantBinding: Hashable, Sendable, Codable {
-    /// Nobody else: whoever has the token.
+    /// No further condition.
     case bearer
-    /// A process of this user, on the unix socket.
+    /// The client is a process of this user and connects through the unix socket.
     case user(UInt32)
-    /// Whoever proved to have this key: the SHA-256 of its SubjectPublicKeyInfo, in lower-case hexadecimal.
+    /// The client proved possession of this key: the SHA-256 of its SubjectPublicKeyInfo, in lower-case hexadecimal.
     case key(String)
 }
 
-/// In JSON `"bearer"`, `{"user": 1001}` or `{"key": "…"}`.
+/// Encodes as `"bearer"`, `{"user": 1001}` or `{"key": "…"}`.
 extension GrantBinding {
     private enum Keys: String, CodingKey { case user, key }
 
@@ -102,10 +102,11 @@ extension GrantBinding {
     }
 }
 
-/// A grant with its secret: the answer to a redemption, a rotation and a delegation, which is the only time that it is told.
+/// A grant with its token: the response to a redemption, a rotation or a delegation. No other response contains the
+/// token.
 package struct IssuedGrant: Sendable, Codable {
     package let grant: Grant
-    /// `pbg_…`: a secret, to be sent as `Authorization: Bearer pbg_…`.
+    /// The secret token `pbg_…`. Clients send it as `Authorization: Bearer pbg_…`.
     package let token: String
 
     package init(grant: Grant, token: String) {
@@ -114,41 +115,43 @@ package struct IssuedGrant: Sendable, Codable {
     }
 }
 
-/// What part of a grant somebody else is to get: the body of `POST /v1/grants/{id}/delegate`.
+/// The part of a grant to delegate: the body of `POST /v1/grants/{id}/delegate`.
 package struct DelegationSpec: Hashable, Sendable, Codable {
     package var name: SanitizedText
     package var permissions: Permissions
-    /// Seconds that it lives. Nil is 8 hours, or what is left of the grant above it.
-    package var lifetime: Int?
-    /// Seconds that it may rest unused. Nil is two hours.
-    package var idle: Int?
-    /// The only user whose processes may use it, on the unix socket. Nil: whoever has the token.
+    /// The lifetime in seconds. Nil means 8 hours, or the remaining lifetime of the parent if that is shorter.
+    package var lifetimeSeconds: Int?
+    /// The idle timeout in seconds. Nil means two hours.
+    package var idleSeconds: Int?
+    /// Restricts the grant to processes of this user on the unix socket. Nil creates a bearer grant.
     package var user: UInt32?
 
     package init(
         name: SanitizedText,
         permissions: Permissions,
-        lifetime: Int? = nil,
-        idle: Int? = nil,
+        lifetimeSeconds: Int? = nil,
+        idleSeconds: Int? = nil,
         user: UInt32? = nil
     ) {
         self.name = name
         self.permissions = permissions
-        self.lifetime = lifetime
-        self.idle = idle
+        self.lifetimeSeconds = lifetimeSeconds
+        self.idleSeconds = idleSeconds
         self.user = user
     }
 }
 
-/// How a grant's secret is to be replaced: the body of `POST /v1/grants/{id}/rotate`.
+/// Options for replacing the token of a grant: the body of `POST /v1/grants/{id}/rotate`.
 package struct RotationSpec: Hashable, Sendable, Codable {
-    /// Seconds that the old secret goes on counting: 0 to 60. Nil is none.
-    package var grace: Int?
+    /// The time in seconds for which the old token remains valid, 0 to 60. Nil means 0.
+    package var graceSeconds: Int?
 
-    package init(grace: Int? = nil) { self.grace = grace }
+    package init(graceSeconds: Int? = nil) { self.graceSeconds = graceSeconds }
 }
 
-/// The ids of the grants and invites that ended: the answer to a revocation. When it comes, everything of theirs is cut.
+/// The IDs of the ended grants and invites: the response to a revocation.
+///
+/// All connections and tunnels under these grants are closed before the response is sent.
 package struct RevocationResult: Hashable, Sendable, Codable {
     package let ended: [String]
 

@@ -1,94 +1,95 @@
 package import FoundationEssentials
 
-/// A one-time pairing token, without its secret: what `patchbay invites` shows.
+/// A one-time pairing token, without its secret. `patchbay invites` shows it.
 package struct Invite: Hashable, Sendable, Codable, Identifiable {
-    /// Why it can no longer be redeemed.
-    package enum End: String, Hashable, Sendable, Codable {
+    /// The reason why the invite can no longer be redeemed.
+    package enum EndReason: String, Hashable, Sendable, Codable {
         case spent
         case expired
         case revoked
-        /// Too many wrong secrets were tried on it.
+        /// Too many wrong secrets were tried.
         case burnt
     }
 
     package let id: String
     package let permissions: Permissions
-    /// How often it can be redeemed in all, and how often it has been.
-    package let uses: Int
-    package let used: Int
-    /// Wrong secrets that were tried on it.
-    package let wrong: Int
+    /// The maximum number of redemptions, and the number so far.
+    package let maxUses: Int
+    package let useCount: Int
+    /// The number of attempts with a wrong secret.
+    package let failedAttempts: Int
     package let createdBy: AuditActor
-    package let created: Date
-    package let expires: Date
-    package let end: End?
+    package let createdAt: Date
+    package let expiresAt: Date
+    package let endReason: EndReason?
 
     package init(
         id: String,
         permissions: Permissions,
-        uses: Int,
-        used: Int,
-        wrong: Int,
+        maxUses: Int,
+        useCount: Int,
+        failedAttempts: Int,
         createdBy: AuditActor,
-        created: Date,
-        expires: Date,
-        end: End?
+        createdAt: Date,
+        expiresAt: Date,
+        endReason: EndReason?
     ) {
         self.id = id
         self.permissions = permissions
-        self.uses = uses
-        self.used = used
-        self.wrong = wrong
+        self.maxUses = maxUses
+        self.useCount = useCount
+        self.failedAttempts = failedAttempts
         self.createdBy = createdBy
-        self.created = created
-        self.expires = expires
-        self.end = end
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+        self.endReason = endReason
     }
 }
 
-/// What an invite is to give, and how it is to be redeemed: the body of `POST /v1/invites`.
+/// The permissions and limits of a new invite: the body of `POST /v1/invites`.
 package struct InviteSpec: Hashable, Sendable, Codable {
     package var permissions: Permissions
-    /// How often it can be redeemed: 1 to 100. Nil is once.
-    package var uses: Int?
-    /// Seconds until it can no longer be redeemed: 1 to a day. Nil is ten minutes.
-    package var lifetime: Int?
-    /// Seconds that its grants live: 1 to 30 days. Nil is 8 hours, or what is left of the inviter's own grant.
-    package var grantLifetime: Int?
-    /// Seconds that its grants may rest unused: 1 to 30 days. Nil is two hours.
-    package var grantIdle: Int?
-    /// The only user whose processes may use its grants, on the unix socket. Nil: whoever has the token.
+    /// The maximum number of redemptions, 1 to 100. Nil means 1.
+    package var maxUses: Int?
+    /// The lifetime of the invite in seconds, 1 s to 1 day. Nil means 10 minutes.
+    package var lifetimeSeconds: Int?
+    /// The lifetime of its grants in seconds, 1 s to 30 days. Nil means 8 hours, or the remaining lifetime of the
+    /// inviter's grant if that is shorter.
+    package var grantLifetimeSeconds: Int?
+    /// The idle timeout of its grants in seconds, 1 s to 30 days. Nil means two hours.
+    package var grantIdleSeconds: Int?
+    /// Restricts its grants to processes of this user on the unix socket. Nil creates bearer grants.
     package var user: UInt32?
-    /// Whether the answer is to have the pairing string as a QR code, too. Nil is no.
+    /// True adds the pairing string as a QR code to the response. Nil means false.
     package var qr: Bool?
 
     package init(
         _ permissions: Permissions,
-        uses: Int? = nil,
-        lifetime: Int? = nil,
-        grantLifetime: Int? = nil,
-        grantIdle: Int? = nil,
+        maxUses: Int? = nil,
+        lifetimeSeconds: Int? = nil,
+        grantLifetimeSeconds: Int? = nil,
+        grantIdleSeconds: Int? = nil,
         user: UInt32? = nil,
         qr: Bool? = nil
     ) {
         self.permissions = permissions
-        self.uses = uses
-        self.lifetime = lifetime
-        self.grantLifetime = grantLifetime
-        self.grantIdle = grantIdle
+        self.maxUses = maxUses
+        self.lifetimeSeconds = lifetimeSeconds
+        self.grantLifetimeSeconds = grantLifetimeSeconds
+        self.grantIdleSeconds = grantIdleSeconds
         self.user = user
         self.qr = qr
     }
 }
 
-/// An invite with its secret: the answer to `POST /v1/invites`, which is the only time that it is told.
+/// An invite with its token: the response to `POST /v1/invites`. No other response contains the token.
 package struct IssuedInvite: Sendable, Codable {
     package let invite: Invite
-    /// `pbi_…`: a secret.
+    /// The secret token `pbi_…`.
     package let token: String
-    /// `PATCHBAY:1:…`, for a QR code or to paste: a secret too. Nil where the broker has no door that it could name.
+    /// The pairing string `PATCHBAY:1:…`, which contains the token. Nil if the broker has no TCP listener.
     package let pairing: String?
-    /// The pairing string as a QR code, an SVG image: as secret as that. Where it was asked for.
+    /// The pairing string as a QR code (SVG), equally secret. Nil unless the request asked for the code.
     package let qr: String?
 
     package init(invite: Invite, token: String, pairing: String?, qr: String? = nil) {
@@ -99,15 +100,16 @@ package struct IssuedInvite: Sendable, Codable {
     }
 }
 
-/// What a redeemer shows and says about itself: the body of `POST /v1/invites/redeem`.
+/// A redemption of an invite: the body of `POST /v1/invites/redeem`.
 package struct RedemptionSpec: Sendable, Codable {
-    /// `pbi_…`.
+    /// The invite token `pbi_…`.
     package let token: String
-    /// 22 to 1,024 letters or digits from a random source, kept to itself: the same ones again within a minute bring the
-    /// same grant again.
+    /// A random key of 22 to 1,024 letters or digits, known only to the client.
+    ///
+    /// The same key returns the same grant again within a minute.
     package let client: String
     package let name: SanitizedText
-    /// Less than the invite gives, if it wants less.
+    /// The requested subset of the invite's permissions. Nil requests all of them.
     package let permissions: Permissions?
 
     package init(token: String, client: String, name: SanitizedText, permissions: Permissions? = nil) {

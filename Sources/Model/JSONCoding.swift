@@ -1,12 +1,11 @@
 package import FoundationEssentials
 
-/// How the words of this module are written as JSON, wherever they travel: HTTP, event streams, `--json` and the state
-/// directory.
+/// The JSON format of this module's types in HTTP, event streams, `--json` output and the state directory.
 ///
-/// Keys are sorted, so that equal values are equal bytes; slashes stay as they are; dates are ISO 8601 in UTC, to the
-/// millisecond.
+/// Keys are sorted, so equal values have equal bytes. Slashes are not escaped. Dates are ISO 8601 in UTC with
+/// milliseconds.
 package enum JSONCoding {
-    /// An encoder of our dialect; each caller may adjust its own.
+    /// Returns a new encoder, which the caller may configure further.
     package static func encoder() -> JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -17,7 +16,7 @@ package enum JSONCoding {
         return encoder
     }
 
-    /// Reads what `encoder()` writes, and dates without a fraction as well.
+    /// Returns a decoder for the format. It also accepts dates without a fraction.
     package static func decoder() -> JSONDecoder {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .custom { decoder in
@@ -34,15 +33,15 @@ package enum JSONCoding {
         return decoder
     }
 
-    /// `2026-11-21T14:30:00.250Z`.
+    /// Returns a date in the form `2026-11-21T14:30:00.250Z`.
     package static func text(of date: Date) -> String {
-        // The style cuts what is below a millisecond off, and 0.123 s is a little less than that as a Double.
+        // The format style truncates below a millisecond, and 0.123 s as a Double is slightly less than 0.123.
         let millisecond = (date.timeIntervalSince1970 * 1_000).rounded() / 1_000 + 0.000_1
         let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         return Date(timeIntervalSince1970: millisecond).formatted(style)
     }
 
-    /// Reads a date with or without a fraction of a second; nil when it is none.
+    /// Parses a date with or without a fraction of a second. Returns nil for other text.
     package static func date(from text: String) -> Date? {
         for includesFraction in [true, false] {
             let style = Date.ISO8601FormatStyle(includingFractionalSeconds: includesFraction)

@@ -1,6 +1,6 @@
-/// Every endpoint as of one revision: the answer to `GET /v1/endpoints` and the `snapshot` event.
+/// All endpoints at one revision: the response to `GET /v1/endpoints` and the `snapshot` event.
 package struct EndpointList: Hashable, Sendable, Codable {
-    /// The version of this document's form.
+    /// The version of the document format.
     package let schema: Int
     package let revision: UInt64
     package let endpoints: [Endpoint]
@@ -12,9 +12,9 @@ package struct EndpointList: Hashable, Sendable, Codable {
     }
 }
 
-/// Every phone that is attached: the answer to `GET /v1/devices` and the `devices` event.
+/// All attached phones: the response to `GET /v1/devices` and the `devices` event.
 package struct DeviceList: Hashable, Sendable, Codable {
-    /// The version of this document's form.
+    /// The version of the document format.
     package let schema: Int
     package let devices: [Device]
 
@@ -24,9 +24,9 @@ package struct DeviceList: Hashable, Sendable, Codable {
     }
 }
 
-/// Every tunnel, those that wait included: the answer to `GET /v1/tunnels`.
+/// All tunnels, including waiting ones: the response to `GET /v1/tunnels`.
 package struct TunnelList: Hashable, Sendable, Codable {
-    /// The version of this document's form.
+    /// The version of the document format.
     package let schema: Int
     package let tunnels: [Tunnel]
 
@@ -36,9 +36,9 @@ package struct TunnelList: Hashable, Sendable, Codable {
     }
 }
 
-/// Everything that Patchbay publishes: the answer to `GET /v1/advertisements`.
+/// All published services: the response to `GET /v1/advertisements`.
 package struct AdvertisementList: Hashable, Sendable, Codable {
-    /// The version of this document's form.
+    /// The version of the document format.
     package let schema: Int
     package let advertisements: [Advertisement]
 
@@ -48,7 +48,7 @@ package struct AdvertisementList: Hashable, Sendable, Codable {
     }
 }
 
-/// Every yes to an endpoint: the answer to `GET /v1/approvals`.
+/// All approvals: the response to `GET /v1/approvals`.
 package struct ApprovalList: Hashable, Sendable, Codable {
     package let schema: Int
     package let approvals: [Approval]
@@ -59,7 +59,7 @@ package struct ApprovalList: Hashable, Sendable, Codable {
     }
 }
 
-/// Every grant that counts or ended within a day, the newest first: the answer to `GET /v1/grants`.
+/// The active grants and those that ended within a day, newest first: the response to `GET /v1/grants`.
 package struct GrantList: Hashable, Sendable, Codable {
     package let schema: Int
     package let grants: [Grant]
@@ -70,7 +70,7 @@ package struct GrantList: Hashable, Sendable, Codable {
     }
 }
 
-/// Every invite that counts or ended within a day, the newest first: the answer to `GET /v1/invites`.
+/// The active invites and those that ended within a day, newest first: the response to `GET /v1/invites`.
 package struct InviteList: Hashable, Sendable, Codable {
     package let schema: Int
     package let invites: [Invite]
@@ -81,7 +81,7 @@ package struct InviteList: Hashable, Sendable, Codable {
     }
 }
 
-/// Every request that waits for an answer, the oldest first: the answer to `GET /v1/requests`.
+/// The pending access requests, oldest first: the response to `GET /v1/access-requests`.
 package struct AccessRequestList: Hashable, Sendable, Codable {
     package let schema: Int
     package let requests: [AccessRequest]
@@ -92,9 +92,9 @@ package struct AccessRequestList: Hashable, Sendable, Codable {
     }
 }
 
-/// How many things a request removed: the answer to `DELETE /v1/tunnels`, for one.
+/// The number of deleted objects: the response to a `DELETE` request, for example `DELETE /v1/tunnels`.
 package struct DeleteResponse: Hashable, Sendable, Codable {
-    package let removed: Int
+    package let deletedCount: Int
 
-    package init(removed: Int) { self.removed = removed }
+    package init(deletedCount: Int) { self.deletedCount = deletedCount }
 }

@@ -1,16 +1,16 @@
-/// Where a tunnel listens, written `tcp:PORT`, `tcp:HOST:PORT`, `tcp:[V6]:PORT` or `unix:/path`.
+/// The local address of a tunnel, written `tcp:PORT`, `tcp:HOST:PORT`, `tcp:[V6]:PORT` or `unix:/path`.
 package enum ListenAddress: Hashable, Sendable {
-    /// A nil host is both 127.0.0.1 and ::1, on one port; port 0 lets the kernel choose.
+    /// A nil host means 127.0.0.1 and ::1 on the same port. Port 0 lets the kernel choose the port.
     case tcp(host: String?, port: UInt16)
-    /// An absolute path; the socket is made with mode 0600.
+    /// An absolute path. The socket is created with mode 0600.
     case unix(path: String)
 
-    /// `sun_path` of sockaddr_un holds 108 bytes with the final zero (unix(7)).
+    /// `sun_path` of sockaddr_un holds 108 bytes including the final zero (unix(7)).
     package static let pathLimit = 107
 
-    /// Reads the notation above; `8080` and `127.0.0.1:8080` alone are TCP too. Nil when it is none of them.
+    /// Parses the notation above, and `8080` and `127.0.0.1:8080` as TCP. Returns nil for other text.
     ///
-    /// Plain text only: the address is shown in tables and given to other programs, and nobody needs an escape in a path.
+    /// Rejects characters that need escaping, because tables and other programs receive the address.
     package init?(_ text: some StringProtocol) {
         guard SanitizedText(text, limit: .max).text == text else { return nil }
         if text.hasPrefix("unix:") {
@@ -66,58 +66,62 @@ extension ListenAddress: Codable {
     }
 }
 
-/// Where the broker's unix socket is: one rule for the daemon that makes it and for the clients that look for it.
+/// The path of the broker's unix socket. The daemon and its clients use the same rules.
 package enum BrokerSocketPath {
-    /// Where a broker that runs for the whole machine listens.
+    /// The path of a system-wide broker.
     package static let system = "/run/patchbay/patchbay.sock"
-    /// The variable that names the socket, for both sides.
+    /// The environment variable that sets the socket path for the daemon and its clients.
     package static let variable = "PATCHBAY_SOCKET"
 
-    /// Where a client connects: what was said, else `$PATCHBAY_SOCKET`, else the machine's broker if it has one, else
-    /// the user's own.
+    /// Returns the path to which a client connects.
+    ///
+    /// The order is: the explicit path, `$PATCHBAY_SOCKET`, the system-wide broker if its socket exists, the user's own
+    /// broker.
     ///
     /// - Parameters:
-    ///   - explicit: What `--socket` says.
-    ///   - environment: The process's environment.
-    ///   - userID: The effective user.
-    ///   - exists: Whether there is a file at a path.
-    /// - Returns: A path; whether anybody listens there is for connect(2) to say.
+    ///   - explicit: The value of `--socket`.
+    ///   - environment: The environment of the process.
+    ///   - userID: The effective user ID.
+    ///   - exists: Returns whether a file exists at a path.
+    /// - Returns: A path. Only connect(2) shows whether a broker listens there.
     package static func find(
         explicit: String? = nil,
         environment: [String: String],
         userID: UInt32,
         exists: (String) -> Bool
     ) -> String {
-        if let told = told(explicit, environment) { return told }
-        return exists(system) ? system : own(environment: environment, userID: userID)
+        if let path = explicitPath(explicit, environment) { return path }
+        return exists(system) ? system : userPath(environment: environment, userID: userID)
     }
 
-    /// Where a daemon listens: what was said, else `$PATCHBAY_SOCKET`, else in systemd's `RuntimeDirectory=`, else the
-    /// machine's place for root and the user's own for everybody else.
+    /// Returns the path on which a daemon listens.
+    ///
+    /// The order is: the explicit path, `$PATCHBAY_SOCKET`, systemd's `RuntimeDirectory=`. Otherwise root uses the
+    /// system-wide path and other users their own path.
     package static func listen(
         explicit: String? = nil,
         environment: [String: String],
         userID: UInt32
     ) -> String {
-        if let told = told(explicit, environment) { return told }
-        // systemd.exec(5): a list separated by colons, in the order of the unit file.
+        if let path = explicitPath(explicit, environment) { return path }
+        // systemd.exec(5): paths separated by colons, in the order of the unit file.
         if let folder = value("RUNTIME_DIRECTORY", environment)?.split(separator: ":").first {
             return "\(folder)/patchbay.sock"
         }
-        return own(environment: environment, userID: userID)
+        return userPath(environment: environment, userID: userID)
     }
 
-    private static func own(environment: [String: String], userID: UInt32) -> String {
+    private static func userPath(environment: [String: String], userID: UInt32) -> String {
         if userID == 0 { return system }
         let folder = value("XDG_RUNTIME_DIR", environment) ?? "/run/user/\(userID)"
         return "\(folder)/patchbay/patchbay.sock"
     }
 
-    private static func told(_ explicit: String?, _ environment: [String: String]) -> String? {
+    private static func explicitPath(_ explicit: String?, _ environment: [String: String]) -> String? {
         explicit ?? value(variable, environment)
     }
 
-    /// An empty variable counts as unset.
+    /// Returns the value of a variable. An empty variable counts as unset.
     private static func value(_ name: String, _ environment: [String: String]) -> String? {
         environment[name].flatMap { $0.isEmpty ? nil : $0 }
     }

@@ -1,15 +1,15 @@
-/// The names that a mistyped or guessed name may stand for.
+/// Finds existing names that resemble a mistyped or guessed name.
 package enum NearNames {
-    /// Longer names are compared by their beginning.
+    /// The number of characters that are compared. The rest of longer names is ignored.
     private static let limit = 64
 
-    /// Compares names by what is left without case and punctuation.
+    /// Returns the most similar names, ignoring case and punctuation.
     ///
     /// - Parameters:
-    ///   - word: The name that there is not.
-    ///   - names: Those that there are.
-    ///   - count: How many are returned at most.
-    /// - Returns: The nearest ones, best first: equal, mistyped, contained, with words in common.
+    ///   - word: The name that was not found.
+    ///   - names: The existing names.
+    ///   - count: The maximum number of results.
+    /// - Returns: The nearest names in this order: equal, mistyped, contained, with common words.
     package static func of(_ word: String, among names: some Sequence<String>, count: Int = 3) -> [String] {
         let wanted = Shape(word)
         guard !wanted.letters.isEmpty else { return [] }
@@ -20,7 +20,7 @@ package enum NearNames {
             .map(\.name)
     }
 
-    /// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
+    /// Returns the number of insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
     package static func distance(_ one: String, _ other: String) -> Int {
         distance(Array(one.lowercased()), Array(other.lowercased()))
     }
@@ -38,7 +38,7 @@ package enum NearNames {
         return table[a.count][b.count]
     }
 
-    /// A name without case and punctuation, and the words that it consists of: `takeScreenshot` has two.
+    /// A name without case and punctuation, and its words: `takeScreenshot` has two.
     private struct Shape {
         let letters: [Character]
         let words: Set<String>
@@ -56,11 +56,11 @@ package enum NearNames {
                 words[words.count - 1] += character.lowercased()
             }
             letters = Array(words.joined())
-            // Shorter ones are in names of every meaning.
+            // Words of one or two letters occur in unrelated names.
             self.words = Set(words.filter { $0.count > 2 })
         }
 
-        /// Nil where the two have nothing to do with each other.
+        /// Returns nil if the names have nothing in common.
         func distance(to other: Shape) -> Int? {
             let (short, long) = (min(letters.count, other.letters.count), max(letters.count, other.letters.count))
             let slips = max(1, long / 4)

@@ -1,4 +1,4 @@
-/// What somebody may do, and with which endpoints.
+/// The actions that a grant allows, and the endpoints to which they apply.
 package struct Permissions: Hashable, Sendable {
     package let scopes: Set<Scope>
     package let selector: Selector
@@ -12,7 +12,7 @@ package struct Permissions: Hashable, Sendable {
         scopes.isSubset(of: other.scopes) && selector.isSubset(of: other.selector)
     }
 
-    /// Whether the scope is given at all; for what is not about one endpoint.
+    /// Returns whether the scope is granted, for actions that do not concern one endpoint.
     package func allow(_ scope: Scope) -> Bool { scopes.contains(scope) }
 
     package func allow(_ scope: Scope, on endpoint: Endpoint) -> Bool {
@@ -20,7 +20,7 @@ package struct Permissions: Hashable, Sendable {
     }
 }
 
-/// Scopes are written sorted, so that equal permissions are equal bytes.
+/// Encodes the scopes sorted, so equal permissions have equal bytes.
 extension Permissions: Codable {
     private enum Keys: String, CodingKey { case scopes, selector }
 
@@ -37,19 +37,19 @@ extension Permissions: Codable {
     }
 }
 
-/// One thing that a grant allows.
+/// One action that a grant allows.
 package enum Scope: String, Hashable, Sendable, Codable, CaseIterable {
-    /// See endpoints, devices and their changes.
+    /// List endpoints and devices and receive their changes.
     case registryRead = "registry.read"
-    /// Call an endpoint's own tools.
+    /// Call the tools of an endpoint.
     case endpointCall = "endpoint.call"
     /// Open tunnels and streams.
     case tunnelOpen = "tunnel.open"
-    /// Have the broker present an endpoint's secret; the holder never sees it.
+    /// Let the broker send an endpoint's secret. The holder of the grant never receives the secret.
     case secretUse = "secret.use"
-    /// Invite others, to no more than one may do oneself.
+    /// Create invites with at most the permissions of the inviter.
     case inviteCreate = "invite.create"
-    /// Everything an owner may do; only over the unix socket, and never by a token alone.
+    /// Do everything that an owner may do. Valid over the unix socket only, and never with a bearer token.
     case admin
 }
 
@@ -57,17 +57,17 @@ extension Scope: Comparable {
     package static func < (one: Scope, other: Scope) -> Bool { one.rawValue < other.rawValue }
 }
 
-/// Which endpoints a grant is about.
+/// The set of endpoints to which a grant applies.
 package enum Selector: Hashable, Sendable {
     case all
     case endpoints(Set<EndpointID>)
     /// Bundle identifiers, or the names under which apps advertise themselves.
     case bundles(Set<String>)
 
-    /// Whether an endpoint is selected. Its app counts only as an approved route reports it.
+    /// Returns whether the selector includes an endpoint. The app counts only if an approved route reports it.
     package func includes(_ endpoint: Endpoint) -> Bool { includes(endpoint.id, approvedApp: endpoint.approvedApp) }
 
-    /// The same by `Endpoint.id` and `Endpoint.approvedApp`.
+    /// Returns whether the selector includes an endpoint with this `Endpoint.id` and `Endpoint.approvedApp`.
     package func includes(_ id: EndpointID, approvedApp: SanitizedText?) -> Bool {
         switch self {
         case .all: true
@@ -76,19 +76,19 @@ package enum Selector: Hashable, Sendable {
         }
     }
 
-    /// Whether every endpoint, present or future, that this includes is included by the other one too.
+    /// Returns whether the other selector includes every present and future endpoint of this selector.
     package func isSubset(of other: Selector) -> Bool {
         switch (self, other) {
         case (_, .all): true
         case (.endpoints(let mine), .endpoints(let theirs)): mine.isSubset(of: theirs)
         case (.bundles(let mine), .bundles(let theirs)): mine.isSubset(of: theirs)
-        // Which bundle an id stands for may change, so that neither kind is ever inside the other.
+        // The bundle of an ID can change, so neither kind is ever a subset of the other.
         case (.all, _), (.endpoints, _), (.bundles, _): false
         }
     }
 }
 
-/// In JSON `"all"`, `{"endpoints": […]}` or `{"bundles": […]}`, sorted.
+/// Encodes as `"all"`, `{"endpoints": […]}` or `{"bundles": […]}`, sorted.
 extension Selector: Codable {
     private enum Keys: String, CodingKey { case endpoints, bundles }
 

@@ -1,23 +1,23 @@
-/// An error as the HTTP API says it: RFC 9457, `application/problem+json`, with two members of our own.
+/// An error of the HTTP API: RFC 9457, `application/problem+json`, with the extension members `code` and `hint`.
 package struct Problem: Error, Hashable, Sendable, Codable {
-    /// What kind of problem, for programs: the last part of `type`.
+    /// The machine-readable kind of the problem: the last part of `type`.
     package enum Code: String, Hashable, Sendable, Codable {
         case badRequest = "bad-request"
         case notFound = "not-found"
         case ambiguous
         case methodNotAllowed = "method-not-allowed"
         case conflict
-        /// No token, or none that is accepted; why not is not said.
+        /// No token, or a token that is not accepted. The response does not say which.
         case unauthorized
         case forbidden
-        /// Sent to a name that is not ours, as a web page does that has another name point here.
+        /// The Host header has a name that is not the broker's, as in a DNS rebinding attack by a web page.
         case misdirected
         case unsupportedMedia = "unsupported-media"
         case slowDown = "slow-down"
         case tooLarge = "too-large"
-        /// The head alone is; the connection ends with this answer.
+        /// The request head is too large. The server closes the connection after this response.
         case headTooLarge = "head-too-large"
-        /// The head did not come in time; the connection ends with this answer.
+        /// The request head did not arrive in time. The server closes the connection after this response.
         case timeout
         case unavailable
         case limit
@@ -28,24 +28,24 @@ package struct Problem: Error, Hashable, Sendable, Codable {
     package let type: String
     package let title: String
     package let status: Int
-    /// What happened to which thing.
+    /// A sentence that says what happened to which object.
     package let detail: String
     package let code: Code
-    /// The next thing to try, often a command.
-    package let next: String?
+    /// The next action to try, often a command.
+    package let hint: String?
 
-    package init(_ code: Code, _ detail: String, next: String? = nil) {
+    package init(_ code: Code, _ detail: String, hint: String? = nil) {
         type = "urn:patchbay:problem:\(code.rawValue)"
         title = code.title
         status = code.status
         self.detail = detail
         self.code = code
-        self.next = next
+        self.hint = hint
     }
 }
 
 extension Problem.Code {
-    /// The HTTP status; the only place where the two meet.
+    /// The HTTP status of the code. No other code maps problems to statuses.
     package var status: Int {
         switch self {
         case .badRequest: 400
@@ -67,22 +67,22 @@ extension Problem.Code {
 
     fileprivate var title: String {
         switch self {
-        case .badRequest: "The request could not be understood"
-        case .unauthorized: "Not let in"
-        case .forbidden: "Not permitted"
-        case .misdirected: "Not the name of this broker"
-        case .unsupportedMedia: "Not JSON"
-        case .slowDown: "Asked too often"
-        case .notFound: "No such thing"
-        case .methodNotAllowed: "Not something this address does"
-        case .ambiguous: "More than one thing fits"
-        case .conflict: "Something is in the way"
-        case .tooLarge: "The request is too large"
-        case .headTooLarge: "The head of the request is too large"
-        case .timeout: "The request did not come in time"
-        case .limit: "A limit is reached"
-        case .internalError: "Patchbay failed"
-        case .unavailable: "Not there right now"
+        case .badRequest: "Bad request"
+        case .unauthorized: "Unauthorized"
+        case .forbidden: "Forbidden"
+        case .misdirected: "Misdirected request"
+        case .unsupportedMedia: "Unsupported media type"
+        case .slowDown: "Too many requests"
+        case .notFound: "Not found"
+        case .methodNotAllowed: "Method not allowed"
+        case .ambiguous: "Ambiguous name"
+        case .conflict: "Conflict"
+        case .tooLarge: "Request too large"
+        case .headTooLarge: "Request head too large"
+        case .timeout: "Request timeout"
+        case .limit: "Limit reached"
+        case .internalError: "Internal error"
+        case .unavailable: "Temporarily unavailable"
         }
     }
 }

@@ -1,19 +1,19 @@
 /// A way to reach an endpoint.
 package enum Route: Hashable, Sendable {
-    case lan(LANRoute)
+    case network(NetworkRoute)
     case usb(USBRoute)
 }
 
-/// Through the network: an address, a port, and for link-local addresses the interface they are valid on.
-package struct LANRoute: Hashable, Sendable, Codable {
+/// A network route: an address and a port. A link-local address also needs its interface.
+package struct NetworkRoute: Hashable, Sendable, Codable {
     /// A numeric IPv4 or IPv6 address without scope.
     package let address: String
     package let port: UInt16
-    /// The interface's name, `wlan0`; nil for a static endpoint that names none.
+    /// The name of the interface, for example `wlan0`. Nil for a configured endpoint without an interface.
     package let interface: String?
-    /// The kernel's index of that interface, needed as scope of `fe80::` addresses; 0 where there is none.
+    /// The kernel's index of the interface, required as the scope of `fe80::` addresses. 0 if there is none.
     package let interfaceIndex: UInt32
-    /// The host that announced the address (the SRV target); nil when the owner wrote the address down.
+    /// The host that announced the address (the SRV target). Nil for a configured address.
     package let host: SanitizedText?
 
     package init(
@@ -31,12 +31,12 @@ package struct LANRoute: Hashable, Sendable, Codable {
     }
 }
 
-extension LANRoute {
-    /// The address and its interface, without the port: `192.168.1.20%wlan0`.
-    package var place: String { Approval.Address(self).place }
+extension NetworkRoute {
+    /// The address with its interface, without the port: `192.168.1.20%wlan0`.
+    package var location: String { Approval.Address(self).location }
 }
 
-/// Through the cable: a TCP port on a phone's loopback.
+/// A USB route: a TCP port on a phone's loopback.
 package struct USBRoute: Hashable, Sendable, Codable {
     package let udid: UDID
     package let port: UInt16
@@ -48,42 +48,42 @@ package struct USBRoute: Hashable, Sendable, Codable {
 }
 
 extension Route {
-    /// Whether it goes through the network.
+    /// True for a network route.
     package var isNetwork: Bool {
-        if case .lan = self { true } else { false }
+        if case .network = self { true } else { false }
     }
 
-    /// The host that announced it by mDNS; nil of a cable and of a configured address.
+    /// The host that announced the address by mDNS. Nil for USB routes and configured addresses.
     package var host: SanitizedText? {
-        if case .lan(let lan) = self { lan.host } else { nil }
+        if case .network(let network) = self { network.host } else { nil }
     }
 
-    /// The address with its interface, or the phone: `192.168.1.20%wlan0`.
-    package var place: String {
+    /// The address with its interface (`192.168.1.20%wlan0`), or the UDID of the phone.
+    package var location: String {
         switch self {
-        case .lan(let lan): lan.place
+        case .network(let network): network.location
         case .usb(let usb): "\(usb.udid)"
         }
     }
 
-    /// The network address; nil of a cable.
+    /// The network address. Nil for USB routes.
     package var address: String? {
-        if case .lan(let lan) = self { lan.address } else { nil }
+        if case .network(let network) = self { network.address } else { nil }
     }
 
     package var port: UInt16 {
         switch self {
-        case .lan(let route): route.port
+        case .network(let route): route.port
         case .usb(let route): route.port
         }
     }
 }
 
-/// In people's notation: `192.168.1.20:8080`, `[fe80::1%wlan0]:8080`, `usb:UDID:8080`.
+/// The display form: `192.168.1.20:8080`, `[fe80::1%wlan0]:8080`, `usb:UDID:8080`.
 extension Route: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .lan(let route):
+        case .network(let route):
             guard route.address.contains(":") else { return "\(route.address):\(route.port)" }
             let scope = route.address.lowercased().hasPrefix("fe80") ? route.interface.map { "%\($0)" } ?? "" : ""
             return "[\(route.address)\(scope)]:\(route.port)"
@@ -95,11 +95,11 @@ extension Route: CustomStringConvertible {
 
 extension Route: Codable {
     private enum Keys: String, CodingKey { case via }
-    private enum Via: String, Codable { case lan, usb }
+    private enum Via: String, Codable { case network, usb }
 
     package init(from decoder: any Decoder) throws {
         switch try decoder.container(keyedBy: Keys.self).decode(Via.self, forKey: .via) {
-        case .lan: self = .lan(try LANRoute(from: decoder))
+        case .network: self = .network(try NetworkRoute(from: decoder))
         case .usb: self = .usb(try USBRoute(from: decoder))
         }
     }
@@ -107,8 +107,8 @@ extension Route: Codable {
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Keys.self)
         switch self {
-        case .lan(let route):
-            try container.encode(Via.lan, forKey: .via)
+        case .network(let route):
+            try container.encode(Via.network, forKey: .via)
             try route.encode(to: encoder)
         case .usb(let route):
             try container.encode(Via.usb, forKey: .via)
@@ -117,46 +117,46 @@ extension Route: Codable {
     }
 }
 
-/// A route of an endpoint, with the facts that its source reports and the trust that it has.
+/// A route of an endpoint, with the facts that its source reports and with its approval state.
 ///
-/// Trust belongs to the route and not to the endpoint: an approved cable says nothing about a network address.
+/// Approval belongs to the route and not to the endpoint. An approved USB route says nothing about a network address.
 package struct EndpointRoute: Hashable, Sendable {
     package let route: Route
-    /// The app that runs there, as the route's source reports it; empty when the source does not know.
+    /// The app as the route's source reports it. Empty if the source does not know the app.
     package let app: SanitizedText
-    /// Whether `app` is a bundle identifier, and not only a name.
+    /// True if `app` is a bundle identifier. Otherwise `app` is a display name.
     package let appIsBundleID: Bool
-    /// The launch of the app, as the route's source reports it.
-    package let boot: SanitizedText?
-    /// Whether the route may be dialled: the verdict of `ApprovalPolicy`.
+    /// The ID of the app's launch, as the route's source reports it.
+    package let launchID: SanitizedText?
+    /// The approval state of the route, computed by `ApprovalPolicy`.
     package var approval: Endpoint.Approval
-    /// Whether a secret is held for this route and this launch.
+    /// True if a secret is stored for this route and this launch.
     package var isSecretHeld = false
-    /// The app that answered on this route instead of `app`; nil unless there was a contradiction.
+    /// The app that responded on this route instead of `app`. Nil if there was no mismatch.
     package var mismatch: SanitizedText?
 
-    /// Without `approval` it is as without any consent: a cable or a configured address is approved, an advert is not.
+    /// Creates a route. Without `approval`, USB and configured routes are approved and announced routes are pending.
     package init(
         _ route: Route,
         app: SanitizedText = SanitizedText(""),
         appIsBundleID: Bool = false,
-        boot: SanitizedText? = nil,
+        launchID: SanitizedText? = nil,
         approval: Endpoint.Approval? = nil,
         mismatch: SanitizedText? = nil
     ) {
         self.route = route
         self.app = app
         self.appIsBundleID = appIsBundleID
-        self.boot = boot
-        self.approval = approval ?? (route.host == nil ? .approved : .discovered)
+        self.launchID = launchID
+        self.approval = approval ?? (route.host == nil ? .approved : .pending)
         self.mismatch = mismatch
     }
 
     package var port: UInt16 { route.port }
     package var isApproved: Bool { approval == .approved }
 
-    /// The launch that a secret is bound to: the one that the source reports, else the port.
-    package var launch: String { boot.map { "boot \($0)" } ?? Self.launch(atPort: port) }
+    /// The launch to which a secret is bound: the reported launch ID, else the port.
+    package var launch: String { launchID.map { "launch \($0)" } ?? Self.launch(atPort: port) }
 
     package static func launch(atPort port: UInt16) -> String { "port \(port)" }
 }
@@ -165,10 +165,11 @@ extension EndpointRoute: CustomStringConvertible {
     package var description: String { route.description }
 }
 
-/// In JSON the members of the route, with `app`, `appIsBundleID`, `boot`, `approval`, `secretHeld` and `mismatch` beside them.
+/// Encodes the members of the route with `app`, `appIsBundleID`, `launchID`, `approval`, `secretHeld` and `mismatch`
+/// beside them.
 extension EndpointRoute: Codable {
     private enum Keys: String, CodingKey {
-        case app, appIsBundleID, boot, approval, mismatch, isSecretHeld = "secretHeld"
+        case app, appIsBundleID, launchID, approval, mismatch, isSecretHeld = "secretHeld"
     }
 
     package init(from decoder: any Decoder) throws {
@@ -176,7 +177,7 @@ extension EndpointRoute: Codable {
         route = try Route(from: decoder)
         app = try container.decodeIfPresent(SanitizedText.self, forKey: .app) ?? SanitizedText("")
         appIsBundleID = try container.decodeIfPresent(Bool.self, forKey: .appIsBundleID) ?? false
-        boot = try container.decodeIfPresent(SanitizedText.self, forKey: .boot)
+        launchID = try container.decodeIfPresent(SanitizedText.self, forKey: .launchID)
         approval = try container.decode(Endpoint.Approval.self, forKey: .approval)
         mismatch = try container.decodeIfPresent(SanitizedText.self, forKey: .mismatch)
         isSecretHeld = try container.decodeIfPresent(Bool.self, forKey: .isSecretHeld) ?? false
@@ -187,7 +188,7 @@ extension EndpointRoute: Codable {
         var container = encoder.container(keyedBy: Keys.self)
         if !app.isEmpty { try container.encode(app, forKey: .app) }
         if appIsBundleID { try container.encode(true, forKey: .appIsBundleID) }
-        try container.encodeIfPresent(boot, forKey: .boot)
+        try container.encodeIfPresent(launchID, forKey: .launchID)
         try container.encode(approval, forKey: .approval)
         try container.encodeIfPresent(mismatch, forKey: .mismatch)
         if isSecretHeld { try container.encode(true, forKey: .isSecretHeld) }

@@ -1,18 +1,20 @@
-/// Text that came from the network or from a phone, made safe to show and to log.
+/// Text from the network or from a phone that is safe to print and to log.
 ///
-/// mDNS is unauthenticated input: a name may carry terminal escapes, line breaks, bidirectional overrides (CVE-2021-42574)
-/// or invisible characters. This is the one border where such text is cleaned; everything behind it may print `text` as it
-/// is. Each character that could move a cursor or hide another one becomes U+FFFD, so that a reader sees that it was there.
+/// mDNS is unauthenticated. A name can contain terminal escapes, line breaks, bidirectional overrides (CVE-2021-42574)
+/// or invisible characters. The initializer replaces each of these characters with U+FFFD, so the reader sees that
+/// something was removed. Code that receives a `SanitizedText` may print `text` unchanged.
 package struct SanitizedText: Hashable, Sendable, Comparable, CustomStringConvertible {
-    /// The cleaned text; never longer than the limit it was made with.
+    /// The sanitized text, at most as long as the limit in the initializer.
     package let text: String
 
-    /// The length of a DNS label (RFC 6763, section 4.1.1), in UTF-8 bytes.
+    /// The length of a DNS label in bytes of UTF-8 (RFC 6763, section 4.1.1).
     package static let nameLimit = 63
 
+    /// Sanitizes received text.
+    ///
     /// - Parameters:
-    ///   - raw: What was received.
-    ///   - limit: The most UTF-8 bytes to keep; the cut falls between characters.
+    ///   - raw: The received text.
+    ///   - limit: The maximum length in bytes of UTF-8. The text is truncated between characters.
     package init(_ raw: some StringProtocol, limit: Int = nameLimit) {
         var kept = String.UnicodeScalarView()
         var bytes = 0
@@ -30,11 +32,11 @@ package struct SanitizedText: Hashable, Sendable, Comparable, CustomStringConver
 
     package static func < (one: SanitizedText, other: SanitizedText) -> Bool { one.text < other.text }
 
-    /// Whether a character shows itself and nothing else.
+    /// Returns whether a character is visible and has no effect on other characters.
     package static func isSafe(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
-        // Variation selectors and the like are marks; the ones that draw nothing are "default ignorable".
+        // Variation selectors are marks. Those without a glyph are "default ignorable".
         default: !scalar.properties.isDefaultIgnorableCodePoint || scalar == "\u{FE0F}"
         }
     }

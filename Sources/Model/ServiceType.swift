@@ -1,6 +1,6 @@
-/// A DNS-SD service type such as `_appreveal._tcp` (RFC 6763, section 7; the name's syntax is RFC 6335, section 5.1).
+/// A DNS-SD service type such as `_appreveal._tcp` (RFC 6763, section 7; syntax in RFC 6335, section 5.1).
 package struct ServiceType: Hashable, Sendable, Comparable, CustomStringConvertible {
-    /// The type in lower case, without domain: `_name._tcp` or `_name._udp`.
+    /// The type in lower case without domain: `_name._tcp` or `_name._udp`.
     package let text: String
 
     package static let appreveal = ServiceType(known: "_appreveal._tcp")
@@ -9,13 +9,13 @@ package struct ServiceType: Hashable, Sendable, Comparable, CustomStringConverti
     package static let openagents = ServiceType(known: "_openagents._tcp")
     package static let dartVMService = ServiceType(known: "_dartvmservice._tcp")
 
-    /// What Patchbay browses when nobody says otherwise.
+    /// The service types that Patchbay browses by default.
     package static let standard: [ServiceType] = [appreveal, debug, mcp, openagents, dartVMService]
 
-    /// Returns nil unless `text` is a well-formed type. DNS names compare without case, so the case is folded.
+    /// Parses a service type and folds its case, because DNS names ignore case. Returns nil for other text.
     ///
-    /// RFC 6335 allows 15 characters; longer names exist in the field (Avahi takes up to 63), so the limit here is Avahi's.
-    /// One-letter names are refused because Avahi 0.8 refuses them ("Invalid service type").
+    /// RFC 6335 allows 15 characters. Longer names exist in practice, so the limit is Avahi's: 63 bytes with the
+    /// underscore. One-letter names are rejected because Avahi 0.8 rejects them ("Invalid service type").
     package init?(_ text: some StringProtocol) {
         let folded = text.lowercased()
         let labels = folded.split(separator: ".", omittingEmptySubsequences: false)

@@ -1,12 +1,12 @@
-/// One thing one source saw: a Bonjour service on one interface and protocol, a port that answers on a phone, a line of
-/// the configuration.
+/// One observation by one source: a Bonjour service on one interface and protocol, a port on a phone, or a configured
+/// endpoint.
 ///
-/// Sources say what they see and nothing about what it means: which sightings are one endpoint is the registry's decision.
+/// A sighting has no interpretation. The registry decides which sightings belong to the same endpoint.
 package struct Sighting: Hashable, Sendable {
-    /// Names the sighting for as long as its source sees it; a later sighting with the same id replaces this one.
+    /// The identity of the sighting within its source. A later sighting with the same ID replaces this one.
     package struct ID: Hashable, Sendable, CustomStringConvertible {
         package let source: Source
-        /// Unique within the source; its form is the source's own business.
+        /// A key that is unique within the source. Only the source interprets it.
         package let key: String
 
         package init(source: Source, key: String) {
@@ -19,34 +19,35 @@ package struct Sighting: Hashable, Sendable {
 
     package enum Source: String, Hashable, Sendable, Codable {
         case bonjour
-        case usb
+        case usbmuxd
         case config
     }
 
     package let id: ID
     package let kind: EndpointKind
-    /// The app: its bundle identifier where the source knows it, else the name under which it advertised itself.
+    /// The bundle identifier of the app if the source knows it, else its advertised name.
     package let app: SanitizedText
-    /// True when `app` is a bundle identifier, which two sightings of one app share; a name is only a name.
+    /// True if `app` is a bundle identifier. Two sightings of one app share a bundle identifier; a name is not an
+    /// identity.
     package let appIsBundleID: Bool
-    /// What people call it: the Bonjour instance name, the configured name, or the app's own.
+    /// The display name: the Bonjour instance name, the configured name, or the app's own name.
     package let name: SanitizedText
-    /// Where it runs as its source knows it: an SRV target (`iphone.local`), or nil where a device says it better.
+    /// The host as the source knows it: an SRV target (`iphone.local`). Nil if `device` identifies the host.
     package let host: SanitizedText?
-    /// The phone that it runs on; known over the cable only.
+    /// The phone on which the app runs. Known for USB only.
     package let device: UDID?
-    /// What tells two servers of one app on one host apart (a TXT `role` or `id` key); empty almost always.
+    /// A role that distinguishes two servers of one app on one host (TXT key `role` or `id`). Usually empty.
     package let role: SanitizedText
     package let version: SanitizedText?
     package let txt: TXTRecord
-    /// Every way to reach it that this sighting knows, the best first.
+    /// The routes that this sighting knows, best first.
     package let routes: [Route]
-    /// The port that it listens on; 0 when the source knows none. Unlike `routes` it is known before any address is.
+    /// The port of the server, or 0 if the source does not know one. Known before any address is resolved.
     package let port: UInt16
-    /// Why none of its addresses may be dialled; nil when one may.
+    /// The reason why none of the addresses may be dialled. Nil if one may.
     package let blocked: String?
-    /// Changes with each launch of the app, where the source can tell; the port is what changes otherwise.
-    package let boot: SanitizedText?
+    /// An ID that changes with each launch of the app. Nil if the source does not know one; then only the port changes.
+    package let launchID: SanitizedText?
 
     package init(
         id: ID,
@@ -61,7 +62,7 @@ package struct Sighting: Hashable, Sendable {
         txt: TXTRecord = TXTRecord(),
         routes: [Route],
         port: UInt16? = nil,
-        boot: SanitizedText? = nil,
+        launchID: SanitizedText? = nil,
         blocked: String? = nil
     ) {
         self.id = id
@@ -76,44 +77,47 @@ package struct Sighting: Hashable, Sendable {
         self.txt = txt
         self.routes = routes
         self.port = port ?? routes.first?.port ?? 0
-        self.boot = boot
+        self.launchID = launchID
         self.blocked = blocked
     }
 }
 
 extension Sighting {
-    /// The role of a server that has not said its name: its port is what tells two of them on one phone apart, and stays
-    /// the same after a relaunch.
+    /// Returns the role of a server that did not report a name.
+    ///
+    /// The port distinguishes two such servers on one phone and stays the same after a relaunch.
     package static func namelessRole(port: UInt16) -> SanitizedText { SanitizedText("port-\(port)") }
 }
 
-/// What a source tells, in order.
+/// A report of a source. Reports are ordered.
 package enum SightingEvent: Hashable, Sendable {
-    /// New, or changed: the whole sighting as it stands.
+    /// A new or changed sighting, complete.
     case seen(Sighting)
-    /// The source says that it is gone (a goodbye, an unplugged phone, a port that refuses).
+    /// The sighting is gone: a goodbye packet, an unplugged phone, or a port that refuses connections.
     case lost(Sighting.ID)
-    /// The source itself went away (avahi-daemon died): nothing is known to be gone, nothing is known to be there.
+    /// The source is unavailable, for example because avahi-daemon exited. Its sightings are neither confirmed nor
+    /// gone.
     case sourceLost(Sighting.Source)
-    /// The source is back and has said again everything it sees; what it did not say again is gone.
+    /// The source is back and has reported all sightings again. Sightings that were not reported are gone.
     case sourceReconciled(Sighting.Source)
 }
 
-/// The answer of a server to the question who it is.
+/// The identity that a server reports when probed.
 package struct ServerIdentity: Hashable, Sendable {
     package var kind: EndpointKind
-    /// The app's bundle identifier, when the server tells it to strangers.
+    /// The bundle identifier of the app, if the server reports it without a token.
     package var app: SanitizedText?
     package var name: SanitizedText?
     package var version: SanitizedText?
-    /// New at each launch of the app, when the server tells it.
-    package var boot: SanitizedText?
-    /// Whether it says that it wants its session token with every request.
+    /// An ID that is new at each launch of the app, if the server reports one.
+    package var launchID: SanitizedText?
+    /// True if the server requires its session token with every request.
     package var wantsToken: Bool
-    /// Whether it takes a message a line on one stream. Such a server may have one client, which the next one replaces.
+    /// True if the server reads one message per line on a stream. Such a server may accept only one client, and a new
+    /// client replaces the old one.
     package var takesLines: Bool
 
-    /// Whether there is nothing more to learn by asking again.
+    /// True if another probe cannot add information.
     package var isComplete: Bool {
         switch kind {
         case .appreveal: app != nil
@@ -127,7 +131,7 @@ package struct ServerIdentity: Hashable, Sendable {
         app: SanitizedText? = nil,
         name: SanitizedText? = nil,
         version: SanitizedText? = nil,
-        boot: SanitizedText? = nil,
+        launchID: SanitizedText? = nil,
         wantsToken: Bool = false,
         takesLines: Bool = false
     ) {
@@ -135,7 +139,7 @@ package struct ServerIdentity: Hashable, Sendable {
         self.app = app
         self.name = name
         self.version = version
-        self.boot = boot
+        self.launchID = launchID
         self.wantsToken = wantsToken
         self.takesLines = takesLines
     }

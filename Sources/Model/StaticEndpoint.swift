@@ -1,12 +1,13 @@
-/// An endpoint that a person wrote down, because nothing announces it: a line of the configuration, or `patchbay add`.
+/// An endpoint that is not announced: a table in the configuration, or the result of `patchbay add`.
 package struct StaticEndpoint: Hashable, Sendable, Codable {
     package let name: String
     package let kind: EndpointKind
-    /// A numeric IPv4 or IPv6 address, or `localhost`; other names would be looked up by whoever controls the resolver.
+    /// A numeric IPv4 or IPv6 address, or `localhost`. Other names are rejected because the resolver could be
+    /// controlled by an attacker.
     package let address: String
-    /// 1 to 65535.
+    /// The port, 1 to 65535.
     package let port: UInt16
-    /// The app's bundle identifier, which grants for an app look at.
+    /// The bundle identifier of the app, which grants for an app match.
     package let app: String?
 
     package init(name: String, kind: EndpointKind, address: String, port: UInt16, app: String? = nil) {
@@ -17,8 +18,8 @@ package struct StaticEndpoint: Hashable, Sendable, Codable {
         self.app = app
     }
 
-    /// Why this cannot be an endpoint, in words; nil when it can.
-    package var problem: String? {
+    /// The reason why the endpoint is invalid, as a sentence. Nil if it is valid.
+    package var validationError: String? {
         if SanitizedText(name).text != name || name.isEmpty {
             return "the name must be plain text of 1 to \(SanitizedText.nameLimit) bytes"
         }
@@ -32,11 +33,11 @@ package struct StaticEndpoint: Hashable, Sendable, Codable {
         if !Self.isAddress(address) {
             return "\"\(SanitizedText(address))\" is neither a numeric IP address nor localhost"
         }
-        if port == 0 { return "port 0 cannot be reached by anybody; give the port that the server listens on" }
+        if port == 0 { return "port 0 is not reachable; give the port on which the server listens" }
         return nil
     }
 
-    /// Whether the text is written like a service name (RFC 6335, section 5.1), for which most kinds are named.
+    /// Returns whether the text has the syntax of a service name (RFC 6335, section 5.1).
     private static func isKind(_ text: String) -> Bool {
         let allowed = text.utf8.allSatisfy { byte in
             switch byte {
@@ -49,7 +50,7 @@ package struct StaticEndpoint: Hashable, Sendable, Codable {
         return allowed && (1...SanitizedText.nameLimit).contains(text.utf8.count)
     }
 
-    /// Whether the text has the characters of a numeric address; the socket call has the last word.
+    /// Returns whether the text has the characters of a numeric address. The socket call validates the address.
     private static func isAddress(_ text: String) -> Bool {
         if text == "localhost" { return true }
         let bytes = text.split(separator: ".", omittingEmptySubsequences: false)

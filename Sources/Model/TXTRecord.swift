@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// The key/value pairs beside a Bonjour service (RFC 6763, section 6), in the order they came.
+/// The key/value pairs of a Bonjour service (RFC 6763, section 6), in received order.
 ///
-/// Every form of the RFC is kept apart: `key` alone (an attribute that is just there), `key=` (an empty value) and
-/// `key=value`, whose value is bytes, not text. The first of several equal keys wins, keys compare without case, and
-/// an item whose key is missing (`=value`) is ignored, as section 6.4 demands.
+/// The three forms of the RFC are kept apart: `key` (an attribute without value), `key=` (an empty value) and
+/// `key=value`, where the value is bytes. The first of several equal keys counts, and keys are compared without case.
+/// Items without a key (`=value`) are ignored (section 6.4).
 package struct TXTRecord: Hashable, Sendable {
     /// One pair. A nil value is an attribute without `=`.
     package struct Entry: Hashable, Sendable {
@@ -14,16 +14,16 @@ package struct TXTRecord: Hashable, Sendable {
 
     package private(set) var entries: [Entry] = []
 
-    /// How much of a received record is looked at: RFC 6763, section 6.2, advises at most 1,300 bytes.
+    /// The maximum size of a record in bytes (RFC 6763, section 6.2). The rest of a received record is ignored.
     package static let byteLimit = 1_300
     package static let keyLimit = 32
 
-    /// True when a received record went past a limit, so that something of it is missing here.
+    /// True if a received record exceeded a limit and is incomplete.
     package private(set) var isTruncated = false
 
     package init() {}
 
-    /// Reads the strings of a received record. Never fails: what is malformed is left out.
+    /// Parses the strings of a received record. Malformed strings are ignored.
     package init(items: some Sequence<[UInt8]>) {
         var bytes = 0
         for item in items {
@@ -36,14 +36,15 @@ package struct TXTRecord: Hashable, Sendable {
         }
     }
 
-    /// The strings to publish, in order. Each is at most 255 bytes when `problem` is nil.
+    /// The strings to publish, in order. Each has at most 255 bytes if `validationError` is nil.
     package var items: [[UInt8]] {
         entries.map { entry in
             Array(entry.key.utf8) + (entry.value.map { [UInt8(ascii: "=")] + $0 } ?? [])
         }
     }
 
-    /// The value of a key as text, nil where the key is absent, has no value, or has one that is not UTF-8.
+    /// Returns the value of a key as text. Returns nil if the key is absent, or has no value or a value that is not
+    /// UTF-8.
     package subscript(_ key: String) -> String? {
         guard let value = entries.first(where: { Self.same($0.key, key) })?.value else { return nil }
         return String(validating: value, as: UTF8.self)
@@ -53,7 +54,7 @@ package struct TXTRecord: Hashable, Sendable {
         entries.contains { Self.same($0.key, key) }
     }
 
-    /// Sets a key, in its place if it is there already. A nil value makes it an attribute without `=`.
+    /// Sets a key. An existing key keeps its position. A nil value creates an attribute without `=`.
     package mutating func set(_ key: String, to value: [UInt8]?) {
         let entry = Entry(key: key, value: value)
         if let index = entries.firstIndex(where: { Self.same($0.key, key) }) {
@@ -63,8 +64,8 @@ package struct TXTRecord: Hashable, Sendable {
         }
     }
 
-    /// Why this record must not be published, in words; nil when it may be.
-    package var problem: String? {
+    /// The reason why this record cannot be published, as a sentence. Nil if it is valid.
+    package var validationError: String? {
         for (entry, item) in zip(entries, items) {
             if !Self.isKey(entry.key) {
                 return
@@ -95,8 +96,9 @@ package struct TXTRecord: Hashable, Sendable {
     private static func same(_ one: String, _ other: String) -> Bool { one.lowercased() == other.lowercased() }
 }
 
-/// In JSON a record is an array of `{"key": …}` objects, because order and the three forms of a value are facts of it:
-/// `value` for text, `base64` for bytes that are not UTF-8 or not printable, neither for a bare attribute.
+/// Encodes as an array of `{"key": …}` objects, which keeps the order.
+///
+/// `value` holds text, `base64` holds bytes that are not printable UTF-8, and an attribute without value has neither.
 extension TXTRecord: Codable {
     private struct Pair: Codable {
         var key: String

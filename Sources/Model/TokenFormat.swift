@@ -1,26 +1,28 @@
-/// How tokens are written: `pbi_<id>_<secret>_<checksum>` for an invite, `pbg_…` for a grant.
+/// The format of tokens: `pbi_<id>_<secret>_<checksum>` for an invite, `pbg_…` for a grant.
 ///
-/// An id of 8 letters, which anybody may know; a secret of 22 letters (131 bits) or 43 (256 bits); 6 letters of CRC-32 over
-/// everything before the last `_`. Secret scanners find both with
-/// `\bpb[ig]_[0-9A-Za-z]{8}_[0-9A-Za-z]{22,43}_[0-9A-Za-z]{6}\b`, and know a real one by its checksum.
+/// The ID has 8 letters and is public. The secret has 22 letters (131 bits) or 43 letters (256 bits). The checksum is
+/// the CRC-32 of everything before the last `_`, in 6 letters.
+///
+/// Secret scanners find both kinds with `\bpb[ig]_[0-9A-Za-z]{8}_[0-9A-Za-z]{22,43}_[0-9A-Za-z]{6}\b` and confirm them
+/// with the checksum.
 package enum TokenFormat {
     package enum Kind: String, Sendable, CaseIterable {
         case invite = "pbi"
         case grant = "pbg"
 
         package var secretLength: Int { self == .invite ? 22 : 43 }
-        /// The whole token's, in bytes, all of them ASCII.
+        /// The length of the whole token in bytes, all ASCII.
         package var length: Int { 3 + 1 + TokenFormat.idLength + 1 + secretLength + 1 + TokenFormat.checksumLength }
     }
 
     package static let idLength = 8
     private static let checksumLength = 6
 
-    /// The parts of a token that is exactly as it was printed: no blanks, no other case, nothing before or behind.
+    /// Splits a token into its parts. Spaces, other case and surrounding text are rejected.
     ///
-    /// - Returns: Nil for anything else; whether somebody issued it is not known here.
+    /// - Returns: Nil for any other text. The result does not show whether the token was issued.
     package static func parts(of text: some StringProtocol) -> (kind: Kind, id: String, secret: String)? {
-        // Read no further than the longest token: the text may be of any size.
+        // The input can have any size, so at most the length of the longest token is read.
         let bytes = Array(text.utf8.prefix(Kind.grant.length + 1))
         guard let kind = Kind.allCases.first(where: { bytes.starts(with: $0.rawValue.utf8) }),
             bytes.count == kind.length
@@ -33,7 +35,7 @@ package enum TokenFormat {
         return (kind, String(decoding: parts[1], as: UTF8.self), String(decoding: parts[2], as: UTF8.self))
     }
 
-    /// The whole token, with its secret.
+    /// Returns the whole token including its secret.
     package static func text(_ kind: Kind, id: String, secret: String) -> String {
         let text = "\(kind.rawValue)_\(id)_\(secret)"
         return "\(text)_\(checksum(of: text.utf8))"
@@ -44,13 +46,13 @@ package enum TokenFormat {
     }
 }
 
-/// The 62 letters of tokens: no sign that a shell, a URL or a double click would stop at.
+/// The 62 letters of tokens. Shells, URLs and double clicks treat them as one word.
 package enum Base62 {
     package static let letters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
 
-    /// A letter for a random byte; nil for one that must be drawn again.
+    /// Returns the letter for a random byte, or nil if another byte must be drawn.
     ///
-    /// 256 is no multiple of 62: the remainder of a byte below 248 (4 × 62) is even over all letters, of the others not.
+    /// 256 is not a multiple of 62. Only the remainders of bytes below 248 (4 × 62) are distributed evenly.
     package static func letter(for byte: UInt8) -> UInt8? { byte < 248 ? letters[Int(byte % 62)] : nil }
 
     package static func random(count: Int, from source: inout some RandomNumberGenerator) -> String {
@@ -65,7 +67,7 @@ package enum Base62 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// A number as exactly `count` letters, the most significant first.
+    /// Returns a number as exactly `count` letters, most significant first.
     package static func text(of number: UInt32, count: Int) -> String {
         var rest = Int(number)
         var text: [UInt8] = []
@@ -88,7 +90,8 @@ package enum Base62 {
 
 /// The checksum of tokens: CRC-32 as in zlib and Ethernet (polynomial 0xEDB88320, reflected).
 ///
-/// It finds every single wrong letter, so that a typo is told apart from a wrong token without asking anybody.
+/// The checksum detects every single wrong letter. A typing error is therefore distinguished from an unknown token
+/// without a request.
 package enum CRC32 {
     private static let table: [UInt32] = (0..<256).map { byte in
         (0..<8).reduce(UInt32(byte)) { value, _ in value & 1 == 1 ? (value >> 1) ^ 0xEDB8_8320 : value >> 1 }

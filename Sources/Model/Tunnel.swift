@@ -1,29 +1,32 @@
 package import FoundationEssentials
 
-/// A local address that leads to an endpoint or to a port of a device.
+/// A local address that forwards to an endpoint or to a port of a device.
 ///
-/// Desired state, not a connection: it stands while the phone is unplugged, usbmuxd restarts or the broker does.
+/// A tunnel is desired state, not a connection. It stays while the phone is unplugged or while usbmuxd or the broker
+/// restarts.
 package struct Tunnel: Hashable, Sendable, Codable, Identifiable {
     package enum State: Hashable, Sendable {
-        /// Listening, and what it leads to is not there now; connections are refused with the reason.
+        /// Listening, but the target is unavailable. Connections are reset.
         case waiting(reason: String)
-        /// Listening, and what it leads to is there.
+        /// Listening, and the target is available.
         case active
-        /// Not listening: the local address could not be had.
+        /// Not listening, because the local address could not be bound.
         case failed(reason: String)
     }
 
-    /// `t1`, `t2`…; never used again for another tunnel.
+    /// The identifier `t1`, `t2`, …, which is never reused.
     package let id: String
     package let spec: TunnelSpec
-    /// The user who asked for it. On a loopback address only that user's clients come through, unless the spec says otherwise.
+    /// The creator of the tunnel. On a loopback address only this user's clients may connect, unless the
+    /// specification allows others.
     package let owner: UInt32
     package var state: State
-    /// What is listened on now: `127.0.0.1:43211`, `[::1]:43211`, or a socket's path. `tcp:0` shows the port it got.
-    package var bound: [ListenAddress]
+    /// The current listen addresses: `127.0.0.1:43211`, `[::1]:43211`, or the path of a socket. `tcp:0` is replaced by
+    /// the chosen port.
+    package var listenAddresses: [ListenAddress]
     package var statistics: TunnelStatistics
-    package let since: Date
-    /// The tunnel that gave its local address up for this one; said once, to whoever asked for this one.
+    package let createdAt: Date
+    /// The ID of the tunnel that this tunnel replaced. Present in the response to the creation only.
     package var replaced: String?
 
     package init(
@@ -31,74 +34,74 @@ package struct Tunnel: Hashable, Sendable, Codable, Identifiable {
         spec: TunnelSpec,
         owner: UInt32,
         state: State,
-        bound: [ListenAddress] = [],
+        listenAddresses: [ListenAddress] = [],
         statistics: TunnelStatistics = TunnelStatistics(),
-        since: Date
+        createdAt: Date
     ) {
         self.id = id
         self.spec = spec
         self.owner = owner
         self.state = state
-        self.bound = bound
+        self.listenAddresses = listenAddresses
         self.statistics = statistics
-        self.since = since
+        self.createdAt = createdAt
     }
 }
 
-/// What was asked for: where to listen and where it leads. Kept in the state directory and restored at start.
+/// The specification of a tunnel. Stored in the state directory and restored at start.
 package struct TunnelSpec: Hashable, Sendable, Codable {
     package var local: ListenAddress
     package let target: TunnelTarget
-    /// Refuse to replace a tunnel that is on the same local address already, as adb's option of the name.
+    /// Fails instead of replacing a tunnel on the same local address, like the option of adb with the same name.
     package let noRebind: Bool
-    /// False for a tunnel that lives only as long as the connection that asked for it (`patchbay iproxy`).
-    package var isKept: Bool
-    /// Lets clients of every user of this machine in, not only the owner's.
-    package let allowsAnyUser: Bool
-    /// Lets HTTP requests in that a web page may have sent.
-    package let allowsBrowsers: Bool
+    /// False for an ephemeral tunnel, which ends with the connection that created it (`patchbay iproxy`).
+    package var persistent: Bool
+    /// Accepts clients of every user of this machine, not only of the owner.
+    package let allowAnyUser: Bool
+    /// Accepts HTTP requests that a web page could have sent.
+    package let allowBrowsers: Bool
 
     package init(
         local: ListenAddress,
         target: TunnelTarget,
         noRebind: Bool = false,
-        isKept: Bool = true,
-        allowsAnyUser: Bool = false,
-        allowsBrowsers: Bool = false
+        persistent: Bool = true,
+        allowAnyUser: Bool = false,
+        allowBrowsers: Bool = false
     ) {
         self.local = local
         self.target = target
         self.noRebind = noRebind
-        self.isKept = isKept
-        self.allowsAnyUser = allowsAnyUser
-        self.allowsBrowsers = allowsBrowsers
+        self.persistent = persistent
+        self.allowAnyUser = allowAnyUser
+        self.allowBrowsers = allowBrowsers
     }
 }
 
-/// Where a tunnel leads.
+/// The target of a tunnel.
 package enum TunnelTarget: Hashable, Sendable {
     /// A TCP port on the loopback of a phone.
     case device(udid: UDID, port: UInt16)
-    /// An endpoint by whatever route is best at each new connection.
+    /// An endpoint. Each new connection uses the route that is best at that time.
     case endpoint(EndpointID)
 }
 
-/// Counted since the tunnel was made or the broker started, whichever is later.
+/// Counters since the tunnel was created or the broker started, whichever is later.
 package struct TunnelStatistics: Hashable, Sendable, Codable {
-    /// Bytes from the local client towards the target, and back.
+    /// Bytes from the local client to the target (up) and back (down).
     package var bytesUp: UInt64 = 0
     package var bytesDown: UInt64 = 0
-    /// The same per second, over the last five seconds. Nil where an older broker answers.
-    package var rateUp: UInt64?
-    package var rateDown: UInt64?
-    /// Connections accepted so far, and those open now.
+    /// Bytes per second over the last five seconds. Nil if the broker does not report them.
+    package var bytesPerSecondUp: UInt64?
+    package var bytesPerSecondDown: UInt64?
+    /// The number of accepted connections, and of those that are open now.
     package var connections: UInt64 = 0
     package var open: UInt64 = 0
-    /// Connections that failed, by reason (`DialError.Reason`).
+    /// The number of failed connections by `DialError.Reason`.
     package var failures: [String: UInt64] = [:]
-    /// How long the last successful dial took, in milliseconds.
+    /// The duration of the last successful dial in milliseconds.
     package var lastConnectMilliseconds: Double?
-    package var lastConnected: Date?
+    package var lastConnectedAt: Date?
 
     package init() {}
 }
@@ -146,23 +149,23 @@ extension Tunnel.State: Codable {
 }
 
 extension TunnelSpec {
-    private enum Keys: String, CodingKey { case local, target, noRebind, isKept, allowsAnyUser, allowsBrowsers }
+    private enum Keys: String, CodingKey { case local, target, noRebind, persistent, allowAnyUser, allowBrowsers }
 
-    /// Reads what is written without the two permissions as well: state files and callers that are older than they.
+    /// Decodes a specification. Requests may omit `allowAnyUser` and `allowBrowsers`, which default to false.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
         self.init(
             local: try container.decode(ListenAddress.self, forKey: .local),
             target: try container.decode(TunnelTarget.self, forKey: .target),
             noRebind: try container.decode(Bool.self, forKey: .noRebind),
-            isKept: try container.decode(Bool.self, forKey: .isKept),
-            allowsAnyUser: try container.decodeIfPresent(Bool.self, forKey: .allowsAnyUser) ?? false,
-            allowsBrowsers: try container.decodeIfPresent(Bool.self, forKey: .allowsBrowsers) ?? false
+            persistent: try container.decode(Bool.self, forKey: .persistent),
+            allowAnyUser: try container.decodeIfPresent(Bool.self, forKey: .allowAnyUser) ?? false,
+            allowBrowsers: try container.decodeIfPresent(Bool.self, forKey: .allowBrowsers) ?? false
         )
     }
 }
 
-/// In JSON `{"device": {"udid": …, "port": …}}` or `{"endpoint": "<id>"}`.
+/// Encodes as `{"device": {"udid": …, "port": …}}` or `{"endpoint": "<id>"}`.
 extension TunnelTarget: Codable {
     private enum Keys: String, CodingKey { case device, endpoint }
 
@@ -171,7 +174,7 @@ extension TunnelTarget: Codable {
         if let id = try container.decodeIfPresent(EndpointID.self, forKey: .endpoint) {
             self = .endpoint(id)
         } else {
-            // A phone's port is written as a route over the cable is.
+            // A port of a phone has the same JSON form as a USB route.
             let route = try container.decode(USBRoute.self, forKey: .device)
             self = .device(udid: route.udid, port: route.port)
         }

@@ -4,57 +4,61 @@ import ServiceLifecycle
 import Synchronization
 package import SystemIO
 
-/// Finds debug servers that listen on a phone's loopback, where nothing announces them: tries the probe ports of every
-/// attached phone over the cable, and says what answers as sightings.
+/// Finds debug servers on the loopback of connected devices, where no Bonjour service announces them.
 ///
-/// While a client is present each port is tried once a second, so that an app that is started is listed within a second. A
-/// refused connection costs usbmuxd 0.3 ms and the phone nothing. Without a client the pauses are longer.
+/// Tries the probe ports of every connected device over USB and reports the servers that respond as sightings.
+///
+/// While a client is present, each port is tried once per second, so that a started app is listed within a second. A
+/// refused connection costs usbmuxd 0.3 ms and the device nothing. Without a client the intervals are longer.
 package final class DevicePortScanner: Service {
-    /// What it sees; for one reader. Every event matters, so none is dropped; what goes on answering is said at each try.
+    /// The sightings, for a single consumer. No event is dropped. A server that still responds is reported again at
+    /// each attempt.
     package let events: AsyncStream<SightingEvent>
 
     private struct State: Sendable {
-        var phones: Set<UDID> = []
-        var learnt: Set<UInt16> = []
+        var devices: Set<UDID> = []
+        var extraPorts: Set<UInt16> = []
         var found: [USBRoute: Sighting] = [:]
-        var misses: [USBRoute: Int] = [:]
+        var failures: [USBRoute: Int] = [:]
         var schedule = PortSchedule()
-        /// Those of `found` that may have one client only, which the next one replaces.
+        /// The routes of `found` with a server for a single client. A new client replaces the previous one.
         var single: Set<USBRoute> = []
-        /// Those of `found` that have not said what they are.
-        var riddles: [USBRoute: Riddle] = [:]
+        /// The routes of `found` with a server that is not fully identified yet.
+        var unidentified: [USBRoute: UnidentifiedPort] = [:]
 
-        func isToBeAsked(_ key: USBRoute, at now: ContinuousClock.Instant) -> Bool {
-            found[key] == nil || riddles[key].map { $0.next <= now } ?? false
+        func shouldDetect(_ key: USBRoute, at now: ContinuousClock.Instant) -> Bool {
+            found[key] == nil || unidentified[key].map { $0.next <= now } ?? false
         }
 
-        /// The ports to try now, each phone's together; each is marked as tried.
-        mutating func takeDue(
+        /// Returns the ports to try now, grouped by device, and marks them as tried.
+        mutating func dueRoutes(
             _ ports: [UInt16],
             isWatched: Bool,
             at now: ContinuousClock.Instant
         ) -> [[USBRoute]] {
-            let ports = Set(ports).union(learnt).sorted()
-            return phones.map { udid in
+            let ports = Set(ports).union(extraPorts).sorted()
+            return devices.map { udid in
                 ports.map { USBRoute(udid: udid, port: $0) }.filter { key in
-                    let isUrgent = isWatched || misses[key] != nil
-                    return schedule.take(key, isUrgent: isUrgent, isFound: found[key] != nil, at: now)
+                    let isUrgent = isWatched || failures[key] != nil
+                    return schedule.markTriedIfDue(key, isUrgent: isUrgent, isFound: found[key] != nil, at: now)
                 }
             }
         }
 
-        mutating func drop(_ key: USBRoute) {
+        mutating func remove(_ key: USBRoute) {
             found[key] = nil
-            misses[key] = nil
-            riddles[key] = nil
+            failures[key] = nil
+            unidentified[key] = nil
             single.remove(key)
         }
     }
 
-    /// When a server is asked again that did not say what it is: an app that is still starting answers wrongly or late.
-    private struct Riddle: Sendable {
-        /// The last pause; some servers never tell, and are not to be bothered for it.
-        static let longestPause = Duration.seconds(60)
+    /// The times at which an unidentified server is probed again. An app that is still starting may respond late or
+    /// wrongly.
+    private struct UnidentifiedPort: Sendable {
+        /// The longest pause between two attempts: 60 s. Some servers never identify themselves and should not be
+        /// disturbed.
+        static let maxPause = Duration.seconds(60)
 
         var next: ContinuousClock.Instant
         var pause = Duration.seconds(1)
@@ -62,33 +66,40 @@ package final class DevicePortScanner: Service {
         init(at now: ContinuousClock.Instant) { next = now + pause }
 
         mutating func wait(from now: ContinuousClock.Instant) {
-            pause = min(pause * 2, Self.longestPause)
+            pause = min(pause * 2, Self.maxPause)
             next = now + pause
         }
     }
 
-    /// How many ports are learnt from adverts at most.
-    static let learntLimit = 32
-    /// A found port must fail this often in a row before it is lost: one failed dial may be usbmuxd's full accept queue.
-    static let missesToLoss = 2
+    /// The maximum number of ports learned from advertisements.
+    static let extraPortLimit = 32
+    /// The number of consecutive failures after which a server is lost. A single failed dial may come from usbmuxd's
+    /// full accept queue.
+    static let failuresBeforeLost = 2
 
     private let ports: [UInt16]
     private let dialer: any Dialer
-    private let identifier: ServiceDetector
-    /// Whether a stream to a port of a phone stands.
+    private let detector: ServiceDetector
+    /// Returns true if a stream to this port is open.
     private let isInUse: @Sendable (USBRoute) -> Bool
-    /// Whether a client is present.
+    /// Returns true if a client is present.
     private let isWatched: @Sendable () -> Bool
     private let clock = ContinuousClock()
     private let logger: Logger
     private let state = Mutex(State())
-    private let out: AsyncStream<SightingEvent>.Continuation
+    private let continuation: AsyncStream<SightingEvent>.Continuation
 
-    /// `patience` is how long a port may take for each question, dialling included.
+    /// - Parameters:
+    ///   - ports: The probe ports.
+    ///   - dialer: Opens the connections to devices.
+    ///   - timeout: The maximum time for each request of the detection, including the dial.
+    ///   - isInUse: Returns true if a stream to this port is open.
+    ///   - isWatched: Returns true if a client is present.
+    ///   - logger: The logger.
     package init(
         ports: [UInt16],
         dialer: any Dialer,
-        patience: Duration = .seconds(2),
+        timeout: Duration = .seconds(2),
         isInUse: @escaping @Sendable (USBRoute) -> Bool = { _ in false },
         isWatched: @escaping @Sendable () -> Bool = { true },
         logger: Logger
@@ -98,137 +109,140 @@ package final class DevicePortScanner: Service {
         self.isWatched = isWatched
         self.dialer = dialer
         self.logger = logger
-        identifier = ServiceDetector(dialer: dialer, patience: patience)
-        (events, out) = AsyncStream.makeStream(of: SightingEvent.self)
+        detector = ServiceDetector(dialer: dialer, timeout: timeout)
+        (events, continuation) = AsyncStream.makeStream(of: SightingEvent.self)
     }
 
-    /// The phones that are attached now. Those that went take their endpoints with them at once.
-    package func set(phones: Set<UDID>) {
+    /// Sets the connected devices. Reports the servers of disconnected devices as lost at once.
+    package func set(devices: Set<UDID>) {
         let gone = state.withLock { state in
-            state.phones = phones
-            let gone = state.found.filter { !phones.contains($0.key.udid) }
-            for key in gone.keys { state.drop(key) }
-            state.schedule.keep(phones)
+            state.devices = devices
+            let gone = state.found.filter { !devices.contains($0.key.udid) }
+            for key in gone.keys { state.remove(key) }
+            state.schedule.retain(devices)
             return gone
         }
-        for sighting in gone.values { out.yield(.lost(sighting.id)) }
+        for sighting in gone.values { continuation.yield(.lost(sighting.id)) }
     }
 
-    /// Ports on which apps were seen on the network; the same app may answer there over the cable.
-    package func learn(_ ports: Set<UInt16>) {
-        state.withLock { $0.learnt = Set(ports.sorted().prefix(Self.learntLimit)) }
+    /// Sets the additional ports to try: ports of apps seen on the network, which may also respond over USB.
+    package func addPorts(_ ports: Set<UInt16>) {
+        state.withLock { $0.extraPorts = Set(ports.sorted().prefix(Self.extraPortLimit)) }
     }
 
+    /// Tries the ports that are due every second, until graceful shutdown or cancellation.
     package func run() async throws {
-        defer { out.finish() }
+        defer { continuation.finish() }
         try? await cancelWhenGracefulShutdown { [self] in
             while true {
-                await tryAll()
+                await scan()
                 try await clock.sleep(for: PortSchedule.urgent)
             }
         }
     }
 
-    private func tryAll() async {
+    private func scan() async {
         let isWatched = isWatched()
-        let keys = state.withLock { $0.takeDue(ports, isWatched: isWatched, at: clock.now) }
-        // Phones side by side, each phone's ports one after the other: a phone that does not answer delays only itself.
+        let keys = state.withLock { $0.dueRoutes(ports, isWatched: isWatched, at: clock.now) }
+        // Devices are probed in parallel and the ports of one device in sequence, so a silent device delays only
+        // itself.
         await withDiscardingTaskGroup { group in
-            for phone in keys {
+            for device in keys {
                 group.addTask { [self] in
-                    for key in phone where !Task.isCancelled { await tryOne(key) }
+                    for key in device where !Task.isCancelled { await probe(key) }
                 }
             }
         }
     }
 
-    private func tryOne(_ key: USBRoute) async {
+    private func probe(_ key: USBRoute) async {
         let route = Route.usb(key)
         do {
-            if state.withLock({ $0.isToBeAsked(key, at: clock.now) }) {
-                see(key, as: try await identifier.identify(route))
+            if state.withLock({ $0.shouldDetect(key, at: clock.now) }) {
+                opened(key, as: try await detector.detect(route))
             } else if state.withLock({ $0.single.contains(key) }), isInUse(key) {
-                // A probe would end the conversation; its end will show whether the server is there.
-                confirm(key)
+                // A probe would end the client's connection. The end of that connection will show whether the server
+                // still runs.
+                stillOpen(key)
             } else {
-                let carrier = try await dialer.dial(route)
-                _ = consume carrier
-                confirm(key)
+                let connection = try await dialer.dial(route)
+                _ = consume connection
+                stillOpen(key)
             }
         } catch let failure as DialError {
-            miss(key, failure)
+            failed(key, failure)
         } catch {
-            // Cancelled: we are going.
+            // Cancelled by shutdown.
         }
     }
 
-    private func see(_ key: USBRoute, as identity: ServerIdentity) {
-        let sighting = Self.sighting(of: key, as: identity)
+    private func opened(_ key: USBRoute, as service: ServerIdentity) {
+        let sighting = Self.sighting(of: key, as: service)
         let isNews = state.withLock { state in
-            guard state.phones.contains(key.udid) else { return false }
-            state.misses[key] = nil
+            guard state.devices.contains(key.udid) else { return false }
+            state.failures[key] = nil
             let old = state.found[key]
-            // It said more before: an app that is busy is still the same app.
-            if old != nil, identity.kind == .tcp {
-                state.riddles[key]?.wait(from: clock.now)
+            // The server identified itself before: a busy app is still the same app.
+            if old != nil, service.kind == .tcp {
+                state.unidentified[key]?.wait(from: clock.now)
                 return false
             }
             state.found[key] = sighting
-            if identity.takesLines { state.single.insert(key) } else { state.single.remove(key) }
-            if identity.isComplete {
-                state.riddles[key] = nil
+            if service.takesLines { state.single.insert(key) } else { state.single.remove(key) }
+            if service.isComplete {
+                state.unidentified[key] = nil
             } else if old == nil {
-                state.riddles[key] = Riddle(at: clock.now)
+                state.unidentified[key] = UnidentifiedPort(at: clock.now)
             } else {
-                state.riddles[key]?.wait(from: clock.now)
+                state.unidentified[key]?.wait(from: clock.now)
             }
             return old != sighting
         }
-        guard isNews else { return confirm(key) }
+        guard isNews else { return stillOpen(key) }
         logger.debug(
-            "a server answers on a phone",
+            "found a server on a device",
             metadata: [
-                "udid": "\(key.udid)", "port": "\(key.port)", "kind": "\(identity.kind)", "app": "\(sighting.name)",
+                "udid": "\(key.udid)", "port": "\(key.port)", "kind": "\(service.kind)", "app": "\(sighting.name)",
             ]
         )
-        out.yield(.seen(sighting))
+        continuation.yield(.seen(sighting))
     }
 
-    /// It answers still, which is all that is said by saying it again.
-    private func confirm(_ key: USBRoute) {
+    /// Reports a known server again, because it still responds.
+    private func stillOpen(_ key: USBRoute) {
         let sighting = state.withLock { state in
-            state.misses[key] = nil
+            state.failures[key] = nil
             return state.found[key]
         }
-        if let sighting { out.yield(.seen(sighting)) }
+        if let sighting { continuation.yield(.seen(sighting)) }
     }
 
-    private static func sighting(of key: USBRoute, as identity: ServerIdentity) -> Sighting {
-        let app = identity.app
+    private static func sighting(of key: USBRoute, as service: ServerIdentity) -> Sighting {
+        let app = service.app
         return Sighting(
-            id: Sighting.ID(source: .usb, key: "\(key.udid)/\(key.port)"),
-            kind: identity.kind,
+            id: Sighting.ID(source: .usbmuxd, key: "\(key.udid)/\(key.port)"),
+            kind: service.kind,
             app: app ?? SanitizedText(""),
             appIsBundleID: app != nil,
-            name: app ?? identity.name ?? SanitizedText("\(identity.kind) on port \(key.port)"),
+            name: app ?? service.name ?? SanitizedText("\(service.kind) on port \(key.port)"),
             device: key.udid,
             role: app == nil ? Sighting.namelessRole(port: key.port) : SanitizedText(""),
-            version: identity.version,
-            txt: identity.wantsToken ? TXTRecord(items: [Array("auth=session-token".utf8)]) : TXTRecord(),
+            version: service.version,
+            txt: service.wantsToken ? TXTRecord(items: [Array("auth=session-token".utf8)]) : TXTRecord(),
             routes: [.usb(key)],
-            boot: identity.boot
+            launchID: service.launchID
         )
     }
 
-    private func miss(_ key: USBRoute, _ failure: DialError) {
+    private func failed(_ key: USBRoute, _ failure: DialError) {
         let lost = state.withLock { state -> Sighting? in
             guard let sighting = state.found[key] else { return nil }
-            let misses = state.misses[key, default: 0] + 1
-            state.misses[key] = misses
-            guard failure.reason == .refused || misses >= Self.missesToLoss else { return nil }
-            state.drop(key)
+            let failures = state.failures[key, default: 0] + 1
+            state.failures[key] = failures
+            guard failure.reason == .refused || failures >= Self.failuresBeforeLost else { return nil }
+            state.remove(key)
             return sighting
         }
-        if let lost { out.yield(.lost(lost.id)) }
+        if let lost { continuation.yield(.lost(lost.id)) }
     }
 }

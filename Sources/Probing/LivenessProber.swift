@@ -2,80 +2,87 @@ package import Model
 import ServiceLifecycle
 package import SystemIO
 
-/// Finds out in seconds what Bonjour tells after minutes or never: whether the listed endpoints still answer.
+/// Checks every few seconds that the listed endpoints still respond. Bonjour reports a lost service after minutes or
+/// never.
 ///
-/// A probe is a TCP connection that is closed at once: it costs the app nothing and needs no secret.
+/// A probe is a TCP connection that is closed at once. It needs no secret and costs the app nothing.
 package struct LivenessProber: Service {
-    private let board: any LivenessStore
+    private let store: any LivenessStore
     private let dialer: any Dialer
     private let clock = PollerClock()
 
-    /// How many endpoints are probed at once: all that one dead host may have listed (`EndpointTable.limitPerHost`), so that
-    /// they wait for its silence together and not one after the other.
-    static let width = 64
-    /// How long one route may take: the kernel needs 3.07 s to find out that nobody answers ARP.
-    static let patience = Duration.seconds(3)
-    /// How long a route is waited for before the next one is tried beside it, and the most that any has to wait. A probe
-    /// takes 4 s at most, however many addresses a dead host has, and one that answers at once is dialled once.
-    static let headStart = Duration.milliseconds(250)
-    static let longestWait = Duration.seconds(1)
+    /// The maximum number of endpoints probed at once.
+    ///
+    /// It equals `EndpointTable.limitPerAddress`, the number that one dead host may have listed. Their timeouts then
+    /// run in parallel.
+    static let maxConcurrentProbes = 64
+    /// The timeout of one route: 3 s. The kernel needs 3.07 s to detect that an address does not answer ARP.
+    static let timeout = Duration.seconds(3)
+    /// The delay before the next route is tried in parallel (Connection Attempt Delay, RFC 8305), and the maximum delay
+    /// of any route.
+    ///
+    /// A probe takes at most 4 s for any number of dead addresses. If the first route responds at once, the others are
+    /// not dialled.
+    static let connectionAttemptDelay = Duration.milliseconds(250)
+    static let maxAttemptDelay = Duration.seconds(1)
 
-    package init(board: any LivenessStore, dialer: any Dialer) {
-        self.board = board
+    package init(store: any LivenessStore, dialer: any Dialer) {
+        self.store = store
         self.dialer = dialer
     }
 
+    /// Probes the endpoints that are due, until graceful shutdown or cancellation.
     package func run() async throws {
         try? await cancelWhenGracefulShutdown {
             let start = clock.now
             var (schedule, random) = (ProbeSchedule(), SystemRandomNumberGenerator())
             var revision: UInt64?
             while true {
-                if let list = await board.list(ifChangedSince: revision) {
+                if let list = await store.list(ifChangedSince: revision) {
                     schedule.update(list.endpoints)
                     revision = list.revision
                 }
                 let now = start.duration(to: clock.now)
-                await probe(schedule.take(at: now, watched: await board.watched(), using: &random))
+                await probe(schedule.due(at: now, watched: await store.watched(), using: &random))
                 try await clock.sleep(for: .milliseconds(500))
             }
         }
     }
 
-    /// Probes one endpoint now and tells the board.
+    /// Probes one endpoint and reports the result to the store.
     package func probe(_ endpoint: Endpoint) async {
         guard !Task.isCancelled else { return }
-        // An unapproved advert may name any address: it is not dialled, not even to probe it.
+        // An unapproved advertisement may name any address, so it is never dialled, not even by a probe.
         let routes = endpoint.approvedRoutes.map(\.route)
         guard !routes.isEmpty || endpoint.routes.isEmpty else { return }
         let failure =
             routes.isEmpty ? DialError(.noRoute, "no route to \(endpoint.id) is known") : await attempt(routes)
-        // A probe that our own shutdown cut short says nothing about the endpoint.
+        // A probe interrupted by shutdown says nothing about the endpoint.
         guard !Task.isCancelled else { return }
-        await board.report(failure, of: endpoint.id)
+        await store.report(failure, of: endpoint.id)
     }
 
     private func probe(_ endpoints: [Endpoint]) async {
         await withTaskGroup { group in
             var waiting = endpoints[...]
-            for endpoint in waiting.prefix(Self.width) { group.addTask { await probe(endpoint) } }
-            waiting = waiting.dropFirst(Self.width)
+            for endpoint in waiting.prefix(Self.maxConcurrentProbes) { group.addTask { await probe(endpoint) } }
+            waiting = waiting.dropFirst(Self.maxConcurrentProbes)
             while await group.next() != nil {
                 if let endpoint = waiting.popFirst() { group.addTask { await probe(endpoint) } }
             }
         }
     }
 
-    /// Tries every route, each a little after the one before it, until one answers.
+    /// Tries all routes, each a little later than the previous one, until one responds.
     ///
-    /// - Returns: Why the best route does not work, if none does.
+    /// - Returns: The error of the best route if no route works; nil otherwise.
     private func attempt(_ routes: [Route]) async -> DialError? {
         if let only = routes.first, routes.count == 1 { return await attempt(only) }
         return await withTaskGroup(of: (Int, DialError?).self) { group in
             for (index, route) in routes.enumerated() {
                 group.addTask {
-                    // Cancelled when another route has answered; then nobody asks for this one.
-                    try? await clock.sleep(for: min(Self.headStart * index, Self.longestWait))
+                    // The sleep is cancelled when another route has responded.
+                    try? await clock.sleep(for: min(Self.connectionAttemptDelay * index, Self.maxAttemptDelay))
                     return (index, await attempt(route))
                 }
             }
@@ -94,9 +101,9 @@ package struct LivenessProber: Service {
     private func attempt(_ route: Route) async -> DialError? {
         do {
             try Task.checkCancellation()
-            let isReached = try await withDeadline(Self.patience, clock: clock) { [dialer] in
-                let carrier = try await dialer.dial(route)
-                _ = consume carrier
+            let isReached = try await withTimeout(Self.timeout, clock: clock) { [dialer] in
+                let connection = try await dialer.dial(route)
+                _ = consume connection
                 return true
             }
             return isReached == nil ? DialError(.timedOut, "\(route) did not answer within 3 s") : nil
@@ -108,17 +115,18 @@ package struct LivenessProber: Service {
     }
 }
 
-/// What the liveness prober needs of the registry: the list, who looks at it, and a place to report to.
+/// The registry as the liveness prober uses it: the endpoints to probe, the watched endpoints, and the receiver of
+/// results.
 package protocol LivenessStore: Sendable {
-    /// The list and its revision; nil while `revision` is still the present one.
+    /// Returns the endpoints and the revision; nil if `revision` is current.
     func list(ifChangedSince revision: UInt64?) async -> (endpoints: [Endpoint], revision: UInt64)?
-    /// The endpoints whose state a client wants to know now.
+    /// Returns the endpoints that a client watches now.
     func watched() async -> WatchedEndpoints
-    /// Nil is success.
+    /// Records the result of a probe; nil means success.
     func report(_ failure: DialError?, of id: EndpointID) async
 }
 
-/// The endpoints that are probed at the usual pace; the others are probed seldom.
+/// The endpoints that are probed at the usual interval. The others are probed less often.
 package enum WatchedEndpoints: Hashable, Sendable {
     case all
     case only(Set<EndpointID>)
@@ -131,28 +139,31 @@ package enum WatchedEndpoints: Hashable, Sendable {
     }
 }
 
-/// When each endpoint is probed next.
+/// The times at which endpoints are probed.
 ///
-/// One that is online is asked seldom, and more seldom while no client watches it. One that failed is asked again at once, so
-/// that three failures fit in 15 s even when each takes the kernel its full 3 s to notice a dead host.
+/// An online endpoint is probed every 15 s, and every 60 s while no client watches it. A failed one is probed again
+/// after 2 s. Three failures therefore fit in 15 s, even if each takes the kernel's full 3 s to detect a dead host.
 struct ProbeSchedule: Sendable {
+    /// The interval for a watched endpoint that is not suspect.
     static let whileOnline = Duration.seconds(15)
+    /// The interval for an unwatched endpoint that is not suspect.
     static let whileUnwatched = Duration.seconds(60)
+    /// The interval for a suspect endpoint.
     static let whileSuspect = Duration.seconds(2)
-    /// Each pause is shortened by a random part of up to this share, so that many endpoints are not probed at one moment.
+    /// The maximum random share by which a pause is shortened, so that endpoints are not all probed at the same time.
     static let spread = 0.25
 
     private struct Entry {
         var endpoint: Endpoint
         /// The time of the last probe; nil before the first.
         var last: Duration?
-        /// What is left of each pause, from `1 - spread` to 1.
+        /// The random factor of the pause, from `1 - spread` to 1.
         var share = 1.0
     }
 
     private var entries: [EndpointID: Entry] = [:]
 
-    /// Takes in what is listed now.
+    /// Replaces the set of endpoints.
     mutating func update(_ endpoints: [Endpoint]) {
         var updated: [EndpointID: Entry] = [:]
         for endpoint in endpoints where Self.isProbed(endpoint) {
@@ -163,14 +174,14 @@ struct ProbeSchedule: Sendable {
         entries = updated
     }
 
-    /// Takes what is to be probed now.
+    /// Returns the endpoints that are due and marks them as probed.
     ///
     /// - Parameters:
     ///   - now: The time since any fixed moment.
-    ///   - watched: What is probed every `whileOnline`.
-    ///   - random: Where the shares of the pauses come from.
-    /// - Returns: The endpoints that are due, those that have waited longest first; each is marked as probed.
-    mutating func take(
+    ///   - watched: The endpoints that are probed every `whileOnline`.
+    ///   - random: The source of the random factors.
+    /// - Returns: The due endpoints, longest waiting first.
+    mutating func due(
         at now: Duration,
         watched: WatchedEndpoints,
         using random: inout some RandomNumberGenerator
@@ -190,30 +201,33 @@ struct ProbeSchedule: Sendable {
         return (watched.contains(entry.endpoint.id) ? Self.whileOnline : Self.whileUnwatched) * entry.share
     }
 
-    /// Phones' ports are watched where they are found. An address that no owner approved is not dialled.
+    /// Returns true for endpoints with an approved network route. `DevicePortScanner` checks device ports, and
+    /// unapproved addresses are not dialled.
     private static func isProbed(_ endpoint: Endpoint) -> Bool {
         endpoint.state != .blocked && endpoint.approvedRoutes.contains { $0.route.isNetwork }
     }
 }
 
-/// When each port of a phone is tried next.
+/// The times at which device ports are tried.
 struct PortSchedule: Sendable {
-    /// While a client is present, and after a miss.
+    /// The interval while a client is present, and after a failure.
     static let urgent = Duration.seconds(1)
-    /// Without a client: a port where nothing was found, and one where something was.
+    /// The intervals without a client: for ports without a server, and for ports with a server.
     static let idle = Duration.seconds(3)
     static let idleFound = Duration.seconds(15)
 
     private var tried: [USBRoute: ContinuousClock.Instant] = [:]
 
-    /// Whether a port is to be tried now; then it is marked as tried. A new one is tried at once.
-    mutating func take(_ port: USBRoute, isUrgent: Bool, isFound: Bool, at now: ContinuousClock.Instant) -> Bool {
+    /// Returns true and marks the port as tried if the port is due. A new port is due at once.
+    mutating func markTriedIfDue(_ port: USBRoute, isUrgent: Bool, isFound: Bool, at now: ContinuousClock.Instant)
+        -> Bool
+    {
         let pause = isUrgent ? Self.urgent : isFound ? Self.idleFound : Self.idle
         if let last = tried[port], now - last < pause { return false }
         tried[port] = now
         return true
     }
 
-    /// Forgets the ports of all other phones.
-    mutating func keep(_ phones: Set<UDID>) { tried = tried.filter { phones.contains($0.key.udid) } }
+    /// Removes the ports of all other devices.
+    mutating func retain(_ devices: Set<UDID>) { tried = tried.filter { devices.contains($0.key.udid) } }
 }

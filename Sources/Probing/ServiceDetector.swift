@@ -3,124 +3,128 @@ import NIOHTTP1
 import Synchronization
 package import SystemIO
 
-/// Asks a port what it is.
+/// Identifies the server on a port.
 package struct ServiceDetector: Sendable {
-    /// What came of one question.
+    /// The result of one probe request.
     private enum Reply {
-        case answer(ProbeHTTPRequest.Answer)
-        /// Something else than HTTP.
+        case response(ProbeHTTPRequest.Response)
+        /// The response is not HTTP.
         case other
-        /// The connection ended, or more came than any server says that we know.
+        /// The connection ended early, or the response was larger than that of any known server.
         case none
         case silence
 
-        var answer: ProbeHTTPRequest.Answer? {
-            if case .answer(let answer) = self { answer } else { nil }
+        var response: ProbeHTTPRequest.Response? {
+            if case .response(let response) = self { response } else { nil }
         }
     }
 
     private let dialer: any Dialer
-    private let patience: Duration
+    private let timeout: Duration
     private let clock: any Clock<Duration>
 
     /// - Parameters:
-    ///   - dialer: How routes are reached.
-    ///   - patience: How long each question may take, dialling included.
-    ///   - clock: The time it is measured by.
+    ///   - dialer: Opens the connections.
+    ///   - timeout: The maximum time for each request, including the dial.
+    ///   - clock: The clock for the timeout.
     package init(
         dialer: any Dialer,
-        patience: Duration = .seconds(2),
+        timeout: Duration = .seconds(2),
         clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.dialer = dialer
-        self.patience = patience
+        self.timeout = timeout
         self.clock = clock
     }
 
-    /// What answers there; `tcp` when something listens that none of our questions fits.
+    /// Detects the server behind a route. Returns the kind `tcp` if a server listens that matches no probe.
     ///
-    /// - Throws: `DialError` when the port accepted no connection in time, `CancellationError`.
-    package func identify(_ route: Route) async throws -> ServerIdentity {
-        let health = try await ask(ServiceProbe.health, route)
+    /// - Throws: `DialError` if the port accepted no connection in time; `CancellationError`.
+    package func detect(_ route: Route) async throws -> ServerIdentity {
+        let health = try await send(ServiceProbe.health, to: route)
         switch health {
-        case .answer(let answer):
-            if let identity = ServiceProbe.appReveal(answer) { return await describe(identity, route) }
+        case .response(let response):
+            if let service = ServiceProbe.appReveal(response) {
+                return await addingLaunchInfo(to: service, from: route)
+            }
         case .other, .none, .silence:
-            // A server that takes lines ignores HTTP, closes the connection, or answers that it is no JSON.
-            if let identity = try await askInLines(route) { return identity }
+            // A server with a line protocol ignores HTTP, closes the connection, or replies that the input is not JSON.
+            if let service = try await probeLineProtocol(route) { return service }
             if case .other = health { return ServerIdentity(kind: .tcp) }
         }
-        let actions = try await ask(ServiceProbe.actions, route)
-        if let answer = actions.answer, ServiceProbe.isAppDebug(answer, beside: health.answer) {
+        let actions = try await send(ServiceProbe.actions, to: route)
+        if let response = actions.response, ServiceProbe.isAppDebug(response, beside: health.response) {
             return ServerIdentity(kind: .appDebug)
         }
-        // Three questions without an answer are enough: it is asked again later.
+        // After three requests without a response, stop. The port is probed again later.
         if case .silence = actions, case .silence = health { return ServerIdentity(kind: .tcp) }
-        for hello in ServiceProbe.initialize {
-            if let answer = try await ask(hello, route).answer, let identity = ServiceProbe.server(answer) {
-                return identity
+        for probe in ServiceProbe.initialize {
+            if let response = try await send(probe, to: route).response, let service = ServiceProbe.server(response) {
+                return service
             }
         }
         return ServerIdentity(kind: .tcp)
     }
 
-    /// What a server tells of itself at `GET /health`, which needs no secret; nil when it cannot be reached, is silent or
-    /// answers otherwise. `kind` is `tcp` when its answer is not AppReveal's.
+    /// Requests `GET /health`, which needs no secret.
+    ///
+    /// Returns nil if the server is unreachable, silent or responds with an error. `kind` is `tcp` if the response is
+    /// not AppReveal's.
     package func health(of route: Route) async -> ServerIdentity? {
-        guard let answer = try? await ask(ServiceProbe.health, route).answer else { return nil }
-        return ServiceProbe.appReveal(answer) ?? ServerIdentity(kind: .tcp)
+        guard let response = try? await send(ServiceProbe.health, to: route).response else { return nil }
+        return ServiceProbe.appReveal(response) ?? ServerIdentity(kind: .tcp)
     }
 
-    /// The app behind AppReveal, as its tool `launch_context` tells it; nil when it does not.
+    /// Returns the app behind AppReveal as reported by the tool `launch_context`; nil if the tool reports none.
     package func launch(of route: Route, token: String? = nil) async -> ServerIdentity? {
-        guard let answer = try? await ask(ServiceProbe.launchContext(token: token), route).answer,
-            let app = ServiceProbe.app(answer)
+        guard let response = try? await send(ServiceProbe.launchContext(token: token), to: route).response,
+            let app = ServiceProbe.app(response)
         else { return nil }
         return ServerIdentity(kind: .appreveal, app: app.bundleID, version: app.version)
     }
 
-    private func describe(_ appReveal: ServerIdentity, _ route: Route) async -> ServerIdentity {
-        var identity = appReveal
-        guard identity.app == nil else { return identity }
+    private func addingLaunchInfo(to appReveal: ServerIdentity, from route: Route) async -> ServerIdentity {
+        var service = appReveal
+        guard service.app == nil else { return service }
         if let app = await launch(of: route) {
-            identity.app = app.app
-            identity.version = app.version
+            service.app = app.app
+            service.version = app.version
         }
-        return identity
+        return service
     }
 
-    private func askInLines(_ route: Route) async throws -> ServerIdentity? {
-        let reply = try await ask(route) { carrier in
-            ProbeHTTPRequest.Answer(status: 200, body: try await ServiceProbe.initializeInLines.run(over: carrier))
+    private func probeLineProtocol(_ route: Route) async throws -> ServerIdentity? {
+        let reply = try await exchange(with: route) { connection in
+            ProbeHTTPRequest.Response(status: 200, body: try await ServiceProbe.initializeLine.run(over: connection))
         }
-        return reply.answer.flatMap { ServiceProbe.server($0, inLines: true) }
+        return reply.response.flatMap { ServiceProbe.server($0, inLines: true) }
     }
 
-    private func ask(_ question: ProbeHTTPRequest, _ route: Route) async throws -> Reply {
-        try await ask(route) { try await question.run(over: $0) }
+    private func send(_ request: ProbeHTTPRequest, to route: Route) async throws -> Reply {
+        try await exchange(with: route) { try await request.run(over: $0) }
     }
 
-    private func ask(
-        _ route: Route,
-        _ question: @escaping @Sendable (consuming Connection) async throws -> ProbeHTTPRequest.Answer
+    private func exchange(
+        with route: Route,
+        _ body: @escaping @Sendable (consuming Connection) async throws -> ProbeHTTPRequest.Response
     ) async throws -> Reply {
         let isAccepted = Atomic(false)
         do {
-            let answer = try await withDeadline(patience, clock: clock) { [dialer] in
-                let carrier = try await dialer.dial(route)
+            let response = try await withTimeout(timeout, clock: clock) { [dialer] in
+                let connection = try await dialer.dial(route)
                 isAccepted.store(true, ordering: .releasing)
-                return try await question(carrier)
+                return try await body(connection)
             }
-            // A server that accepts and is silent listens. A dial that took too long proves no listener.
-            guard answer != nil || isAccepted.load(ordering: .acquiring) else {
-                throw DialError(.timedOut, "\(route) did not accept a connection within \(patience)")
+            // An accepted connection without a response proves a listener. A dial that timed out does not.
+            guard response != nil || isAccepted.load(ordering: .acquiring) else {
+                throw DialError(.timedOut, "\(route) did not accept a connection within \(timeout)")
             }
-            return answer.map(Reply.answer) ?? .silence
+            return response.map(Reply.response) ?? .silence
         } catch let failure as DialError {
             throw failure
         } catch let cancelled as CancellationError {
             throw cancelled
-        } catch ProbeError.speaksFirst {
+        } catch ProbeError.unsolicitedData {
             return .other
         } catch let error as HTTPParserError where error != .invalidEOFState {
             return .other
@@ -130,10 +134,10 @@ package struct ServiceDetector: Sendable {
     }
 }
 
-/// Why a server's answer to a hello says nothing about what it is.
+/// The reason why a response does not identify the server.
 enum ProbeError: Error {
-    /// It sent something before it was asked, which no HTTP server does.
-    case speaksFirst
-    case tooMuch
-    case endedEarly
+    /// The server sent data before the request, which no HTTP server does.
+    case unsolicitedData
+    case responseTooLarge
+    case unexpectedEOF
 }

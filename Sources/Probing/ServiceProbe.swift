@@ -5,29 +5,29 @@ import NIOHTTP1
 import NIOPosix
 import SystemIO
 
-/// The questions that tell the servers we know apart, and how their answers are read.
+/// The requests that identify known servers, and the parsers of their responses.
 ///
-/// Only questions that change nothing in the app and need no secret: AppReveal leaves `GET /health` open even where its
-/// session token is required, app-debug lists its actions, and `initialize` is how every MCP server introduces itself, over
-/// HTTP or in lines.
+/// All requests are free of side effects and need no secret. AppReveal serves `GET /health` without its session token,
+/// and app-debug lists its actions. Every MCP server answers `initialize`, over HTTP or in lines.
 enum ServiceProbe {
     static let health = ProbeHTTPRequest(method: .GET, path: "/health")
     static let actions = ProbeHTTPRequest(method: .GET, path: "/actions")
-    static let introduction = """
+    static let initializeMessage = """
         {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},\
         "clientInfo":{"name":"patchbay","version":"\(Version.text)"}}}
         """
-    /// Where MCP servers are, the usual place first: those made with the official SDKs answer 404 elsewhere.
+    /// The paths of MCP servers, the usual one first. Servers built with the official SDKs return 404 for other paths.
     static let initialize = ["/mcp", "/"].map { path in
         ProbeHTTPRequest(
             method: .POST,
             path: path,
-            body: introduction,
+            body: initializeMessage,
             accept: "application/json, text/event-stream"
         )
     }
-    static let initializeInLines = LineExchange(message: introduction)
-    /// AppReveal up to 0.9 answers it to anybody; since 0.10 only to who has the session token.
+    static let initializeLine = LineExchange(message: initializeMessage)
+    /// Calls the tool `launch_context`. AppReveal up to 0.9 answers without a token; 0.10 and later require the session
+    /// token.
     static func launchContext(token: String? = nil) -> ProbeHTTPRequest {
         ProbeHTTPRequest(
             method: .POST,
@@ -39,10 +39,10 @@ enum ServiceProbe {
         )
     }
 
-    /// AppReveal's health: an object with its own port and how it authenticates or announces itself.
+    /// Parses AppReveal's health response: an object with the port and the authentication or discovery mode.
     ///
-    /// - Returns: Nil when the answer is none; of an app that tells its launch also that.
-    static func appReveal(_ answer: ProbeHTTPRequest.Answer) -> ServerIdentity? {
+    /// - Returns: Nil for any other response. Includes the launch ID if the app reports one.
+    static func appReveal(_ response: ProbeHTTPRequest.Response) -> ServerIdentity? {
         struct Health: Decodable {
             let status: String
             let port: Int
@@ -52,25 +52,26 @@ enum ServiceProbe {
             let boot: String?
             let bundleId: String?
         }
-        guard answer.status == 200, let health = decode(Health.self, answer),
+        guard response.status == 200, let health = decode(Health.self, response),
             health.auth != nil || health.bonjour != nil || health.discovery != nil
         else { return nil }
         return ServerIdentity(
             kind: .appreveal,
             app: health.bundleId.map { SanitizedText($0, limit: 155) },
-            boot: health.boot.map { SanitizedText($0) },
+            launchID: health.boot.map { SanitizedText($0) },
             wantsToken: health.auth == "session-token"
         )
     }
 
-    /// app-debug's actions: an array of strings. It has no health, so a server that answers so to everything is none.
-    static func isAppDebug(_ answer: ProbeHTTPRequest.Answer, beside health: ProbeHTTPRequest.Answer?) -> Bool {
-        guard answer.status == 200, decode([String].self, answer) != nil else { return false }
-        return health.map { $0.status != 200 || $0.body != answer.body } ?? true
+    /// Returns true for app-debug's list of actions, an array of strings. app-debug has no `/health`, so a server that
+    /// returns the same body for both paths is rejected.
+    static func isAppDebug(_ response: ProbeHTTPRequest.Response, beside health: ProbeHTTPRequest.Response?) -> Bool {
+        guard response.status == 200, decode([String].self, response) != nil else { return false }
+        return health.map { $0.status != 200 || $0.body != response.body } ?? true
     }
 
-    /// The name and version in an `initialize` result; nil when the answer is none.
-    static func server(_ answer: ProbeHTTPRequest.Answer, inLines takesLines: Bool = false) -> ServerIdentity? {
+    /// Parses the server's name and version from an `initialize` result; nil for any other response.
+    static func server(_ response: ProbeHTTPRequest.Response, inLines takesLines: Bool = false) -> ServerIdentity? {
         struct Reply: Decodable {
             struct Result: Decodable {
                 struct Info: Decodable {
@@ -82,7 +83,7 @@ enum ServiceProbe {
             }
             let result: Result
         }
-        guard let result = decode(Reply.self, answer)?.result else { return nil }
+        guard let result = decode(Reply.self, response)?.result else { return nil }
         let isAppReveal = result.serverInfo.name == "AppReveal"
         return ServerIdentity(
             kind: isAppReveal ? .appreveal : .mcp,
@@ -92,8 +93,8 @@ enum ServiceProbe {
         )
     }
 
-    /// The app behind AppReveal, as `launch_context` tells it: JSON inside the text of the first content block.
-    static func app(_ answer: ProbeHTTPRequest.Answer) -> (bundleID: SanitizedText, version: SanitizedText?)? {
+    /// Parses the app from a `launch_context` result: JSON inside the text of the first content block.
+    static func app(_ response: ProbeHTTPRequest.Response) -> (bundleID: SanitizedText, version: SanitizedText?)? {
         struct Reply: Decodable {
             struct Result: Decodable {
                 struct Block: Decodable { let text: String? }
@@ -105,46 +106,46 @@ enum ServiceProbe {
             let bundleId: String
             let version: String?
         }
-        guard let text = decode(Reply.self, answer)?.result.content.first?.text,
+        guard let text = decode(Reply.self, response)?.result.content.first?.text,
             let context = try? JSONDecoder().decode(Context.self, from: Data(text.utf8))
         else { return nil }
         return (SanitizedText(context.bundleId, limit: 155), context.version.map { SanitizedText($0) })
     }
 
-    private static func decode<Value: Decodable>(_ type: Value.Type, _ answer: ProbeHTTPRequest.Answer) -> Value? {
-        try? JSONDecoder().decode(type, from: Data(answer.body))
+    private static func decode<Value: Decodable>(_ type: Value.Type, _ response: ProbeHTTPRequest.Response) -> Value? {
+        try? JSONDecoder().decode(type, from: Data(response.body))
     }
 
-    /// Any JSON value, present or not.
+    /// Accepts any JSON value. Used to test whether a key is present.
     private struct AnyValue: Decodable {
         init(from decoder: any Decoder) throws {}
     }
 }
 
-/// One HTTP/1.1 request and its answer over a stream that somebody else opened.
+/// One HTTP/1.1 request and its response over an open connection.
 struct ProbeHTTPRequest: Sendable {
-    struct Answer: Sendable {
+    struct Response: Sendable {
         let status: Int
         let body: [UInt8]
     }
 
     let method: HTTPMethod
     let path: String
-    /// Sent as JSON when it is not empty.
+    /// Sent as JSON unless empty.
     var body = ""
     var accept = "application/json"
     /// Sent as a bearer token.
     var token: String?
 
-    /// What a hello may answer at most, in bytes; the rest is a server that is not what we look for.
+    /// The maximum size of a response in bytes. A server that sends more is not one of the known servers.
     static let limit = 64 * 1_024
 
-    /// - Throws: What NIO throws for an answer that is not HTTP, `CancellationError`, or `ProbeError`.
-    func run(over carrier: consuming Connection) async throws -> Answer {
-        guard carrier.early.isEmpty else { throw ProbeError.speaksFirst }
-        let (descriptor, _, _, lease) = carrier.release()
-        // The lease goes when this returns, after the channel has closed the descriptor.
-        defer { withExtendedLifetime(lease) {} }
+    /// - Throws: NIO's errors for a response that is not HTTP; `CancellationError`; `ProbeError`.
+    func run(over connection: consuming Connection) async throws -> Response {
+        guard connection.initialBytes.isEmpty else { throw ProbeError.unsolicitedData }
+        let (descriptor, _, _, permit) = connection.release()
+        // Keep the permit until the channel has closed the descriptor.
+        defer { withExtendedLifetime(permit) {} }
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .withConnectedSocket(descriptor) { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -155,7 +156,7 @@ struct ProbeHTTPRequest: Sendable {
                 }
             }
         return try await channel.executeThenClose { inbound, outbound in
-            // A server may answer and close before the whole request is out; what it answered counts.
+            // A server may respond and close before the whole request is sent. The response still counts.
             do { try await outbound.write(contentsOf: request) } catch is ChannelError {}
             return try await read(inbound)
         }
@@ -176,7 +177,7 @@ struct ProbeHTTPRequest: Sendable {
         return HTTPRequestHead(version: .http1_1, method: method, uri: path, headers: headers)
     }
 
-    private func read(_ parts: NIOAsyncChannelInboundStream<HTTPClientResponsePart>) async throws -> Answer {
+    private func read(_ parts: NIOAsyncChannelInboundStream<HTTPClientResponsePart>) async throws -> Response {
         var status = 0
         var isStream = false
         var body: [UInt8] = []
@@ -187,19 +188,20 @@ struct ProbeHTTPRequest: Sendable {
                 isStream = head.headers.first(name: "Content-Type")?.hasPrefix("text/event-stream") ?? false
             case .body(let buffer):
                 body += buffer.readableBytesView
-                guard body.count <= Self.limit else { throw ProbeError.tooMuch }
-                // The server may keep the stream open behind its answer.
-                if isStream, let message = Self.message(in: body) { return Answer(status: status, body: message) }
-            case .end: return Answer(status: status, body: body)
+                guard body.count <= Self.limit else { throw ProbeError.responseTooLarge }
+                // The server may keep the event stream open after its response.
+                if isStream, let message = Self.message(in: body) { return Response(status: status, body: message) }
+            case .end: return Response(status: status, body: body)
             }
         }
-        throw ProbeError.endedEarly
+        throw ProbeError.unexpectedEOF
     }
 
-    /// The data of the first whole event that has a JSON object (the HTML standard, server-sent events); nil where none has come.
+    /// The data of the first complete server-sent event that contains a JSON object (HTML standard); nil if there is
+    /// none yet.
     static func message(in stream: [UInt8]) -> [UInt8]? {
         var data: [Substring] = []
-        // An event ends with an empty line.
+        // An empty line ends an event.
         for line in String(decoding: stream, as: UTF8.self).split(
             omittingEmptySubsequences: false,
             whereSeparator: \.isNewline
@@ -216,19 +218,20 @@ struct ProbeHTTPRequest: Sendable {
     }
 }
 
-/// One message to a server that takes a message a line, and the line that it answers with.
+/// One message and its response for a server with one message per line.
 struct LineExchange: Sendable {
-    /// Without its end.
+    /// The message without its line end.
     let message: String
 
-    /// Returns the first line that has a JSON object, from where that begins: iMCP sends its heart beats without an end of line.
+    /// Returns the first line that contains a JSON object, starting at the object. iMCP sends heartbeats without a line
+    /// end before it.
     ///
-    /// - Throws: What NIO throws, `CancellationError`, or `ProbeError`.
-    func run(over carrier: consuming Connection) async throws -> [UInt8] {
-        guard carrier.early.isEmpty else { throw ProbeError.speaksFirst }
-        let (descriptor, _, _, lease) = carrier.release()
-        // The lease goes when this returns, after the channel has closed the descriptor.
-        defer { withExtendedLifetime(lease) {} }
+    /// - Throws: NIO's errors; `CancellationError`; `ProbeError`.
+    func run(over connection: consuming Connection) async throws -> [UInt8] {
+        guard connection.initialBytes.isEmpty else { throw ProbeError.unsolicitedData }
+        let (descriptor, _, _, permit) = connection.release()
+        // Keep the permit until the channel has closed the descriptor.
+        defer { withExtendedLifetime(permit) {} }
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .withConnectedSocket(descriptor) { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -240,13 +243,13 @@ struct LineExchange: Sendable {
             var bytes: [UInt8] = []
             for try await buffer in inbound {
                 bytes += buffer.readableBytesView
-                guard bytes.count <= ProbeHTTPRequest.limit else { throw ProbeError.tooMuch }
+                guard bytes.count <= ProbeHTTPRequest.limit else { throw ProbeError.responseTooLarge }
                 guard bytes.contains(UInt8(ascii: "\n")) else { continue }
                 for line in bytes.split(separator: UInt8(ascii: "\n")) {
                     if let start = line.firstIndex(of: UInt8(ascii: "{")) { return Array(line[start...]) }
                 }
             }
-            throw ProbeError.endedEarly
+            throw ProbeError.unexpectedEOF
         }
     }
 }

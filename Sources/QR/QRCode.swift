@@ -1,20 +1,23 @@
 import CQRencode
 import Glibc
 
-/// A QR code (ISO/IEC 18004) of a short text: a pairing string that a camera can read.
+/// A QR code (ISO/IEC 18004) of a short text, such as a pairing string.
 package struct QRCode: Sendable, Equatable {
-    /// The light frame that a reader needs around it (section 9.1), in modules.
-    static let frame = 4
+    /// The width of the light border that a scanner needs (section 9.1), in modules.
+    static let border = 4
 
-    /// Modules along one side, without the frame.
+    /// The number of modules per side, without the border.
     package let size: Int
     private let darkness: [Bool]
 
-    /// - Throws: `QRError`, which does not repeat the text: it may be a secret.
+    /// Encodes a text.
+    ///
+    /// - Throws: `QRError`. The error does not repeat the text, which may be a secret.
     package init(_ text: String) throws(QRError) {
         let bytes = Array(text.utf8)
         guard !bytes.isEmpty else { throw .empty }
-        // The least redundancy (L) gives the smallest code: a screen has no scratches, and a terminal few lines.
+        // The lowest error correction level (L) gives the smallest code. A screen has no scratches, and a terminal has
+        // few lines.
         guard let code = QRcode_encodeData(CInt(bytes.count), bytes, 0, QR_ECLEVEL_L) else {
             throw errno == ERANGE ? .tooLong(bytes: bytes.count) : .failed(errno: errno)
         }
@@ -22,22 +25,23 @@ package struct QRCode: Sendable, Equatable {
         let size = Int(code.pointee.width)
         guard let modules = code.pointee.data else { throw .failed(errno: EINVAL) }
         self.size = size
-        // qrencode.h: the lowest bit of each byte is its colour, the others say what the module is for.
+        // qrencode.h: the lowest bit of each byte is the colour; the other bits are the role of the module.
         darkness = (0..<size * size).map { modules[$0] & 1 == 1 }
     }
 
-    /// Columns or rows of modules with the frame.
-    package var fullSize: Int { size + 2 * Self.frame }
+    /// The number of modules per side, with the border.
+    package var fullSize: Int { size + 2 * Self.border }
 
-    /// Whether a module is dark, counted from the frame's upper left corner; everything outside of the code is light.
+    /// Returns whether a module is dark. The coordinates start at the upper left corner of the border. Outside of the
+    /// code, all modules are light.
     func isDark(_ column: Int, _ row: Int) -> Bool {
-        let (x, y) = (column - Self.frame, row - Self.frame)
+        let (x, y) = (column - Self.border, row - Self.border)
         guard (0..<size).contains(x), (0..<size).contains(y) else { return false }
         return darkness[y * size + x]
     }
 }
 
-/// Why there is no QR code of a text.
+/// The reason why a text cannot be encoded.
 package enum QRError: Error, Equatable {
     case empty
     case tooLong(bytes: Int)
@@ -47,19 +51,20 @@ package enum QRError: Error, Equatable {
 extension QRError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .empty: "there is no QR code of an empty text; give it one"
-        case .tooLong(let bytes): "\(bytes) bytes are more than a QR code holds, which is 2953; shorten the text"
+        case .empty: "an empty text cannot be a QR code; pass a text"
+        case .tooLong(let bytes):
+            "\(bytes) bytes are too many for a QR code, which holds at most 2953; shorten the text"
         case .failed(let errno): "libqrencode made no QR code (errno \(errno)); copy the text instead"
         }
     }
 }
 
 extension QRCode {
-    /// The code and its frame in lines of half blocks, two rows of modules in each.
+    /// Returns the code with its border as lines of half blocks, two rows of modules per line.
     ///
-    /// - Parameter isColoured: Whether black on white may be asked for (ECMA-48 SGR), which is right on every terminal.
-    ///   Without colours the light modules are drawn, as nearly every terminal writes light on dark.
-    /// - Returns: The lines, from the top, without their ends.
+    /// - Parameter isColoured: True to print black on white (ECMA-48 SGR), which is correct on every terminal. Without
+    ///   colours, the light modules are drawn, because nearly every terminal prints light on dark.
+    /// - Returns: The lines from the top, without line ends.
     package func halfBlocks(isColoured: Bool) -> [String] {
         stride(from: 0, to: fullSize, by: 2).map { row in
             let line = (0..<fullSize).map { column in
@@ -68,7 +73,7 @@ extension QRCode {
                     lower: isDark(column, row + 1) == isColoured
                 )
             }
-            // Black and white of the 256 colours: the first sixteen are whatever the theme makes of them.
+            // Uses black and white of the 256 colours, because a theme may change the first 16 colours.
             return isColoured ? "\u{1B}[38;5;16;48;5;231m\(String(line))\u{1B}[0m" : String(line)
         }
     }
@@ -84,7 +89,8 @@ extension QRCode {
 }
 
 extension QRCode {
-    /// The code and its frame as an SVG image, one unit for each module; it scales to any size, and has no script in it.
+    /// Returns the code with its border as an SVG image, with one unit per module. The image scales to any size and
+    /// contains no script.
     package func svg() -> String {
         let path = (0..<fullSize).map(runs).joined()
         return """
@@ -93,7 +99,7 @@ extension QRCode {
             """
     }
 
-    /// The dark runs of one row as rectangles.
+    /// Returns the SVG path of the dark runs of one row, as rectangles.
     private func runs(in row: Int) -> String {
         var path = ""
         var column = 0

@@ -1,39 +1,40 @@
 import Model
 
-/// The last thousand changes, and whoever follows them.
+/// The last 1,000 changes and their subscribers.
 ///
-/// A follower gets every change exactly once and in order. One that does not keep up is let go, its stream ends: it comes
-/// back with the last revision it saw and gets the rest, or a fresh list where the rest is no longer kept.
+/// A subscriber gets every change exactly once and in order. The stream of a subscriber that is too slow ends. The
+/// subscriber can resume from its last revision, or start with a new list if the changes since are gone.
 struct ChangeLog: Sendable {
-    /// How many changes are kept for followers that come back, and how many wait for one that is slow.
+    /// The number of changes kept for resuming subscribers, and the number buffered for a slow one.
     static let capacity = 1_000
 
     private(set) var revision: UInt64
     private var ring: [EndpointChange] = []
-    private let followers = Broadcast<EndpointChange>(slow: .ends(after: Self.capacity))
+    private let subscribers = Broadcast<EndpointChange>(slow: .ends(after: Self.capacity))
 
-    /// - Parameter revision: Where numbering goes on, so that a client of an earlier run is never told "nothing new".
+    /// - Parameter revision: The revision to continue from, so that a client of an earlier run never misses a change.
     init(startingAfter revision: UInt64) { self.revision = revision }
 
+    /// Stores a change under the next revision and sends it to all subscribers.
     mutating func append(_ kind: EndpointChange.Kind, _ endpoint: Endpoint) {
         revision += 1
         let change = EndpointChange(revision: revision, kind: kind, endpoint: endpoint)
         if ring.count == Self.capacity { ring.removeFirst(Self.capacity / 10) }
         ring.append(change)
-        followers.send(change)
+        subscribers.send(change)
     }
 
-    /// The changes after `revision`; nil when they are no longer, or were never, kept here.
+    /// Returns the changes after `revision`; nil if they are not stored here.
     func changes(after revision: UInt64) -> [EndpointChange]? {
         if revision == self.revision { return [] }
         guard revision < self.revision, let first = ring.first, first.revision <= revision + 1 else { return nil }
         return Array(ring[Int(revision + 1 - first.revision)...])
     }
 
-    /// Every change from now on.
-    func follow() -> AsyncStream<EndpointChange> { followers.subscribe() }
+    /// Subscribes to all changes from now on.
+    func subscribe() -> AsyncStream<EndpointChange> { subscribers.subscribe() }
 
-    var followerCount: Int { followers.subscriberCount }
+    var subscriberCount: Int { subscribers.subscriberCount }
 
-    func finish() { followers.finish() }
+    func finish() { subscribers.finish() }
 }

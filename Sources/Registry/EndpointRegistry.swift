@@ -1,29 +1,29 @@
 package import FoundationEssentials
 package import Model
 
-/// The one list of everything reachable, and the feed of its changes.
+/// The list of all reachable endpoints and the stream of its changes.
 ///
-/// Sources tell it what they see; it never asks. Whoever follows the feed gets every change in order, after the list as it
-/// stood or after the last revision they know.
+/// Discovery sources push events to the registry; the registry never queries them. Subscribers receive every change in
+/// order, after a snapshot or after the last revision they know.
 package actor EndpointRegistry {
-    /// Where a follower starts.
+    /// The starting point of a subscription.
     package enum Start: Sendable {
-        /// The changes since the revision it named.
+        /// The changes since the given revision.
         case replay([EndpointChange])
-        /// The whole list: it named no revision, or one whose successors are no longer kept.
+        /// The whole list. Used if no revision was given, or if the changes after it are no longer stored.
         case snapshot([Endpoint], revision: UInt64)
     }
 
-    private var board: EndpointTable
-    private var feed: ChangeLog
+    private var table: EndpointTable
+    private var changeLog: ChangeLog
     private let now: @Sendable () -> Date
 
     /// - Parameters:
-    ///   - records: What an earlier run kept; these endpoints are listed as offline until they are seen again.
+    ///   - records: The endpoints stored by an earlier run. They are listed as offline until they are seen again.
     ///   - trusts: The approvals and secrets that access control holds.
-    ///   - retired: Ids that go to no other app.
-    ///   - revision: The last revision of that run.
-    ///   - now: The wall clock, for what people read.
+    ///   - retired: IDs that must not be assigned to another app.
+    ///   - revision: The last revision of the earlier run.
+    ///   - now: The wall clock for displayed times.
     package init(
         records: [PersistedEndpoint] = [],
         trusts: [EndpointID: EndpointTrust] = [:],
@@ -31,98 +31,101 @@ package actor EndpointRegistry {
         startingAfter revision: UInt64 = 0,
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
-        board = EndpointTable(records: records, trusts: trusts, retired: retired)
-        feed = ChangeLog(startingAfter: revision)
+        table = EndpointTable(records: records, trusts: trusts, retired: retired)
+        changeLog = ChangeLog(startingAfter: revision)
         self.now = now
     }
 
-    package var endpoints: [Endpoint] { board.endpoints }
-    /// The list and the revision it stands at, together.
-    package var list: (endpoints: [Endpoint], revision: UInt64) { (board.endpoints, feed.revision) }
-    /// The same; nil while `revision` is still the present one.
+    package var endpoints: [Endpoint] { table.endpoints }
+    /// The endpoints and their revision.
+    package var list: (endpoints: [Endpoint], revision: UInt64) { (table.endpoints, changeLog.revision) }
+    /// The endpoints and their revision; nil if `revision` is current.
     package func list(ifChangedSince revision: UInt64?) -> (endpoints: [Endpoint], revision: UInt64)? {
-        revision == feed.revision ? nil : list
+        revision == changeLog.revision ? nil : list
     }
-    package var records: [PersistedEndpoint] { board.records }
-    package var retired: RetiredIDs { board.retired }
-    package var revision: UInt64 { feed.revision }
-    package var refusals: Refusals { board.refusals }
+    package var records: [PersistedEndpoint] { table.records }
+    package var retired: RetiredIDs { table.retired }
+    package var revision: UInt64 { changeLog.revision }
+    package var refusals: Refusals { table.refusals }
 
+    /// Returns the endpoint with this ID or former ID.
     package func endpoint(_ id: EndpointID) throws(RegistryError) -> Endpoint {
-        guard let endpoint = board[id] else { throw .noSuchEndpoint(id.text) }
+        guard let endpoint = table[id] else { throw .noSuchEndpoint(id.text) }
         return endpoint
     }
 
-    /// The endpoint that a sighting belongs to; nil when it is not listed.
-    package func endpoint(seenAs id: Sighting.ID) -> Endpoint? { board.endpoint(seenAs: id) }
+    /// The endpoint of a sighting; nil if not listed.
+    package func endpoint(seenAs id: Sighting.ID) -> Endpoint? { table.endpoint(seenAs: id) }
 
-    /// Takes in everything a source says, until it ends.
-    package func follow(_ events: some AsyncSequence<SightingEvent, Never> & Sendable) async {
+    /// Applies all events of a source until the stream ends.
+    package func applyAll(_ events: some AsyncSequence<SightingEvent, Never> & Sendable) async {
         for await event in events { apply(event) }
     }
 
+    /// Applies one event of a source.
     package func apply(_ event: SightingEvent) {
-        publish(board.apply(event, at: now()))
+        publish(table.apply(event, at: now()))
     }
 
-    /// Takes in what a probe of an endpoint found; nil is success.
+    /// Records the result of a probe; nil means success.
     package func report(_ failure: DialError?, of id: EndpointID) {
-        publish(board.report(failure, of: id, at: now()))
+        publish(table.report(failure, of: id, at: now()))
     }
 
-    /// Takes in what access control holds for an endpoint now.
+    /// Updates the approval and secret of an endpoint.
     package func setTrust(_ trust: EndpointTrust, of id: EndpointID) {
-        publish(board.setTrust(trust, of: id, at: now()))
+        publish(table.setTrust(trust, of: id, at: now()))
     }
 
-    /// Takes in that another app answered on an approved route than the one that was expected there.
+    /// Records that a different app than expected answered on an approved route.
     package func setMismatch(_ app: SanitizedText, on route: Route, of id: EndpointID) {
-        publish(board.setMismatch(app, on: route, of: id))
+        publish(table.setMismatch(app, on: route, of: id))
     }
 
-    /// Takes in the name that the server of an endpoint gave itself over an approved route.
+    /// Records the name that the server of an endpoint reported over an approved route.
     package func setServer(_ name: SanitizedText, version: SanitizedText?, of id: EndpointID) {
-        publish(board.setServer(name, version: version, of: id))
+        publish(table.setServer(name, version: version, of: id))
     }
 
-    /// Accepts the server that answers there next, whatever name it gives itself: an owner said so.
-    package func acceptServer(of id: EndpointID) { publish(board.acceptServer(of: id)) }
+    /// Accepts the next server that answers, under any name. Called on an owner's request.
+    package func acceptServer(of id: EndpointID) { publish(table.acceptServer(of: id)) }
 
-    /// Forgets an endpoint that is gone; its id goes to the same app again and to no other one.
-    package func forget(_ id: EndpointID) throws(RegistryError) {
-        publish([try board.forget(id)])
+    /// Removes an offline endpoint. Its ID stays reserved for the same app.
+    package func remove(_ id: EndpointID) throws(RegistryError) {
+        publish([try table.removeUnseen(id)])
     }
 
-    /// Every change after `revision`, or from now on with the list as it stands; nothing between the two is lost.
+    /// Returns the changes after `revision`, or a snapshot, and the stream of later changes. No change in between is
+    /// lost.
     package func changes(after revision: UInt64? = nil) -> (start: Start, changes: AsyncStream<EndpointChange>) {
         let start =
-            revision.flatMap { feed.changes(after: $0) }.map(Start.replay)
-            ?? .snapshot(board.endpoints, revision: feed.revision)
-        return (start, feed.follow())
+            revision.flatMap { changeLog.changes(after: $0) }.map(Start.replay)
+            ?? .snapshot(table.endpoints, revision: changeLog.revision)
+        return (start, changeLog.subscribe())
     }
 
-    /// How many follow the changes.
-    var followerCount: Int { feed.followerCount }
+    /// The number of subscribers.
+    var subscriberCount: Int { changeLog.subscriberCount }
 
-    /// Ends every feed; the daemon is going.
-    package func finish() { feed.finish() }
+    /// Ends every change stream at shutdown.
+    package func finish() { changeLog.finish() }
 
-    private func publish(_ outcomes: [EndpointTable.Outcome]) {
-        for outcome in outcomes {
-            switch outcome {
-            case .added(let endpoint): feed.append(.added, endpoint)
-            case .changed(let endpoint): feed.append(.changed, endpoint)
-            case .removed(let endpoint): feed.append(.removed, endpoint)
+    private func publish(_ changes: [EndpointTable.Change]) {
+        for change in changes {
+            switch change {
+            case .added(let endpoint): changeLog.append(.added, endpoint)
+            case .changed(let endpoint): changeLog.append(.changed, endpoint)
+            case .removed(let endpoint): changeLog.append(.removed, endpoint)
             }
         }
     }
 }
 
-/// Why the registry could not do what was asked of it.
+/// An error of a registry operation.
 package enum RegistryError: Error, Equatable {
     case noSuchEndpoint(String)
-    /// Forgetting an endpoint that a source still sees would only list it again.
-    case stillSeen(EndpointID)
+    /// The endpoint cannot be removed, because a source still reports the endpoint.
+    case stillPresent(EndpointID)
     case nameTaken(String)
 }
 
@@ -130,25 +133,26 @@ extension RegistryError: CustomStringConvertible {
     package var description: String {
         switch self {
         case .noSuchEndpoint(let id): "no endpoint is called \"\(SanitizedText(id))\"; `patchbay list` shows them all"
-        case .stillSeen(let id):
-            "\(id) is still there and would be listed again; only an offline endpoint can be forgotten"
+        case .stillPresent(let id):
+            "\(id) is still visible and would be listed again; only an offline endpoint can be removed"
         case .nameTaken(let name):
-            "a static endpoint called \"\(SanitizedText(name))\" stands already; choose another name"
+            "a static endpoint named \"\(SanitizedText(name))\" already exists; choose another name"
         }
     }
 }
 
-/// What is kept of an endpoint between two runs of the broker, so that its id outlives them.
+/// An endpoint as stored between two runs of the broker, so that its ID survives a restart.
 package struct PersistedEndpoint: Hashable, Sendable, Codable {
-    /// As it was when it was last seen; restored as offline.
+    /// The endpoint as last seen. Restored as offline.
     package var endpoint: Endpoint
-    /// The source that it was first seen by. Only this source decides which endpoint it is.
+    /// The source that first reported the endpoint. Only this source determines its identity.
     package let source: Sighting.Source
-    /// Every key under which its app was seen; one is the usual number.
+    /// All identity keys under which the app was seen, usually one.
     package var keys: [IdentityKey]
-    /// The exact SRV target, to tell apart two apps whose keys are alike.
+    /// The exact SRV target. Distinguishes two apps with equal keys.
     package var host: String?
-    /// Ids under which it was listed before its app said its name; they go on meaning it until somebody else has them.
+    /// IDs under which the endpoint was listed before its app was identified. They stay aliases until another endpoint
+    /// takes them.
     package var formerIDs: [EndpointID]?
 
     package init(endpoint: Endpoint, source: Sighting.Source, keys: [IdentityKey], host: String? = nil) {

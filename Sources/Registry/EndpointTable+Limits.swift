@@ -1,21 +1,21 @@
 import FoundationEssentials
 import Model
 
-/// How many endpoints are listed, and which one makes room for another.
+/// The limits of the list, and the choice of the endpoint to evict.
 extension EndpointTable {
-    /// The endpoints to forget so that a new one has room; nil when it has none.
+    /// The endpoints to evict to make room for a new one; nil if there is no room.
     ///
-    /// A machine on the network may announce as many apps as it likes. It gets `limitPerAddress` of them, and all unapproved
-    /// adverts together leave `reserve` places for cables, configured endpoints and approved ones.
-    func makeRoom(for sighting: Sighting) -> [Endpoint]? {
+    /// A machine on the network may announce any number of apps. At most `limitPerAddress` are listed. All unapproved
+    /// advertisements together leave `reserve` places for USB, configured and approved endpoints.
+    func evictions(for sighting: Sighting) -> [Endpoint]? {
         if sighting.id.source == .bonjour {
             for address in sighting.networkAddresses {
-                let there = onAddress[address, default: []]
+                let there = endpointsByAddress[address, default: []]
                 guard there.count >= Self.limitPerAddress else { continue }
                 return oldest(in: there, isEvictable).map { [$0] }
             }
             guard entries.count >= Self.limit - Self.reserve else { return [] }
-            let unapproved = adverts.count - trusts.keys.count { adverts.contains($0) }
+            let unapproved = advertised.count - trusts.keys.count { advertised.contains($0) }
             guard unapproved >= Self.limit - Self.reserve || entries.count >= Self.limit else { return [] }
             return oldest(in: unseen, isEvictable).map { [$0] }
         }
@@ -23,37 +23,37 @@ extension EndpointTable {
         let evicted =
             oldest(in: unseen, isEvictable)
             ?? oldest(in: unseen) { trusts[$0.record.endpoint.id] == nil }
-            ?? oldest(in: adverts) { !isTrusted($0) }
+            ?? oldest(in: advertised) { !isTrusted($0) }
         return evicted.map { [$0] }
     }
 
-    /// Which limit `makeRoom(for:)` stopped at.
-    func limit(against sighting: Sighting) -> Refusals.Limit {
+    /// The limit because of which `makeRoom(for:)` returned nil.
+    func limitReached(by sighting: Sighting) -> Refusals.Limit {
         let isCrowded =
             sighting.id.source == .bonjour
-            && sighting.networkAddresses.contains { onAddress[$0, default: []].count >= Self.limitPerAddress }
+            && sighting.networkAddresses.contains { endpointsByAddress[$0, default: []].count >= Self.limitPerAddress }
         return isCrowded ? .perAddress : .total
     }
 
-    /// An advert that is gone and that no owner approved.
+    /// Returns true for an advertised endpoint that is not seen any more and has no approval or secret.
     private func isEvictable(_ entry: Entry) -> Bool {
         entry.servers.isEmpty && entry.record.source == .bonjour && !isTrusted(entry)
     }
 
-    /// Whether an owner approved an advert or gave it a secret.
+    /// Returns true if an owner approved the endpoint or stored its secret.
     private func isTrusted(_ entry: Entry) -> Bool { trusts[entry.record.endpoint.id] != nil }
 
     private func oldest(in ids: some Sequence<EndpointID>, _ isFit: (Entry) -> Bool) -> Endpoint? {
         ids.lazy.compactMap { entries[$0] }.filter(isFit).map(\.record.endpoint)
-            .min { ($0.lastSeen ?? .distantPast, $0.id) < ($1.lastSeen ?? .distantPast, $1.id) }
+            .min { ($0.lastSeenAt ?? .distantPast, $0.id) < ($1.lastSeenAt ?? .distantPast, $1.id) }
     }
 }
 
 extension Sighting {
-    /// The addresses that an advert gives; its host when none of them may be dialled.
+    /// The addresses of an advertisement; its host if none of them may be dialled.
     var networkAddresses: [String] {
         let addresses = routes.compactMap { route -> String? in
-            if case .lan(let lan) = route { lan.address } else { nil }
+            if case .network(let network) = route { network.address } else { nil }
         }
         return addresses.isEmpty ? host.map { ["host \($0.text.lowercased())"] } ?? [] : addresses
     }
@@ -62,22 +62,22 @@ extension Sighting {
 /// Sightings that are not listed because of a limit.
 package struct Refusals: Sendable {
     package enum Limit: Hashable, Sendable {
-        /// `EndpointTable.limitPerAddress`
+        /// `EndpointTable.limitPerAddress`.
         case perAddress
-        /// `EndpointTable.limit`, less its reserve for adverts
+        /// `EndpointTable.limit`, less `reserve` for unapproved advertisements.
         case total
     }
 
-    /// So many are known by name; those beyond are in `total` only.
+    /// The maximum number of sightings stored by ID. Further ones count only in `total`.
     static let capacity = 8_192
 
-    /// Since the start.
+    /// The number since the start of the broker.
     package private(set) var total: UInt64 = 0
     private var now: [Sighting.ID: Limit] = [:]
 
     package var isEmpty: Bool { now.isEmpty }
 
-    /// How many that limit keeps off the list now.
+    /// The number of sightings that this limit currently excludes.
     package func count(by limit: Limit) -> Int { now.values.count { $0 == limit } }
 
     mutating func add(_ id: Sighting.ID, _ limit: Limit) {
@@ -90,11 +90,11 @@ package struct Refusals: Sendable {
     mutating func remove(of source: Sighting.Source) { now = now.filter { $0.key.source != source } }
 }
 
-/// The ids of endpoints that are no longer listed, each with the keys of the app that had it.
+/// The IDs of endpoints that are no longer listed, each with the identity keys of its app.
 ///
-/// Tunnels and grants name endpoints by id. A retired id goes to the same app again and to no other one.
+/// Tunnels and grants refer to endpoints by ID. A retired ID is assigned again only to the same app.
 package struct RetiredIDs: Hashable, Sendable, Codable {
-    /// The oldest ids above this number are free again.
+    /// The maximum number of retired IDs. Above it the oldest ones become free again.
     static let limit = 4_096
 
     private var keys: [String: [IdentityKey]] = [:]
@@ -112,7 +112,7 @@ package struct RetiredIDs: Hashable, Sendable, Codable {
         order.removeAll { $0 == id.text }
     }
 
-    /// Whether an app with these keys may have the id.
+    /// Returns true if an app with these keys may have the ID.
     func isFree(_ id: EndpointID, for keys: [IdentityKey]) -> Bool {
         self.keys[id.text].map { !Set($0).isDisjoint(with: keys) } ?? true
     }

@@ -1,21 +1,21 @@
 import FoundationEssentials
 import Model
 
-/// Saying anew what an endpoint is, out of everything that is seen of it.
+/// Recomputes an endpoint from all of its sightings.
 extension EndpointTable {
-    /// Brings endpoints up to date; tells of those that became different.
-    mutating func refresh(_ ids: some Sequence<EndpointID>) -> [Outcome] {
+    /// Updates endpoints and returns those that changed.
+    mutating func refresh(_ ids: some Sequence<EndpointID>) -> [Change] {
         Set(ids).sorted().compactMap { id in
             guard let before = entries[id]?.record.endpoint, let after = describe(id) else { return nil }
             entries[id]?.record.endpoint = after
             var comparable = before
-            comparable.lastSeen = after.lastSeen
+            comparable.lastSeenAt = after.lastSeenAt
             return comparable == after ? nil : .changed(after)
         }
     }
 
-    /// Says what a new endpoint is.
-    mutating func add(_ id: EndpointID) -> [Outcome] {
+    /// Fills in a new endpoint from its sightings.
+    mutating func add(_ id: EndpointID) -> [Change] {
         guard let endpoint = describe(id) else { return [] }
         entries[id]?.record.endpoint = endpoint
         return [.added(endpoint)]
@@ -24,20 +24,20 @@ extension EndpointTable {
     private mutating func describe(_ id: EndpointID) -> Endpoint? {
         guard let entry = entries[id] else { return nil }
         var endpoint = entry.record.endpoint
-        let seen = entry.servers.flatMap { members[$0] ?? [] }.compactMap { sightings[$0] }
+        let seen = entry.servers.flatMap { sightingsByServer[$0] ?? [] }.compactMap { sightings[$0] }
             .sorted { $0.id.description < $1.id.description }
         let trust = trusts[id] ?? .none
         if seen.isEmpty {
-            goOffline(&endpoint, reason: "gone: no source sees it any more")
+            goOffline(&endpoint, reason: "no discovery source reports it any more")
             entries[id]?.liveness = Liveness()
         } else {
             endpoint.routes = routes(of: seen, trust)
             endpoint.sources = Set(seen.map(\.id.source)).sorted { $0.rawValue < $1.rawValue }
-            // As soon as one route is approved, the sources of the others describe nothing.
+            // Once a route is approved, sightings on other routes no longer describe the endpoint.
             let approved = Set(endpoint.approvedRoutes.map(\.route))
             let trusted = seen.filter { !approved.isDisjoint(with: $0.routes) }
             describe(&endpoint, by: trusted.isEmpty ? seen : trusted)
-            judge(&endpoint, seen: seen, liveness: entry.liveness)
+            evaluateState(of: &endpoint, seen: seen, liveness: entry.liveness)
         }
         endpoint.approval = ApprovalPolicy.approval(of: endpoint, trust.approval)
         return endpoint
@@ -58,10 +58,10 @@ extension EndpointTable {
                     route,
                     app: sighting.app,
                     appIsBundleID: sighting.appIsBundleID,
-                    boot: sighting.boot,
+                    launchID: sighting.launchID,
                     mismatch: mismatches[route]
                 )
-                listed.approval = ApprovalPolicy.verdict(on: listed, trust.approval).approval
+                listed.approval = ApprovalPolicy.decision(on: listed, trust.approval).approval
                 listed.isSecretHeld = ApprovalPolicy.maySendSecret(over: listed, trust)
                 routes[route] = listed
             }
@@ -70,26 +70,26 @@ extension EndpointTable {
     }
 
     private func describe(_ endpoint: inout Endpoint, by seen: [Sighting]) {
-        let told = seen.first { $0.appIsBundleID } ?? seen.first { !$0.app.isEmpty }
-        if let told {
-            endpoint.kind = told.kind
-            endpoint.app = told.app
-            endpoint.name = told.name
+        let identified = seen.first { $0.appIsBundleID } ?? seen.first { !$0.app.isEmpty }
+        if let identified {
+            endpoint.kind = identified.kind
+            endpoint.app = identified.app
+            endpoint.name = identified.name
         }
-        // A cable tells no app; what the app itself told over it stands until the app contradicts it.
-        if told == nil, endpoint.kind == .appreveal, let server = endpoint.server { endpoint.app = server }
+        // USB reports no app. The name that the app itself reported stays until the app reports another one.
+        if identified == nil, endpoint.kind == .appreveal, let server = endpoint.server { endpoint.app = server }
         endpoint.version = seen.lazy.compactMap(\.version).first ?? endpoint.version
-        endpoint.boot = seen.lazy.compactMap(\.boot).first
-        // The cable tells of no TXT record, so that what the network told last stays; the network may tell of an empty one.
+        endpoint.launchID = seen.lazy.compactMap(\.launchID).first
+        // USB reports no TXT record, so the last one from the network stays. The network may report an empty record.
         if let txt = (seen.first { !$0.txt.entries.isEmpty } ?? seen.first { $0.id.source == .bonjour })?.txt {
             endpoint.txt = txt
-            endpoint.txtIsTruncated = txt.isTruncated ? true : nil
+            endpoint.txtTruncated = txt.isTruncated ? true : nil
         }
-        endpoint.place.udid = seen.lazy.compactMap(\.device).first ?? endpoint.place.udid
-        endpoint.place.host = seen.lazy.compactMap(\.host).first ?? endpoint.place.host
+        endpoint.location.udid = seen.lazy.compactMap(\.device).first ?? endpoint.location.udid
+        endpoint.location.host = seen.lazy.compactMap(\.host).first ?? endpoint.location.host
     }
 
-    private func judge(_ endpoint: inout Endpoint, seen: [Sighting], liveness: Liveness) {
+    private func evaluateState(of endpoint: inout Endpoint, seen: [Sighting], liveness: Liveness) {
         if endpoint.routes.isEmpty, let reason = seen.lazy.compactMap(\.blocked).first {
             endpoint.state = .blocked
             endpoint.reason = reason
@@ -97,24 +97,24 @@ extension EndpointTable {
         }
         if endpoint.routes.isEmpty {
             endpoint.state = .suspect
-            endpoint.reason = "seen, but no address of it is known yet"
+            endpoint.reason = "its address is not known yet"
             return
         }
         endpoint.state = liveness.state
         endpoint.reason = liveness.lastFailure?.description
         if endpoint.state == .online, seen.allSatisfy({ stale.contains($0.id) }) {
             endpoint.state = .suspect
-            endpoint.reason = "its source is away; this is how it was last seen"
+            endpoint.reason = "its discovery source is unavailable; the last known state is shown"
         }
     }
 }
 
-/// What the probes say about one endpoint, apart from what its sources say.
+/// The liveness of one endpoint according to probes, independent of its sources.
 ///
-/// Avahi tells of a peer that vanished without a goodbye after 125 s at best, so proof comes from our own probes: one that
-/// fails makes an endpoint suspect, `failuresToOffline` in a row make it offline.
+/// Avahi reports a peer that vanished without a goodbye after 125 s at the earliest. Probes detect it sooner: one
+/// failure makes an endpoint suspect, `failuresToOffline` consecutive ones make it offline.
 struct Liveness: Hashable, Sendable {
-    /// Three failures 4 s apart are at most 15 s, with a dead host's 3 s (EHOSTUNREACH by ARP) each counted in.
+    /// Three failures take at most 15 s: 4 s between them, and 3 s each to detect a dead host (EHOSTUNREACH by ARP).
     static let failuresToOffline = 3
 
     private(set) var failures = 0
@@ -130,7 +130,7 @@ struct Liveness: Hashable, Sendable {
         lastFailure = failure
     }
 
-    /// The state of an endpoint that some source sees.
+    /// The state of an endpoint that at least one source reports.
     var state: Endpoint.State {
         switch failures {
         case 0: .online
@@ -140,8 +140,7 @@ struct Liveness: Hashable, Sendable {
     }
 }
 
-/// Which of several routes is tried first: approved ones, then the cable, then the network from the most to the least
-/// likely to work.
+/// The order in which routes are tried: approved ones first, then USB, then network routes by likelihood of success.
 enum RoutePreference {
     static func sorted(_ routes: some Sequence<EndpointRoute>) -> [EndpointRoute] {
         routes.sorted { one, other in
@@ -152,8 +151,8 @@ enum RoutePreference {
     }
 
     private static func rank(_ route: Route) -> Int {
-        guard case .lan(let lan) = route else { return 0 }
-        let address = lan.address.lowercased()
+        guard case .network(let network) = route else { return 0 }
+        let address = network.address.lowercased()
         return switch true {
         case !address.contains(":"): address.hasPrefix("169.254.") ? 3 : 1
         case address.hasPrefix("fe80"): 4

@@ -1,51 +1,52 @@
 package import FoundationEssentials
 package import Model
 
-/// Which sightings are one endpoint: the rules of the registry without its clock, its feed or its callers.
+/// Groups sightings into endpoints. Contains the rules of the registry without its clock, change log and callers.
 ///
-/// Sightings gather into servers (`ServerKey`), servers belong to endpoints. A server finds its endpoint by a key it was known
-/// under before, or it becomes a new one. A server on the network is shown with a cabled endpoint when both report the same
-/// launch. Trust belongs to each route in any case.
+/// Sightings are grouped by server (`ServerKey`), and servers belong to endpoints. A server is matched to an endpoint
+/// by a known identity key, or becomes a new endpoint. A network server joins a USB endpoint if both report the same
+/// launch. Approval is per route in any case.
 package struct EndpointTable: Sendable {
-    /// What one event did to the list.
-    package enum Outcome: Hashable, Sendable {
+    /// The effect of one event on the list.
+    package enum Change: Hashable, Sendable {
         case added(Endpoint)
         case changed(Endpoint)
         case removed(Endpoint)
     }
 
+    /// An endpoint with its servers and its liveness.
     struct Entry: Sendable {
         var record: PersistedEndpoint
         var servers: Set<ServerKey> = []
-        /// The network addresses that adverts gave for it.
+        /// The network addresses given by the endpoint's advertisements.
         var addresses: Set<String> = []
-        /// The launch that the cable reports now.
+        /// The launch currently reported over USB.
         var launch: SanitizedText?
         var liveness = Liveness()
     }
 
-    /// Endpoints listed at most.
+    /// The maximum number of listed endpoints.
     package static let limit = 4_096
-    /// Places that unapproved adverts leave free.
+    /// The number of places that unapproved advertisements must leave free.
     package static let reserve = 1_024
-    /// Endpoints that adverts for one network address may bring.
+    /// The maximum number of endpoints from advertisements for one network address.
     package static let limitPerAddress = 64
 
     var entries: [EndpointID: Entry] = [:]
     var sightings: [Sighting.ID: Sighting] = [:]
     var stale: Set<Sighting.ID> = []
-    var members: [ServerKey: Set<Sighting.ID>] = [:]
-    var owners: [ServerKey: EndpointID] = [:]
-    var meetings: [ServerKey.Meeting: Set<ServerKey>] = [:]
-    var holders: [IdentityKey: Set<EndpointID>] = [:]
-    /// Under which id an endpoint is listed now that was listed under another one before its app said its name.
-    var successors: [EndpointID: EndpointID] = [:]
-    /// The endpoints that came from adverts, and those that no source sees.
-    var adverts: Set<EndpointID> = []
+    var sightingsByServer: [ServerKey: Set<Sighting.ID>] = [:]
+    var endpointByServer: [ServerKey: EndpointID] = [:]
+    var serversByPort: [ServerKey.PortKey: Set<ServerKey>] = [:]
+    var endpointsByIdentity: [IdentityKey: Set<EndpointID>] = [:]
+    /// The current ID of an endpoint by its former ID from the time before its app was identified.
+    var aliases: [EndpointID: EndpointID] = [:]
+    /// The endpoints that came from advertisements, and the endpoints that no source sees.
+    var advertised: Set<EndpointID> = []
     var unseen: Set<EndpointID> = []
-    /// The endpoints that came from adverts, by network address.
-    var onAddress: [String: Set<EndpointID>] = [:]
-    /// Approvals and secrets as access control holds them.
+    /// The endpoints that came from advertisements, by network address.
+    var endpointsByAddress: [String: Set<EndpointID>] = [:]
+    /// The approvals and secrets that access control holds.
     var trusts: [EndpointID: EndpointTrust]
     /// The app that answered on a route instead of the announced one.
     var mismatches: [Route: SanitizedText] = [:]
@@ -77,51 +78,51 @@ package struct EndpointTable: Sendable {
     package var records: [PersistedEndpoint] { entries.values.map(\.record).sorted { $0.endpoint.id < $1.endpoint.id } }
 
     package subscript(_ id: EndpointID) -> Endpoint? {
-        (entries[id] ?? successors[id].flatMap { entries[$0] })?.record.endpoint
+        (entries[id] ?? aliases[id].flatMap { entries[$0] })?.record.endpoint
     }
 
     package func endpoint(seenAs id: Sighting.ID) -> Endpoint? {
-        sightings[id].flatMap { owners[ServerKey(of: $0)] }.flatMap { self[$0] }
+        sightings[id].flatMap { endpointByServer[ServerKey(of: $0)] }.flatMap { self[$0] }
     }
 
-    /// Takes in what a source says, and tells what that changed.
-    package mutating func apply(_ event: SightingEvent, at now: Date) -> [Outcome] {
+    /// Applies an event of a source and returns the changes.
+    package mutating func apply(_ event: SightingEvent, at now: Date) -> [Change] {
         switch event {
         case .seen(let sighting):
-            return see(sighting, at: now)
+            return observe(sighting, at: now)
         case .lost(let id):
             refusals.remove(id)
             for route in sightings[id]?.routes ?? [] { mismatches[route] = nil }
-            return lose([id], at: now)
+            return removeSightings([id], at: now)
         case .sourceLost(let source):
             refusals.remove(of: source)
             let gone = sightings.keys.filter { $0.source == source }
             stale.formUnion(gone)
-            return refresh(gone.compactMap { sightings[$0].flatMap { owners[ServerKey(of: $0)] } })
+            return refresh(gone.compactMap { sightings[$0].flatMap { endpointByServer[ServerKey(of: $0)] } })
         case .sourceReconciled(let source):
-            return lose(stale.filter { $0.source == source }, at: now)
+            return removeSightings(stale.filter { $0.source == source }, at: now)
         }
     }
 
-    private mutating func lose(_ ids: some Sequence<Sighting.ID>, at now: Date) -> [Outcome] {
+    private mutating func removeSightings(_ ids: some Sequence<Sighting.ID>, at now: Date) -> [Change] {
         let touched = Set(ids.compactMap { remove($0) })
         return touched.sorted().flatMap { separate(from: $0, at: now) } + refresh(touched)
     }
 
-    /// Takes in what a probe found; nil is success.
-    package mutating func report(_ failure: DialError?, of id: EndpointID, at now: Date) -> [Outcome] {
+    /// Records the result of a probe; nil means success.
+    package mutating func report(_ failure: DialError?, of id: EndpointID, at now: Date) -> [Change] {
         guard var entry = entries[id], !entry.servers.isEmpty else { return [] }
         if let failure {
             entry.liveness.failed(failure)
-            // Nothing listens there any more: the next server that does is asked anew.
+            // The server on this port has ended. The next one is identified again.
             if failure.reason == .refused {
                 for route in entry.record.endpoint.routes { mismatches[route.route] = nil }
             }
         } else {
-            // Nearly every probe finds what is known already.
+            // Most probes change nothing.
             let isNews = entry.liveness.state != .online
             entry.liveness.succeeded()
-            entry.record.endpoint.lastSeen = now
+            entry.record.endpoint.lastSeenAt = now
             if !isNews {
                 entries[id] = entry
                 return []
@@ -131,147 +132,149 @@ package struct EndpointTable: Sendable {
         return refresh([id])
     }
 
-    /// Takes in what access control holds for an endpoint now.
-    package mutating func setTrust(_ trust: EndpointTrust, of id: EndpointID, at now: Date) -> [Outcome] {
+    /// Updates the approval and secret of an endpoint.
+    package mutating func setTrust(_ trust: EndpointTrust, of id: EndpointID, at now: Date) -> [Change] {
         trusts[id] = trust == .none ? nil : trust
         guard let entry = entries[id] else { return [] }
-        // An approval may be the only reason why an advert is shown with a cable.
-        let outcomes = separate(from: id, at: now)
+        // The approval may have been the only reason why an advertisement belonged to a USB endpoint.
+        let changes = separate(from: id, at: now)
         if entry.servers.isEmpty, entry.record.source == .bonjour, trust.approval == nil {
-            // Where it comes back says whether it needs an approval.
-            entries[id]?.record.endpoint.approval = .discovered
+            // Whether it needs an approval depends on the route under which it returns.
+            entries[id]?.record.endpoint.approval = .pending
             var after = entry.record.endpoint
-            after.approval = .discovered
-            return after == entry.record.endpoint ? outcomes : outcomes + [.changed(after)]
+            after.approval = .pending
+            return after == entry.record.endpoint ? changes : changes + [.changed(after)]
         }
-        return outcomes + refresh([id])
+        return changes + refresh([id])
     }
 
-    /// Takes in that another app answered on an approved route than the one that was expected there.
-    package mutating func setMismatch(_ app: SanitizedText, on route: Route, of id: EndpointID) -> [Outcome] {
+    /// Records that a different app than expected answered on an approved route.
+    package mutating func setMismatch(_ app: SanitizedText, on route: Route, of id: EndpointID) -> [Change] {
         mismatches[route] = app
         return refresh([id])
     }
 
-    /// Takes in the name that the server of an endpoint gave itself over an approved route.
-    package mutating func setServer(_ name: SanitizedText, version: SanitizedText?, of id: EndpointID) -> [Outcome] {
+    /// Records the name that the server of an endpoint reported over an approved route.
+    package mutating func setServer(_ name: SanitizedText, version: SanitizedText?, of id: EndpointID) -> [Change] {
         guard let before = entries[id]?.record.endpoint, before.server != name else { return [] }
         entries[id]?.record.endpoint.server = name
         if let version { entries[id]?.record.endpoint.version = version }
-        // The rest follows from the name; the name itself is a change as well.
-        let outcomes = refresh([id])
-        return outcomes.isEmpty ? entries[id].map { [.changed($0.record.endpoint)] } ?? [] : outcomes
+        // Refreshing may change other fields. If it does not, the new name alone is a change.
+        let changes = refresh([id])
+        return changes.isEmpty ? entries[id].map { [.changed($0.record.endpoint)] } ?? [] : changes
     }
 
-    /// Accepts the server that answers there next, whatever name it gives itself: an owner said so.
-    package mutating func acceptServer(of id: EndpointID) -> [Outcome] {
+    /// Accepts the next server that answers, under any name. Called on an owner's request.
+    package mutating func acceptServer(of id: EndpointID) -> [Change] {
         guard let endpoint = entries[id]?.record.endpoint else { return [] }
         entries[id]?.record.endpoint.server = nil
         for route in endpoint.routes { mismatches[route.route] = nil }
         return refresh([id])
     }
 
-    /// Forgets an endpoint that no source sees.
-    package mutating func forget(_ id: EndpointID) throws(RegistryError) -> Outcome {
+    /// Removes an endpoint that no source sees.
+    package mutating func removeUnseen(_ id: EndpointID) throws(RegistryError) -> Change {
         guard let entry = entries[id] else { throw .noSuchEndpoint(id.text) }
-        guard entry.servers.isEmpty else { throw .stillSeen(id) }
+        guard entry.servers.isEmpty else { throw .stillPresent(id) }
         retire(id)
         return .removed(entry.record.endpoint)
     }
 
-    private mutating func see(_ sighting: Sighting, at now: Date) -> [Outcome] {
+    private mutating func observe(_ sighting: Sighting, at now: Date) -> [Change] {
         let server = ServerKey(of: sighting)
         let isNews = sightings[sighting.id] != sighting
         var touched: [EndpointID] = []
         var former: EndpointID?
-        if let old = sightings[sighting.id], ServerKey(of: old) != server, let owner = remove(sighting.id) {
-            // The app moved (another port, another host): its old place is free before the new one looks for its endpoint.
-            touched.append(owner)
-            former = owner
+        if let old = sightings[sighting.id], ServerKey(of: old) != server, let endpointID = remove(sighting.id) {
+            // The app moved to another port or host. Release its old server before the new one is matched.
+            touched.append(endpointID)
+            former = endpointID
         }
-        if let old = sightings[sighting.id], old.boot != sighting.boot {
+        if let old = sightings[sighting.id], old.launchID != sighting.launchID {
             for route in old.routes { mismatches[route] = nil }
         }
         sightings[sighting.id] = sighting
         stale.remove(sighting.id)
-        members[server, default: []].insert(sighting.id)
-        if let meeting = server.meeting { meetings[meeting, default: []].insert(server) }
+        sightingsByServer[server, default: []].insert(sighting.id)
+        if let portKey = server.portKey { serversByPort[portKey, default: []].insert(server) }
 
-        let absorbed = lesserEndpoints(than: sighting, on: server)
-        var outcomes = absorbed.compactMap { entries[$0].map { Outcome.removed($0.record.endpoint) } }
-        for id in absorbed { erase(id) }
-        if owners[server] == nil {
-            guard let home = home(for: server, of: sighting, from: former, at: now) else {
-                refusals.add(sighting.id, limit(against: sighting))
+        let superseded = supersededEndpoints(by: sighting, on: server)
+        var changes = superseded.compactMap { entries[$0].map { Change.removed($0.record.endpoint) } }
+        for id in superseded { remove(id) }
+        if endpointByServer[server] == nil {
+            guard let assignment = assignEndpoint(for: server, of: sighting, from: former, at: now) else {
+                refusals.add(sighting.id, limitReached(by: sighting))
                 _ = remove(sighting.id)
-                return outcomes + refresh(touched)
+                return changes + refresh(touched)
             }
-            outcomes += home.evicted.map(Outcome.removed)
-            own(server, by: home.id)
-            if home.isNew { outcomes += add(home.id) }
+            changes += assignment.evicted.map(Change.removed)
+            assign(server, to: assignment.id)
+            if assignment.isNew { changes += add(assignment.id) }
         }
-        if let id = owners[server] {
+        if let id = endpointByServer[server] {
             refusals.remove(sighting.id)
-            // A line of the configuration is no proof that anything is there.
-            if sighting.id.source != .config { entries[id]?.record.endpoint.lastSeen = now }
-            // A source that says something new about it is proof as good as a probe's; repeating itself is none.
+            // A line in the configuration does not prove that a server is running.
+            if sighting.id.source != .config { entries[id]?.record.endpoint.lastSeenAt = now }
+            // A changed sighting proves that the server is alive. A repeated one does not.
             if isNews { entries[id]?.liveness.succeeded() }
-            remember(sighting, for: id)
-            succeed(absorbed, by: id)
+            recordIdentity(sighting, for: id)
+            addAliases(superseded, to: id)
             touched.append(id)
-            if server.isUSB { entries[id]?.launch = sighting.boot }
-            outcomes += join(sighting, on: server)
-            outcomes += separate(from: id, at: now)
+            if server.isUSB { entries[id]?.launch = sighting.launchID }
+            changes += mergeAcrossTransports(sighting, on: server)
+            changes += separate(from: id, at: now)
         }
-        return outcomes + refresh(touched)
+        return changes + refresh(touched)
     }
 
-    /// Shows adverts with the cabled endpoint that reports the same launch.
-    private mutating func join(_ sighting: Sighting, on server: ServerKey) -> [Outcome] {
-        guard let boot = sighting.boot, !boot.isEmpty, let meeting = server.meeting else { return [] }
-        var outcomes: [Outcome] = []
-        for other in meetings[meeting, default: []] where !other.isUSB {
-            guard let owner = owners[other], entries[owner]?.record.source == .bonjour,
-                let advert = members[other]?.compactMap({ sightings[$0] }).first(where: { $0.boot == boot }),
-                let id = cabled(other, advert)
+    /// Moves advertisements to the USB endpoint that reports the same launch.
+    private mutating func mergeAcrossTransports(_ sighting: Sighting, on server: ServerKey) -> [Change] {
+        guard let launchID = sighting.launchID, !launchID.isEmpty, let portKey = server.portKey else { return [] }
+        var changes: [Change] = []
+        for other in serversByPort[portKey, default: []] where !other.isUSB {
+            guard let endpointID = endpointByServer[other], entries[endpointID]?.record.source == .bonjour,
+                let advertisement = sightingsByServer[other]?.compactMap({ sightings[$0] }).first(where: {
+                    $0.launchID == launchID
+                }),
+                let id = matchAcrossTransports(other, advertisement)
             else { continue }
-            disown(other)
-            own(other, by: id)
-            if let left = entries[owner], left.servers.isEmpty {
-                retire(owner)
-                outcomes.append(.removed(left.record.endpoint))
+            unassign(other)
+            assign(other, to: id)
+            if let left = entries[endpointID], left.servers.isEmpty {
+                retire(endpointID)
+                changes.append(.removed(left.record.endpoint))
             }
-            outcomes += refresh([owner, id])
+            changes += refresh([endpointID, id])
         }
-        return outcomes
+        return changes
     }
 
-    /// Lists adverts by themselves again that no longer belong to a cabled endpoint.
-    private mutating func separate(from id: EndpointID, at now: Date) -> [Outcome] {
-        guard let entry = entries[id], entry.record.source == .usb else { return [] }
-        let strangers = entry.servers.filter { !belongs($0, to: id) }
-        guard !strangers.isEmpty else { return [] }
-        let adverts = strangers.flatMap { members[$0] ?? [] }.compactMap { sightings[$0] }
-        for advert in adverts { _ = remove(advert.id) }
-        return adverts.sorted { $0.id.description < $1.id.description }.flatMap { see($0, at: now) }
+    /// Lists advertisements separately again if they no longer belong to a USB endpoint.
+    private mutating func separate(from id: EndpointID, at now: Date) -> [Change] {
+        guard let entry = entries[id], entry.record.source == .usbmuxd else { return [] }
+        let unrelated = entry.servers.filter { !belongs($0, to: id) }
+        guard !unrelated.isEmpty else { return [] }
+        let detached = unrelated.flatMap { sightingsByServer[$0] ?? [] }.compactMap { sightings[$0] }
+        for sighting in detached { _ = remove(sighting.id) }
+        return detached.sorted { $0.id.description < $1.id.description }.flatMap { observe($0, at: now) }
     }
 
-    /// Takes a sighting off the board; returns the endpoint whose sighting it was.
+    /// Removes a sighting and returns its endpoint.
     private mutating func remove(_ id: Sighting.ID) -> EndpointID? {
         guard let sighting = sightings.removeValue(forKey: id) else { return nil }
         stale.remove(id)
         let server = ServerKey(of: sighting)
-        let owner = owners[server]
-        members[server]?.remove(id)
-        if members[server]?.isEmpty == true {
-            members[server] = nil
-            disown(server)
-            if let owner, server.isUSB { entries[owner]?.launch = nil }
-            if let meeting = server.meeting {
-                meetings[meeting]?.remove(server)
-                if meetings[meeting]?.isEmpty == true { meetings[meeting] = nil }
+        let endpointID = endpointByServer[server]
+        sightingsByServer[server]?.remove(id)
+        if sightingsByServer[server]?.isEmpty == true {
+            sightingsByServer[server] = nil
+            unassign(server)
+            if let endpointID, server.isUSB { entries[endpointID]?.launch = nil }
+            if let portKey = server.portKey {
+                serversByPort[portKey]?.remove(server)
+                if serversByPort[portKey]?.isEmpty == true { serversByPort[portKey] = nil }
             }
         }
-        return owner
+        return endpointID
     }
 }

@@ -1,52 +1,53 @@
 package import Model
 
-/// What makes an endpoint the same one after a relaunch: its kind, its app, where it runs, and its role there.
+/// The attributes that identify an endpoint across relaunches: kind, app, place and role.
 ///
-/// Deliberately without port, address and Bonjour instance name: all three change while the app stays the same one for
-/// the person who works with it.
+/// Port, address and Bonjour instance name are left out, because all three change while the app stays the same for its
+/// user.
 package struct IdentityKey: Hashable, Sendable, Codable {
     package let kind: EndpointKind
     package let app: SanitizedText
-    package let place: String
+    package let location: String
     package let role: SanitizedText
 
-    package init(kind: EndpointKind, app: SanitizedText, place: String, role: SanitizedText) {
+    package init(kind: EndpointKind, app: SanitizedText, location: String, role: SanitizedText) {
         self.kind = kind
         self.app = app
-        self.place = place
+        self.location = location
         self.role = role
     }
 
-    /// The key of whatever answers on a port of a phone without saying its name.
+    /// The key of an unidentified server on a port of a device.
     init(ofNameless kind: EndpointKind, on udid: UDID, port: UInt16) {
         self.init(
             kind: kind,
             app: SanitizedText(""),
-            place: "device:\(udid)",
+            location: "device:\(udid)",
             role: Sighting.namelessRole(port: port)
         )
     }
 
-    /// The keys under which this sighting's app may be known already.
+    /// The keys under which this sighting's app may be known.
     ///
-    /// Each source has places of its own: an advert that claims a phone's UDID is no key to the phone's endpoint.
+    /// Each source has its own places, so an advertisement that claims a device's UDID cannot match the device's
+    /// endpoint.
     package static func candidates(for sighting: Sighting) -> [IdentityKey] {
-        let place: String? =
+        let location: String? =
             switch sighting.id.source {
             case .config: "config:\(sighting.id.key)"
-            case .usb: sighting.device.map { "device:\($0)" }
-            case .bonjour: sighting.host.map { "host:\(stem(ofHost: $0.text))" }
+            case .usbmuxd: sighting.device.map { "device:\($0)" }
+            case .bonjour: sighting.host.map { "host:\(canonicalHost(of: $0.text))" }
             }
-        return place.map {
-            [IdentityKey(kind: sighting.kind, app: sighting.app, place: $0, role: sighting.role)]
+        return location.map {
+            [IdentityKey(kind: sighting.kind, app: sighting.app, location: $0, role: sighting.role)]
         } ?? []
     }
 
-    /// The host's name without what the network adds to it.
+    /// The host name without the suffix added by the network.
     ///
-    /// Avahi and mDNSResponder rename a host `name-2.local` when they believe that somebody else has its name, often
-    /// wrongly (avahi/avahi#117): the number is no part of who it is.
-    package static func stem(ofHost host: String) -> String {
+    /// Avahi and mDNSResponder rename a host to `name-2.local` when they detect a name conflict, often wrongly
+    /// (avahi/avahi#117). The number is therefore not part of the identity.
+    package static func canonicalHost(of host: String) -> String {
         var name = Substring(host.lowercased())
         while name.hasSuffix(".") { name = name.dropLast() }
         if name.hasSuffix(".local") { name = name.dropLast(6) }
@@ -60,29 +61,32 @@ package struct IdentityKey: Hashable, Sendable, Codable {
     }
 }
 
-/// One listening server, as far as a source can tell servers apart: two sightings with the same server are the same app
-/// seen through two interfaces or protocols; two servers are two apps, whatever their names say.
+/// One listening server, as far as a source can tell servers apart.
+///
+/// Two sightings with the same key are the same app on two interfaces or IP versions. Two keys are two apps, even with
+/// equal names.
 enum ServerKey: Hashable, Sendable {
-    /// Kind, app, exact SRV target and port: an advert that claims another app's host and port stays a thing of its own.
-    case lan(kind: EndpointKind, app: SanitizedText, host: String, port: UInt16)
+    /// Kind, app, exact SRV target and port. An advertisement that claims another app's host and port keeps a key of
+    /// its own.
+    case network(kind: EndpointKind, app: SanitizedText, host: String, port: UInt16)
     case usb(kind: EndpointKind, udid: UDID, port: UInt16)
-    /// A line of the configuration or a person's `patchbay add`.
+    /// A line of the configuration or an endpoint added with `patchbay add`.
     case config(name: String)
 
     init(of sighting: Sighting) {
         switch (sighting.id.source, sighting.device) {
         case (.config, _): self = .config(name: sighting.id.key)
-        case (.usb, let udid?): self = .usb(kind: sighting.kind, udid: udid, port: sighting.port)
-        case (.bonjour, _), (.usb, nil):
+        case (.usbmuxd, let udid?): self = .usb(kind: sighting.kind, udid: udid, port: sighting.port)
+        case (.bonjour, _), (.usbmuxd, nil):
             let host = sighting.host?.text.lowercased() ?? sighting.id.key
-            self = .lan(kind: sighting.kind, app: sighting.app, host: host, port: sighting.port)
+            self = .network(kind: sighting.kind, app: sighting.app, host: host, port: sighting.port)
         }
     }
 
-    /// What a sighting of the same app by the other way, cable or network, has in common with this one.
-    var meeting: Meeting? {
+    /// The key that this server shares with the same app's server on the other transport, USB or network.
+    var portKey: PortKey? {
         switch self {
-        case .lan(let kind, _, _, let port), .usb(let kind, _, let port): Meeting(kind: kind, port: port)
+        case .network(let kind, _, _, let port), .usb(let kind, _, let port): PortKey(kind: kind, port: port)
         case .config: nil
         }
     }
@@ -92,8 +96,8 @@ enum ServerKey: Hashable, Sendable {
         return false
     }
 
-    /// The same port answers the same protocol on the cable and on the network.
-    struct Meeting: Hashable, Sendable {
+    /// A kind and port. The same port serves the same protocol over USB and over the network.
+    struct PortKey: Hashable, Sendable {
         let kind: EndpointKind
         let port: UInt16
     }

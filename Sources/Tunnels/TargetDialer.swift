@@ -3,20 +3,22 @@ package import Model
 import Synchronization
 package import SystemIO
 
-/// Opens a stream to a tunnel's target by the first of its routes that works.
+/// Dials the routes of a tunnel's target in order and returns the first stream that opens.
 struct TargetDialer: Sendable {
     let resolver: any RouteResolver
     let dialer: any Dialer
 
+    /// Dials the target.
+    ///
     /// - Parameters:
-    ///   - target: Where to.
-    ///   - chosen: Told each route before it is dialled.
+    ///   - target: The target.
+    ///   - willDial: Called with each route before it is dialed.
     /// - Returns: The stream.
-    /// - Throws: `DialError`, with the reason of the best route; `CancellationError`.
-    func dial(_ target: TunnelTarget, chosen: @Sendable (Route) -> Void = { _ in }) async throws -> Connection {
+    /// - Throws: `DialError` with the reason of the best route; `CancellationError`.
+    func dial(_ target: TunnelTarget, willDial: @Sendable (Route) -> Void = { _ in }) async throws -> Connection {
         var failures: [DialError] = []
         for route in try await resolver.routes(to: target) {
-            chosen(route)
+            willDial(route)
             do {
                 return try await dialer.dial(route)
             } catch let failure as DialError {
@@ -32,56 +34,63 @@ struct TargetDialer: Sendable {
         throw DialError(first.reason, failures.map(\.description).joined(separator: "; then "))
     }
 
+    /// The error for a target without a route.
     static func noRoute(to target: TunnelTarget) -> DialError {
         switch target {
         case .endpoint(let id):
-            DialError(.noRoute, "\(id) has no route now; start the app, or see `patchbay show \(id)`")
+            DialError(.noRoute, "\(id) has no route now; start the app, or run `patchbay show \(id)`")
         case .device(let udid, let port):
-            DialError(.noRoute, "there is no way to port \(port) of \(udid) now; plug the device in")
+            DialError(.noRoute, "port \(port) of \(udid) is not reachable now; plug the device in")
         }
     }
 }
 
-/// Says by which routes a tunnel's target is reached now.
+/// Resolves a tunnel's target to its current routes.
 package protocol RouteResolver: Sendable {
-    /// The best first. Asked anew for each connection, so that a tunnel follows an app that moves.
+    /// Returns the routes, the best one first. A tunnel resolves its target for each connection and therefore follows
+    /// an app that moves.
     ///
-    /// - Throws: `DialError` (`noRoute`, `deviceAbsent`, `usbmuxdAbsent`) when there is none.
+    /// - Throws: `DialError` (`noRoute`, `deviceAbsent`, `usbmuxdAbsent`) if there is no route.
     func routes(to target: TunnelTarget) async throws(DialError) -> [Route]
 }
 
-/// Where a dial leaves its carrier: a noncopyable value cannot be a child task's result.
+/// A dial that races with the client's disconnect, and its result.
 ///
-/// A carrier that nobody takes out is closed with the slot.
+/// A child task cannot return a noncopyable `Connection`, so the task stores the connection here. An unused connection
+/// is closed with this object.
 package final class PendingDial: Sendable {
-    private enum Ending: Sendable {
+    private enum Event: Sendable {
         case dialled(DialError?)
-        case clientLeft
-        case clientStays
+        case clientDisconnected
+        case clientConnected
     }
 
-    private let content = Mutex<Connection?>(nil)
+    private let stored = Mutex<Connection?>(nil)
 
     package init() {}
 
-    package var isFilled: Bool { content.withLock { $0 != nil } }
+    /// True if a connection is stored.
+    package var isFilled: Bool { stored.withLock { $0 != nil } }
 
-    package func put(_ carrier: consuming Connection) {
-        var carrier = Optional(carrier)
-        content.withLock { $0 = carrier.take() }
+    /// Stores a connection.
+    package func put(_ connection: consuming Connection) {
+        var connection = Optional(connection)
+        stored.withLock { $0 = connection.take() }
     }
 
-    package func take() -> Connection? { content.withLock { $0.take() } }
+    /// Removes and returns the connection.
+    package func take() -> Connection? { stored.withLock { $0.take() } }
 
-    /// Dials for a client that waits: leaves a carrier here, unless the dial fails, the client goes away meanwhile, or the
-    /// task is cancelled. Nothing is read from the client.
+    /// Dials for a waiting client and stores the connection here. Reads no bytes from the client.
     ///
-    /// - Returns: Why the dial failed; nil where there is a carrier, or nobody who could be told.
-    package func fill(
+    /// A client disconnect and a task cancellation both abort the dial.
+    ///
+    /// - Returns: The reason of a failed dial. Nil if there is a connection, or if the client or the task is gone.
+    package func dial(
         for client: CInt,
         _ dial: @escaping @Sendable () async throws -> Connection
     ) async -> DialError? {
-        await withTaskGroup(of: Ending.self) { group in
+        await withTaskGroup(of: Event.self) { group in
             group.addTask { [self] in
                 do {
                     put(try await dial())
@@ -95,17 +104,18 @@ package final class PendingDial: Sendable {
                 }
             }
             group.addTask {
-                guard (try? await Poller.shared.wait(for: .hungUp, of: client)) != nil else { return .clientStays }
-                // Gone, but what it sent before is still to be delivered: a unix client may write and close at once.
+                guard (try? await Poller.shared.wait(for: .hungUp, of: client)) != nil else { return .clientConnected }
+                // The client closed. Bytes that it sent before still have to be delivered: a unix client may write and
+                // close at once.
                 var byte: UInt8 = 0
-                return recv(client, &byte, 1, CInt(MSG_PEEK)) > 0 ? .clientStays : .clientLeft
+                return recv(client, &byte, 1, CInt(MSG_PEEK)) > 0 ? .clientConnected : .clientDisconnected
             }
             defer { group.cancelAll() }
-            for await ending in group {
-                switch ending {
+            for await event in group {
+                switch event {
                 case .dialled(let failure): return failure
-                case .clientLeft: return nil
-                case .clientStays: continue
+                case .clientDisconnected: return nil
+                case .clientConnected: continue
                 }
             }
             return nil

@@ -1,17 +1,18 @@
 import Glibc
 import Model
-import Synchronization
 import SystemIO
 
-/// Turns a tunnel's local address into listening sockets.
+/// Opens the listening sockets for a tunnel's local address.
 enum TunnelBinding {
-    /// How often another port is tried that is free on both loopback addresses.
+    /// The number of attempts to find a port that is free on both loopback addresses.
     private static let attempts = 64
 
+    /// Opens the listeners.
+    ///
     /// - Parameters:
-    ///   - local: The address as it was asked for.
-    ///   - port: For an address with port 0: the port it had before, and gets again or not at all.
-    /// - Returns: One, or two where both loopback addresses are meant.
+    ///   - local: The requested address.
+    ///   - port: For an address with port 0, the previously assigned port. If it is taken, the call fails.
+    /// - Returns: One listener, or two if both loopback addresses are requested.
     /// - Throws: `TunnelError.inUse`, `.cannotListen`, `.badLocal`.
     static func listen(on local: ListenAddress, port: UInt16? = nil) throws(TunnelError) -> [Listener] {
         switch local {
@@ -31,33 +32,35 @@ enum TunnelBinding {
         }
     }
 
-    /// 127.0.0.1 and ::1; the first alone where the kernel has no IPv6.
+    /// Listens on 127.0.0.1 and ::1, or on 127.0.0.1 alone if the kernel has no IPv6.
     private static func onBoth(_ port: UInt16, for local: ListenAddress) throws(TunnelError) -> [Listener] {
         let first = try listener(.ipv4(INADDR_LOOPBACK, port: port), for: local)
-        return [first] + (try second(first.address.port ?? port, for: local).map { [$0] } ?? [])
+        return [first] + (try listenOnIPv6(first.address.port ?? port, for: local).map { [$0] } ?? [])
     }
 
+    /// Listens on a port that is free on both loopback addresses.
     private static func onFreePort(for local: ListenAddress) throws(TunnelError) -> [Listener] {
-        // A port that is free on one address and not on the other is kept until the end, or it would be offered again.
-        var halves: [Listener] = []
+        // A port that is free on one address only stays open until the end. Otherwise the kernel would offer it again.
+        var unusable: [Listener] = []
         for _ in 0..<attempts {
             let first = try listener(.ipv4(INADDR_LOOPBACK, port: 0), for: local)
             do {
-                return [first] + (try second(first.address.port ?? 0, for: local).map { [$0] } ?? [])
+                return [first] + (try listenOnIPv6(first.address.port ?? 0, for: local).map { [$0] } ?? [])
             } catch .inUse {
-                halves.append(first)
+                unusable.append(first)
             }
         }
         throw .cannotListen(local, "no port is free on both 127.0.0.1 and ::1")
     }
 
-    private static func second(_ port: UInt16, for local: ListenAddress) throws(TunnelError) -> Listener? {
+    /// Listens on ::1; nil if the kernel has no IPv6.
+    private static func listenOnIPv6(_ port: UInt16, for local: ListenAddress) throws(TunnelError) -> Listener? {
         do {
             return try Listener(on: .ipv6(1, port: port, scope: 0))
         } catch SocketError.failed(_, _, let code) where [EAFNOSUPPORT, EADDRNOTAVAIL].contains(code) {
-            return nil  // IPv6 is compiled out, or off by sysctl.
+            return nil  // The kernel has no IPv6, or sysctl disables it.
         } catch {
-            throw translated(error, local)
+            throw tunnelError(from: error, for: local)
         }
     }
 
@@ -65,71 +68,22 @@ enum TunnelBinding {
         do {
             return try Listener(on: address)
         } catch {
-            throw translated(error, local)
+            throw tunnelError(from: error, for: local)
         }
     }
 
-    private static func translated(_ error: any Error, _ local: ListenAddress) -> TunnelError {
+    private static func tunnelError(from error: any Error, for local: ListenAddress) -> TunnelError {
         switch error {
         case SocketError.inUse: .inUse(local)
         case SocketError.failed(_, _, let code) where code == EACCES || code == EPERM:
-            .cannotListen(local, "\(SocketError.words(for: code)); ports up to 1023 are root's")
+            .cannotListen(local, "\(SocketError.message(for: code)); only root may use ports below 1024")
         case SocketError.failed(_, _, EADDRNOTAVAIL):
             .cannotListen(local, "this machine does not have that address; see `ip address`")
         case SocketError.failed(_, _, ENOENT):
             .cannotListen(local, "its folder does not exist")
         case SocketError.notASocket(let path): .cannotListen(local, "\(path) exists and is not a socket")
-        case SocketError.failed(_, _, let code): .cannotListen(local, SocketError.words(for: code))
+        case SocketError.failed(_, _, let code): .cannotListen(local, SocketError.message(for: code))
         default: .cannotListen(local, "\(error)")
-        }
-    }
-}
-
-/// How many dials of a listening socket may be under way, counted for the one task that accepts.
-final class DialPlaces: Sendable {
-    private struct State {
-        var free: Int
-        var waiting: CheckedContinuation<Void, Never>?
-    }
-
-    private let state: Mutex<State>
-
-    init(_ count: Int) { state = Mutex(State(free: count)) }
-
-    /// Waits for a place and takes it. One task at a time may wait.
-    ///
-    /// Waiting does not end with cancellation; it does with the next dial, which is cancelled too.
-    func take() async {
-        if takeNow() { return }
-        await withCheckedContinuation { continuation in
-            let isTaken = state.withLock { state in
-                guard state.free == 0 else {
-                    state.free -= 1
-                    return true
-                }
-                precondition(state.waiting == nil, "two tasks wait for a place")
-                state.waiting = continuation
-                return false
-            }
-            if isTaken { continuation.resume() }
-        }
-    }
-
-    func giveBack() {
-        let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
-            // Handed on without a gap.
-            if let next = state.waiting.take() { return next }
-            state.free += 1
-            return nil
-        }
-        next?.resume()
-    }
-
-    private func takeNow() -> Bool {
-        state.withLock { state in
-            guard state.free > 0 else { return false }
-            state.free -= 1
-            return true
         }
     }
 }

@@ -1,12 +1,12 @@
 package import Model
 
-/// What happens to tunnels, in order.
+/// A change of a tunnel, in order of occurrence.
 package enum TunnelEvent: Hashable, Sendable {
     case opened(Tunnel)
-    /// Its state is another one now.
+    /// The tunnel's state changed.
     case changed(Tunnel)
-    /// A client connected and got no stream, or the target broke it off. The client was reset.
+    /// A client connected and was reset: the dial failed, or the target closed the stream abnormally.
     case connectionFailed(tunnel: String, DialError)
-    /// Its connections are cut and its local address is free.
+    /// The tunnel's connections are closed and its local address is free.
     case removed(id: String)
 }

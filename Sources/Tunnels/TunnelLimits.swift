@@ -1,69 +1,69 @@
-/// How much a table of tunnels takes on.
+/// The limits of a tunnel table.
 package struct TunnelLimits: Hashable, Sendable {
-    /// Connections through all tunnels together; one more is reset and counted as `limit`.
+    /// Open connections through all tunnels together. The next client is reset and counted as `limit`.
     package let connections: Int
-    /// Dials under way for one listening socket. More clients wait in the kernel's queue, where they cost nothing: a burst
-    /// is served in turn and nobody of it is refused.
-    package let dials: Int
-    /// Tunnels that stand at once.
+    /// Concurrent dials per listening socket. Further clients wait in the kernel's accept queue and are served in
+    /// order.
+    package let concurrentDials: Int
+    /// Open tunnels.
     package let tunnels: Int
-    /// How long to wait before a local address that was not to be had is tried again.
-    package let retry: Duration
-    /// How long to wait before accepting again when the process is out of descriptors.
-    package let pause: Duration
-    /// The longest pause before a listening socket that takes no clients is tried again.
-    package let longestPause: Duration
-    package let screen: InspectionTimeouts
+    /// The interval between attempts to listen on a local address that was in use.
+    package let listenRetryInterval: Duration
+    /// The delay before the next accept if the process is out of descriptors.
+    package let acceptBackoff: Duration
+    /// The longest delay before the next attempt to accept on a failing listening socket.
+    package let maxAcceptBackoff: Duration
+    package let inspection: InspectionTimeouts
 
     package init(
         connections: Int = 2_000,
-        dials: Int = 128,
+        concurrentDials: Int = 128,
         tunnels: Int = 1_024,
-        retry: Duration = .seconds(2),
-        pause: Duration = .milliseconds(100),
-        longestPause: Duration = .seconds(10),
-        screen: InspectionTimeouts = InspectionTimeouts()
+        listenRetryInterval: Duration = .seconds(2),
+        acceptBackoff: Duration = .milliseconds(100),
+        maxAcceptBackoff: Duration = .seconds(10),
+        inspection: InspectionTimeouts = InspectionTimeouts()
     ) {
         self.connections = connections
-        self.dials = dials
+        self.concurrentDials = concurrentDials
         self.tunnels = tunnels
-        self.retry = retry
-        self.pause = pause
-        self.longestPause = longestPause
-        self.screen = screen
+        self.listenRetryInterval = listenRetryInterval
+        self.acceptBackoff = acceptBackoff
+        self.maxAcceptBackoff = maxAcceptBackoff
+        self.inspection = inspection
     }
 }
 
-/// How long a client's first bytes are waited for.
+/// The timeouts for the inspection of a client's first bytes.
 package struct InspectionTimeouts: Hashable, Sendable {
-    /// For the first byte, before the target is dialled: clients of servers that speak first are silent.
-    package let silence: Duration
-    /// For the rest of a word that begins as a usual method of HTTP does.
-    package let word: Duration
-    /// For the whole head of an HTTP request, once it has begun.
+    /// For the first byte, before the target is dialed. Clients of servers that speak first send nothing.
+    package let firstByte: Duration
+    /// For the rest of a word that begins like a common HTTP method.
+    package let method: Duration
+    /// For the complete head of an HTTP request, from its first byte.
     package let head: Duration
-    /// For a client to take its refusal and close.
-    package let farewell: Duration
+    /// For a rejected client to read the response and close.
+    package let drain: Duration
 
     package init(
-        silence: Duration = .milliseconds(20),
-        word: Duration = .milliseconds(250),
+        firstByte: Duration = .milliseconds(20),
+        method: Duration = .milliseconds(250),
         head: Duration = .seconds(5),
-        farewell: Duration = .milliseconds(500)
+        drain: Duration = .milliseconds(500)
     ) {
-        self.silence = silence
-        self.word = word
+        self.firstByte = firstByte
+        self.method = method
         self.head = head
-        self.farewell = farewell
+        self.drain = drain
     }
 
-    /// How long nothing more may come; browsers send a request line in one go. A word that may be anything is not waited
-    /// for: protocols that begin with one would pay for it at every connection.
-    func patience(at stage: RequestStage) -> Duration {
+    /// The maximum silence at a stage. Browsers send a request line at once. An arbitrary word gets no time, because it
+    /// would delay every connection of other protocols.
+    func timeout(at stage: RequestStage) -> Duration {
         switch stage {
-        case .silent: silence
+        case .silent: firstByte
         case .possible: .zero
-        case .likely: word
+        case .likely: method
         case .begun: head
         }
     }

@@ -3,17 +3,18 @@ import Model
 import Synchronization
 import SystemIO
 
-/// The open side of a tunnel: accepts clients, asks its gate about each, dials the target, and hands both to the relay.
+/// The listening side of a tunnel: accepts clients, authorizes each, dials the target, and hands both sockets to the
+/// relay.
 ///
-/// While a dial is under way nothing is read from its client.
+/// The listener reads nothing from a client during its dial.
 final class TunnelListener: Sendable {
-    /// How a dial ended, for the tunnel's state.
-    enum Report: Sendable {
+    /// The result of a dial, or a change of the listening socket, for the tunnel's state.
+    enum DialResult: Sendable {
         case connected
-        /// With the count of `RouteGeneration` when it began.
+        /// The reason, and the route generation at the start of the dial.
         case failed(DialError, UInt64)
-        /// No client can come in: why in words, or nil when one can again.
-        case listening(fault: String?)
+        /// The listening socket accepts no clients because of the error; nil if it accepts clients again.
+        case listening(error: String?)
     }
 
     private enum Phase {
@@ -23,14 +24,14 @@ final class TunnelListener: Sendable {
     }
 
     let id: String
-    let tally: TunnelMetrics
-    /// Where it listens.
+    let metrics: TunnelMetrics
+    /// The addresses that the tunnel listens on.
     let addresses: [SocketAddress]
 
-    private let gate: ClientAuthorizer
+    private let authorizer: ClientAuthorizer
     private let dialer: TargetDialer
     private let relay: Relay
-    private let news: RouteGeneration
+    private let routeGeneration: RouteGeneration
     private let limits: TunnelLimits
     private let clock: any Clock<Duration>
     private let logger: Logger
@@ -39,44 +40,47 @@ final class TunnelListener: Sendable {
     private let closing = AsyncStream.makeStream(of: Void.self)
     private let isClosed = AsyncLatch()
     private let network: NetworkConnectionGroup
-    /// How often what goes through the network was cut. Held while a stream is handed to the relay, so that none gets there
-    /// behind a cut which was meant for it.
-    private let severances = Mutex(0)
+    /// The number of calls of `closeNetworkConnections()`.
+    ///
+    /// The lock is held while a stream is handed to the relay. Such a call therefore cannot miss a stream that is being
+    /// handed over.
+    private let networkCutGeneration = Mutex(0)
 
     init(
         id: String,
-        gate: ClientAuthorizer,
+        authorizer: ClientAuthorizer,
         listeners: [Listener],
-        tally: TunnelMetrics,
+        metrics: TunnelMetrics,
         dialer: TargetDialer,
         relay: Relay,
-        news: RouteGeneration,
+        routeGeneration: RouteGeneration,
         limits: TunnelLimits,
         clock: any Clock<Duration>,
         logger: Logger
     ) {
         self.id = id
-        self.gate = gate
+        self.authorizer = authorizer
         self.listeners = listeners
-        self.tally = tally
-        network = NetworkConnectionGroup(of: tally)
+        self.metrics = metrics
+        network = NetworkConnectionGroup(of: metrics)
         self.dialer = dialer
         self.relay = relay
-        self.news = news
+        self.routeGeneration = routeGeneration
         self.limits = limits
         self.clock = clock
         self.logger = logger
         addresses = listeners.map(\.address)
     }
 
-    /// Accepts and dials until `close()` or cancellation; then no dial is under way any more and nothing is listened on.
-    func serve(_ report: @escaping @Sendable (Report) async -> Void) async {
-        guard move(from: .idle, to: .serving) else { return }
+    /// Accepts and dials until `close()` or cancellation. Returns after every dial has ended and the listeners are
+    /// closed.
+    func serve(_ report: @escaping @Sendable (DialResult) async -> Void) async {
+        guard transition(from: .idle, to: .serving) else { return }
         for address in addresses {
-            guard let warning = gate.warning(about: address) else { continue }
+            guard let warning = authorizer.warning(about: address) else { continue }
             logger.warning("\(warning)", metadata: ["tunnel": "\(id)", "address": "\(address)"])
         }
-        // What comes before the relay is a dozen short steps between waits: on one thread none of them wakes another.
+        // The steps before the relay are short and separated by waits. On one thread, no step wakes another thread.
         await withTaskExecutorPreference(Poller.shared) {
             await withTaskGroup(of: Void.self) { group in
                 for listener in listeners { group.addTask { await self.accept(from: listener, report) } }
@@ -84,32 +88,32 @@ final class TunnelListener: Sendable {
                 group.cancelAll()
             }
         }
-        shut()
+        closeListeners()
     }
 
-    /// Stops listening and ends all connections. When it returns, the address is free and no byte moves any more.
+    /// Closes the listeners and all connections. When it returns, the address is free and no more bytes are relayed.
     func close() async {
         closing.continuation.finish()
-        if move(from: .idle, to: .closed) { shut() }
+        if transition(from: .idle, to: .closed) { closeListeners() }
         await isClosed.wait()
-        await relay.cut(tally, network)
+        await relay.closeConnections(of: metrics, network)
     }
 
-    /// Ends all connections that go through the network; when it returns, no byte of theirs moves any more.
+    /// Closes all connections over the network. When it returns, none of them relays another byte.
     ///
-    /// A client whose dial is under way is reset if that turns out to lead through the network.
-    func sever() async {
-        severances.withLock { $0 += 1 }
-        await relay.cut(network)
+    /// A client with a dial in progress is reset if the dial used a network route.
+    func closeNetworkConnections() async {
+        networkCutGeneration.withLock { $0 += 1 }
+        await relay.closeConnections(of: network)
     }
 
-    private func shut() {
+    private func closeListeners() {
         for listener in listeners { listener.close() }
         phase.withLock { $0 = .closed }
         isClosed.open()
     }
 
-    private func move(from old: Phase, to new: Phase) -> Bool {
+    private func transition(from old: Phase, to new: Phase) -> Bool {
         phase.withLock { phase in
             guard phase == old else { return false }
             phase = new
@@ -117,118 +121,125 @@ final class TunnelListener: Sendable {
         }
     }
 
-    private func accept(from listener: Listener, _ report: @escaping @Sendable (Report) async -> Void) async {
-        let places = DialPlaces(limits.dials)
-        // A group that keeps nothing of those who are done: a finished task that nobody asks for takes 5 kB.
+    /// Accepts clients, with at most `limits.concurrentDials` of them in progress.
+    private func accept(from listener: Listener, _ report: @escaping @Sendable (DialResult) async -> Void) async {
+        let dials = AsyncSemaphore(permits: limits.concurrentDials)
+        // A discarding group frees finished tasks. In other groups each finished task holds 5 kB until its result is
+        // read.
         await withDiscardingTaskGroup { group in
             var isStarved = false
-            var faults = 0
+            var failureCount = 0
             while true {
-                await places.take()
+                guard let permit = try? await dials.acquire() else { return }
                 do {
                     let client = try await listener.accept().release()
                     isStarved = false
-                    if faults > 0 { await report(.listening(fault: nil)) }
-                    faults = 0
+                    if failureCount > 0 { await report(.listening(error: nil)) }
+                    failureCount = 0
                     group.addTask {
-                        await self.connect(Descriptor(owning: client), listener.address, report)
-                        places.giveBack()
+                        await self.handleClient(Descriptor(owning: client), on: listener.address, report)
+                        permit.release()
                     }
                 } catch let error as SocketError where error.isExhaustion {
-                    places.giveBack()
+                    permit.release()
                     if !isStarved {
-                        logger.warning("clients wait", metadata: ["tunnel": "\(id)", "reason": "\(error)"])
+                        logger.warning(
+                            "out of descriptors; clients wait in the accept queue",
+                            metadata: ["tunnel": "\(id)", "reason": "\(error)"]
+                        )
                     }
                     isStarved = true
-                    // The connection stays in the queue; cancelled here, the next accept throws.
-                    try? await clock.sleep(for: limits.pause)
+                    // The connection stays in the accept queue. After a cancellation the next accept throws.
+                    try? await clock.sleep(for: limits.acceptBackoff)
                 } catch is CancellationError {
                     return
                 } catch {
-                    places.giveBack()
-                    if faults == 0 { await report(.listening(fault: "\(error)")) }
-                    // It may be of a moment, as after a change of the network: each pause is twice as long, up to a limit.
-                    try? await clock.sleep(for: min(limits.pause * (1 << min(faults, 10)), limits.longestPause))
-                    faults += 1
+                    permit.release()
+                    if failureCount == 0 { await report(.listening(error: "\(error)")) }
+                    // The error may be temporary, for example after a network change. Each delay doubles up to the
+                    // limit.
+                    let backoff = limits.acceptBackoff * (1 << min(failureCount, 10))
+                    try? await clock.sleep(for: min(backoff, limits.maxAcceptBackoff))
+                    failureCount += 1
                 }
             }
         }
     }
 
-    private func connect(
+    private func handleClient(
         _ client: consuming Descriptor,
-        _ listener: SocketAddress,
-        _ report: @Sendable (Report) async -> Void
+        on listener: SocketAddress,
+        _ report: @Sendable (DialResult) async -> Void
     ) async {
-        guard tally.accept() else { return client.reset() }
-        let verdict: ClientAuthorizer.Verdict
+        guard metrics.connectionAccepted() else { return client.reset() }
+        let decision: ClientAuthorizer.Decision
         do {
-            verdict = try await gate.verdict(on: client.number, through: listener)
+            decision = try await authorizer.authorize(client.number, on: listener)
         } catch is CancellationError {
-            verdict = .left
+            decision = .disconnected
         } catch {
-            verdict = .refused(DialError(.limit, "a client was turned away: \(error)"))
+            decision = .refused(DialError(.limit, "a client was rejected: \(error)"))
         }
-        switch verdict {
-        case .open(let screen):
-            await forward(client, screen, report)
-        case .left:
+        switch decision {
+        case .allowed(let inspector):
+            await forward(client, inspector: inspector, report)
+        case .disconnected:
             client.reset()
-            tally.leave()
+            metrics.connectionClosed()
         case .refused(let failure):
             client.reset()
-            tally.leave()
-            tally.fail(failure)
-        case .browser(let refusal):
-            tally.fail(DialError(.browser, "\(refusal)"))
-            await ForbiddenResponse.say(refusal, to: client.number, limit: limits.screen.farewell, clock: clock)
-            tally.leave()
+            metrics.connectionClosed()
+            metrics.connectionFailed(failure)
+        case .blockedBrowser(let refusal):
+            metrics.connectionFailed(DialError(.browser, "\(refusal)"))
+            await ForbiddenResponse.send(refusal, to: client.number, limit: limits.inspection.drain, clock: clock)
+            metrics.connectionClosed()
         }
     }
 
+    /// Dials the target and hands both sockets to the relay.
     private func forward(
         _ client: consuming Descriptor,
-        _ screen: RelayInspector?,
-        _ report: @Sendable (Report) async -> Void
+        inspector: RelayInspector?,
+        _ report: @Sendable (DialResult) async -> Void
     ) async {
-        let slot = PendingDial()
+        let pendingDial = PendingDial()
         let started = ContinuousClock.now
-        let count = news.count
-        let severed = severances.withLock { $0 }
-        let goesByNetwork = Atomic(false)
-        let failure = await slot.fill(for: client.number) {
-            [dialer, target = gate.spec.target] () async throws -> Connection in
+        let count = routeGeneration.current
+        let generation = networkCutGeneration.withLock { $0 }
+        let usesNetwork = Atomic(false)
+        let failure = await pendingDial.dial(for: client.number) {
+            [dialer, target = authorizer.spec.target] () async throws -> Connection in
             try await dialer.dial(target) { route in
-                goesByNetwork.store(route.isNetwork, ordering: .relaxed)
+                usesNetwork.store(route.isNetwork, ordering: .relaxed)
             }
         }
-        if let carrier = slot.take() {
+        if let connection = pendingDial.take() {
             let took = ContinuousClock.now - started
-            let isNetwork = goesByNetwork.load(ordering: .relaxed)
+            let isNetwork = usesNetwork.load(ordering: .relaxed)
             var waiting = Optional(client)
-            var stream = Optional(carrier)
-            let isAdopted = severances.withLock { count in
-                guard !isNetwork || count == severed, let client = waiting.take(), let carrier = stream.take() else {
-                    return false
-                }
-                tally.connected(after: took)
+            var stream = Optional(connection)
+            let isAdopted = networkCutGeneration.withLock { count in
+                guard !isNetwork || count == generation, let client = waiting.take(), let connection = stream.take()
+                else { return false }
+                metrics.connected(after: took)
                 relay.adopt(
                     client: client,
-                    carrier: carrier,
-                    screen: screen,
-                    observer: isNetwork ? network : tally
+                    target: connection,
+                    inspector: inspector,
+                    observer: isNetwork ? network : metrics
                 )
                 return true
             }
             guard !isAdopted else { return await report(.connected) }
             if let client = waiting.take() { client.reset() }
-            tally.leave()
-            tally.fail(DialError(.forbidden, "its approval was taken back while it was being dialled"))
+            metrics.connectionClosed()
+            metrics.connectionFailed(DialError(.forbidden, "its approval was revoked during the dial"))
         } else {
             client.reset()
-            tally.leave()
+            metrics.connectionClosed()
             guard let failure else { return }
-            tally.fail(failure)
+            metrics.connectionFailed(failure)
             await report(.failed(failure, count))
         }
     }

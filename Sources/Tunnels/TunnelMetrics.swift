@@ -2,12 +2,12 @@ import FoundationEssentials
 import Model
 import Synchronization
 
-/// Counts what goes through one tunnel, from whatever thread it goes.
+/// The counters of one tunnel; callable from any thread.
 ///
-/// Bytes are counted on the relay's thread for every chunk, so they have a lock that hardly anybody else takes; the rest
-/// happens once per connection.
+/// The relay thread counts bytes for every chunk, under a lock with little contention. The other counters change once
+/// per connection.
 final class TunnelMetrics: RelayObserver {
-    private struct Carried {
+    private struct Traffic {
         var up: UInt64 = 0
         var down: UInt64 = 0
         var upRate = RateMeter(start: .now)
@@ -15,95 +15,98 @@ final class TunnelMetrics: RelayObserver {
     }
 
     private let id: String
-    private let quota: ConnectionLimit
+    private let connectionLimit: ConnectionLimit
     private let feed: Broadcast<TunnelEvent>
-    private let carried = Mutex(Carried())
-    private let rest = Mutex(TunnelStatistics())
+    private let traffic = Mutex(Traffic())
+    private let counters = Mutex(TunnelStatistics())
 
-    init(id: String, quota: ConnectionLimit, feed: Broadcast<TunnelEvent>) {
+    init(id: String, connectionLimit: ConnectionLimit, feed: Broadcast<TunnelEvent>) {
         self.id = id
-        self.quota = quota
+        self.connectionLimit = connectionLimit
         self.feed = feed
     }
 
     var statistics: TunnelStatistics {
-        var statistics = rest.withLock { $0 }
-        carried.withLock { carried in
+        var statistics = counters.withLock { $0 }
+        traffic.withLock { traffic in
             let now = ContinuousClock.now
-            statistics.bytesUp = carried.up
-            statistics.bytesDown = carried.down
-            statistics.rateUp = carried.upRate.rate(at: now)
-            statistics.rateDown = carried.downRate.rate(at: now)
+            statistics.bytesUp = traffic.up
+            statistics.bytesDown = traffic.down
+            statistics.bytesPerSecondUp = traffic.upRate.rate(at: now)
+            statistics.bytesPerSecondDown = traffic.downRate.rate(at: now)
         }
         return statistics
     }
 
-    /// A client connected.
+    /// Counts an accepted client.
     ///
-    /// - Returns: False when there is no place for it; it is counted as failed already.
-    func accept() -> Bool {
-        let hasPlace = quota.take()
-        rest.withLock { statistics in
+    /// - Returns: False if the connection limit is reached; the client is then already counted as failed.
+    func connectionAccepted() -> Bool {
+        let isWithinLimit = connectionLimit.acquire()
+        counters.withLock { statistics in
             statistics.connections += 1
-            if hasPlace { statistics.open += 1 }
+            if isWithinLimit { statistics.open += 1 }
         }
-        if !hasPlace {
-            fail(
+        if !isWithinLimit {
+            connectionFailed(
                 DialError(
                     .limit,
-                    "\(quota.limit) connections go through tunnels already; close some, or raise tunnels.max_connections"
+                    "the limit of \(connectionLimit.limit) tunnel connections is reached; close some, or raise "
+                        + "tunnels.max_connections"
                 )
             )
         }
-        return hasPlace
+        return isWithinLimit
     }
 
+    /// Records a successful dial and its duration.
     func connected(after duration: Duration) {
         let (seconds, attoseconds) = duration.components
-        rest.withLock { statistics in
+        counters.withLock { statistics in
             statistics.lastConnectMilliseconds = Double(seconds) * 1_000 + Double(attoseconds) / 1e15
-            statistics.lastConnected = Date()
+            statistics.lastConnectedAt = Date()
         }
     }
 
-    func fail(_ failure: DialError) {
-        rest.withLock { $0.failures[failure.reason.rawValue, default: 0] += 1 }
+    /// Counts a failure and publishes the event.
+    func connectionFailed(_ failure: DialError) {
+        counters.withLock { $0.failures[failure.reason.rawValue, default: 0] += 1 }
         feed.send(.connectionFailed(tunnel: id, failure))
     }
 
-    /// An accepted client is gone.
-    func leave() {
-        rest.withLock { $0.open -= 1 }
-        quota.giveBack()
+    /// Counts the end of an accepted connection.
+    func connectionClosed() {
+        counters.withLock { $0.open -= 1 }
+        connectionLimit.release()
     }
 
     func relayed(up: Int, down: Int) {
         let now = ContinuousClock.now
-        carried.withLock { carried in
-            carried.up += UInt64(up)
-            carried.down += UInt64(down)
-            carried.upRate.add(UInt64(up), at: now)
-            carried.downRate.add(UInt64(down), at: now)
+        traffic.withLock { traffic in
+            traffic.up += UInt64(up)
+            traffic.down += UInt64(down)
+            traffic.upRate.add(UInt64(up), at: now)
+            traffic.downRate.add(UInt64(down), at: now)
         }
     }
 
     func ended(_ outcome: RelayOutcome) {
-        leave()
+        connectionClosed()
         switch outcome.reason {
-        case .brokenByTarget: fail(DialError(.failed, outcome.description))
-        case .severed: fail(DialError(.cut, outcome.description))
-        case .refused: fail(DialError(.browser, outcome.description))
-        case .finished, .drained, .brokenByClient, .cut: break
+        case .targetFailed: connectionFailed(DialError(.failed, outcome.description))
+        case .linkLost: connectionFailed(DialError(.linkLost, outcome.description))
+        case .refused: connectionFailed(DialError(.browser, outcome.description))
+        case .finished, .drained, .clientFailed, .aborted: break
         }
     }
 }
 
-/// How many bytes a second there were of late: the mean of the last five seconds, the running one included.
+/// The mean byte rate of the last five seconds, including the current one.
 struct RateMeter {
     private static let seconds = 5
 
     private let start: ContinuousClock.Instant
-    /// What came in each of the last seconds, by the second's number.
+    /// The bytes of each of the last seconds, indexed by the second's number modulo five.
     private var counts = [UInt64](repeating: 0, count: seconds)
     private var newest: Int64 = 0
 
@@ -111,51 +114,54 @@ struct RateMeter {
 
     mutating func add(_ count: UInt64, at now: ContinuousClock.Instant) {
         advance(to: now)
-        counts[place(of: newest)] &+= count
+        counts[index(of: newest)] &+= count
     }
 
-    /// Bytes per second.
+    /// Returns the rate in bytes per second.
     mutating func rate(at now: ContinuousClock.Instant) -> UInt64 {
         advance(to: now)
         let (second, attoseconds) = (now - start).components
         let fraction = Double(attoseconds) / 1e18
-        // Whoever began half a second ago is not measured by five.
+        // Shortly after the start, the mean covers the elapsed time instead of five seconds.
         let span = max(Double(min(second, Int64(Self.seconds) - 1)) + fraction, 0.1)
         return UInt64(Double(counts.reduce(0, &+)) / span)
     }
 
-    /// Forgets what is too long ago.
+    /// Clears the counts that are older than five seconds.
     private mutating func advance(to now: ContinuousClock.Instant) {
         let second = (now - start).components.seconds
         guard second > newest else { return }
-        for gone in max(newest + 1, second - Int64(Self.seconds) + 1)...second { counts[place(of: gone)] = 0 }
+        for gone in max(newest + 1, second - Int64(Self.seconds) + 1)...second { counts[index(of: gone)] = 0 }
         newest = second
     }
 
-    private func place(of second: Int64) -> Int { Int(second % Int64(Self.seconds)) }
+    private func index(of second: Int64) -> Int { Int(second % Int64(Self.seconds)) }
 }
 
-/// Those of a tunnel's connections that go through the network: a group that is cut by itself, when somebody takes back the yes
-/// that let them go there. What goes by cable goes on.
+/// The network connections of a tunnel as a group of their own.
+///
+/// The relay closes the group when the approval of the network route is revoked. USB connections stay open.
 final class NetworkConnectionGroup: RelayObserver {
-    private let tally: TunnelMetrics
+    private let metrics: TunnelMetrics
 
-    init(of tally: TunnelMetrics) { self.tally = tally }
+    init(of metrics: TunnelMetrics) { self.metrics = metrics }
 
-    func relayed(up: Int, down: Int) { tally.relayed(up: up, down: down) }
+    func relayed(up: Int, down: Int) { metrics.relayed(up: up, down: down) }
 
-    func ended(_ outcome: RelayOutcome) { tally.ended(outcome) }
+    func ended(_ outcome: RelayOutcome) { metrics.ended(outcome) }
 }
 
-/// Counts the connections of all tunnels together.
+/// Limits the connections of all tunnels together.
 final class ConnectionLimit: Sendable {
     let limit: Int
     private let count = Mutex(0)
 
     init(limit: Int) { self.limit = limit }
 
-    /// - Returns: False when all places are taken.
-    func take() -> Bool {
+    /// Counts one more connection.
+    ///
+    /// - Returns: False if the limit is reached.
+    func acquire() -> Bool {
         count.withLock { count in
             guard count < limit else { return false }
             count += 1
@@ -163,5 +169,6 @@ final class ConnectionLimit: Sendable {
         }
     }
 
-    func giveBack() { count.withLock { $0 -= 1 } }
+    /// Counts one connection less.
+    func release() { count.withLock { $0 -= 1 } }
 }

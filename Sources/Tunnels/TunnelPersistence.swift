@@ -3,48 +3,53 @@ package import Logging
 import Model
 package import SystemIO
 
-/// The tunnels as they are kept on disk.
+/// The state file's content: the persistent tunnels.
 struct PersistedTunnels: Hashable, Sendable, Codable {
     struct Entry: Hashable, Sendable, Codable {
         let id: String
         let spec: TunnelSpec
-        /// Nil in files of a time when nobody kept it: then it is the broker's own user.
+        /// The owner's UID. Nil in files of earlier versions, which did not store the owner; the broker's own user is
+        /// then the owner.
         let owner: UInt32?
-        /// The port that `tcp:0` got, which it keeps.
+        /// The port assigned to `tcp:0`, which the tunnel keeps.
         let port: UInt16?
-        let since: Date
+        let createdAt: Date
     }
 
-    /// The number of the next tunnel: ids are never used again, not even those of removed tunnels.
+    /// The number of the next tunnel. IDs are never reused, even after a tunnel is removed.
     var next: UInt64 = 1
     var tunnels: [Entry] = []
 
-    /// The number of an id, `t7` is 7.
+    /// The number of an ID: 7 for `t7`.
     static func number(of id: some StringProtocol) -> UInt64? { id.first == "t" ? UInt64(id.dropFirst()) : nil }
 }
 
-/// Keeps the tunnels in a file, `tunnels.json`, so that they stand again after a restart.
+/// Stores the tunnels in the file `tunnels.json` and restores them after a restart.
 package struct TunnelStore: Sendable {
     private let file: StateFile<PersistedTunnels>
     private let health: StateHealth?
 
+    /// Creates a store.
+    ///
     /// - Parameters:
-    ///   - directory: Exists and is ours alone.
-    ///   - health: Whether the folder can be written.
-    ///   - logger: Where a file that cannot be read is reported.
+    ///   - directory: An existing directory that only the broker uses.
+    ///   - health: Reports if the directory is writable.
+    ///   - logger: Logs unreadable files.
     package init(directory: String, health: StateHealth? = nil, logger: Logger) {
         file = StateFile("tunnels", in: directory, health: health, logger: logger)
         self.health = health
     }
 
-    /// - Throws: `TunnelError.notSaved` while a file of the folder cannot be written: a new tunnel is not promised then.
-    func check() async throws(TunnelError) {
+    /// Checks that new tunnels can be saved.
+    ///
+    /// - Throws: `TunnelError.notSaved` while a file of the directory cannot be written.
+    func checkWritable() async throws(TunnelError) {
         if let problem = await health?.problems().first { throw .notSaved(problem) }
     }
 
-    /// What was saved last; an empty ledger when nothing was.
+    /// Returns the saved tunnels; an empty value if there is no file.
     ///
-    /// - Throws: `TunnelError.notRead`; then the file is as it was.
+    /// - Throws: `TunnelError.notRead`; the file is then unchanged.
     func load() async throws(TunnelError) -> PersistedTunnels {
         do {
             return try await read()
@@ -55,18 +60,18 @@ package struct TunnelStore: Sendable {
 
     private func read() async throws(StateError) -> PersistedTunnels {
         try await file.read { data in
-            // At least the ids that can be made out are not given to other tunnels.
+            // The recognizable IDs of a damaged file are not assigned to other tunnels.
             let words = String(decoding: data, as: UTF8.self).split(separator: "\"")
             return PersistedTunnels(next: (words.compactMap(PersistedTunnels.number).max() ?? 0) &+ 1)
         } ?? PersistedTunnels()
     }
 
-    /// Replaces what is kept. When it returns, it is on the disk.
+    /// Replaces the saved tunnels. Returns after the file is on disk.
     ///
-    /// - Throws: `TunnelError.notSaved`; then the file is as it was.
-    func save(_ ledger: PersistedTunnels) async throws(TunnelError) {
+    /// - Throws: `TunnelError.notSaved`; the file is then unchanged.
+    func save(_ tunnels: PersistedTunnels) async throws(TunnelError) {
         do {
-            try await file.write(ledger)
+            try await file.write(tunnels)
         } catch {
             throw .notSaved("\(error)")
         }

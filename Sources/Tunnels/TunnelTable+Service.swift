@@ -5,9 +5,9 @@ import ServiceLifecycle
 import Synchronization
 import SystemIO
 
-/// What goes on while the table runs: doors are served, addresses tried again, states kept true.
+/// The running table: serves listeners, retries local addresses, and keeps the states current.
 extension TunnelTable: Service {
-    /// Serves every tunnel until the graceful shutdown; then nothing is listened on and every connection is cut.
+    /// Serves every tunnel until graceful shutdown, then closes all listeners and connections.
     package func run() async throws {
         await withDiscardingTaskGroup { group in
             for await job in jobs.stream.cancelOnGracefulShutdown() {
@@ -18,25 +18,25 @@ extension TunnelTable: Service {
         }
     }
 
-    /// Looks again whether the tunnels' targets are there. To be called when devices or endpoints have changed.
+    /// Resolves the targets of all tunnels again. Called after devices or endpoints have changed.
     ///
-    /// Calls that come while one is under way make it look once more, however many they are.
-    package func reconsider() async {
-        news.arrive()
-        guard !isReconsidering else { return }
-        isReconsidering = true
-        defer { isReconsidering = false }
+    /// Calls during a refresh cause one more refresh, however many there are.
+    package func refreshTargets() async {
+        routeGeneration.increment()
+        guard !isRefreshing else { return }
+        isRefreshing = true
+        defer { isRefreshing = false }
         var done: UInt64
         repeat {
-            done = news.count
-            for id in records.keys { await consider(id) }
-        } while done != news.count
+            done = routeGeneration.current
+            for id in records.keys { await refreshTarget(of: id) }
+        } while done != routeGeneration.current
     }
 
-    /// Asks where a tunnel's target is, and sets its state after the answer.
-    func consider(_ id: String) async {
-        guard let record = records[id], record.door != nil else { return }
-        let asked = news.count
+    /// Resolves a tunnel's target and sets its state accordingly.
+    func refreshTarget(of id: String) async {
+        guard let record = records[id], record.listener != nil else { return }
+        let asked = routeGeneration.current
         let state: Tunnel.State
         var isForbidden = false
         do {
@@ -48,13 +48,14 @@ extension TunnelTable: Service {
             state = .waiting(reason: error.description)
             isForbidden = error.reason == .forbidden
         }
-        // An older answer must not overwrite a newer one; whoever began the new round asks again.
-        guard asked == news.count, records[id]?.fault == nil else { return }
+        // An older result must not overwrite a newer one. The newer refresh sets the state.
+        guard asked == routeGeneration.current, records[id]?.acceptError == nil else { return }
         set(id, state)
-        // Whoever was reached may be another one now.
-        if isForbidden { await record.door?.sever() }
+        // The revoked route may still have open connections.
+        if isForbidden { await record.listener?.closeNetworkConnections() }
     }
 
+    /// Sets a tunnel's state and publishes a change.
     func set(_ id: String, _ state: Tunnel.State) {
         guard let old = records[id]?.state, old != state else { return }
         records[id]?.state = state
@@ -63,50 +64,51 @@ extension TunnelTable: Service {
 
     private nonisolated func perform(_ job: Job) async {
         switch job {
-        case .serve(let door):
-            await door.serve { await self.note($0, of: door) }
+        case .serve(let listener):
+            await listener.serve { await self.handle($0, from: listener) }
         case .retry(let id):
             repeat {
-                guard (try? await clock.sleep(for: limits.retry)) != nil else { return }
+                guard (try? await clock.sleep(for: limits.listenRetryInterval)) != nil else { return }
             } while await !retry(id)
         }
     }
 
-    /// A dial knows better than the resolver whether a target is there, unless there was news while it was under way.
-    private func note(_ report: TunnelListener.Report, of door: TunnelListener) async {
-        let id = door.id
-        guard records[id]?.door === door else { return }
-        switch report {
-        case .listening(let fault?):
-            records[id]?.fault = fault
-            set(id, .failed(reason: "it takes no clients: \(fault)"))
+    /// Sets the tunnel's state from a dial, which is more reliable than the resolver. A result from before a route
+    /// change is ignored.
+    private func handle(_ result: TunnelListener.DialResult, from listener: TunnelListener) async {
+        let id = listener.id
+        guard records[id]?.listener === listener else { return }
+        switch result {
+        case .listening(let acceptError?):
+            records[id]?.acceptError = acceptError
+            set(id, .failed(reason: "it accepts no clients: \(acceptError)"))
         case .listening(nil):
-            records[id]?.fault = nil
-            await consider(id)
+            records[id]?.acceptError = nil
+            await refreshTarget(of: id)
         case .connected:
-            if records[id]?.fault == nil { set(id, .active) }
+            if records[id]?.acceptError == nil { set(id, .active) }
         case .failed(let failure, let count):
             let isAbsent = [.deviceAbsent, .usbmuxdAbsent, .noRoute].contains(failure.reason)
-            guard isAbsent, count == news.count, records[id]?.fault == nil else { return }
+            guard isAbsent, count == routeGeneration.current, records[id]?.acceptError == nil else { return }
             set(id, .waiting(reason: failure.description))
         }
     }
 }
 
-/// One tunnel as its table knows it.
+/// The table's entry for one tunnel.
 struct TunnelEntry: Sendable {
     let id: String
     let spec: TunnelSpec
-    /// The user who asked for it.
+    /// The UID of the user who created the tunnel.
     let owner: UInt32
     let since: Date
-    let tally: TunnelMetrics
-    /// Nil while the local address is not to be had.
-    var door: TunnelListener?
+    let metrics: TunnelMetrics
+    /// Nil while the broker cannot listen on the local address.
+    var listener: TunnelListener?
     var state: Tunnel.State
-    /// Why its listening socket takes no clients; nil where it does.
-    var fault: String?
-    /// The port that `tcp:0` had in an earlier run.
+    /// The error that stops the listening socket from accepting clients; nil if it accepts clients.
+    var acceptError: String?
+    /// The port assigned to `tcp:0` in an earlier run.
     var port: UInt16?
 
     var tunnel: Tunnel {
@@ -115,63 +117,62 @@ struct TunnelEntry: Sendable {
             spec: spec,
             owner: owner,
             state: state,
-            bound: bound,
-            statistics: tally.statistics,
-            since: since
+            listenAddresses: bound,
+            statistics: metrics.statistics,
+            createdAt: since
         )
     }
 
-    var entry: PersistedTunnels.Entry {
-        PersistedTunnels.Entry(id: id, spec: spec, owner: owner, port: chosenPort, since: since)
+    var persisted: PersistedTunnels.Entry {
+        PersistedTunnels.Entry(id: id, spec: spec, owner: owner, port: chosenPort, createdAt: since)
     }
 
-    /// The address with the port that it really has.
+    /// The local address with its actual port.
     var local: ListenAddress {
         guard case .tcp(let host, 0) = spec.local, let chosenPort else { return spec.local }
         return .tcp(host: host, port: chosenPort)
     }
 
     private var bound: [ListenAddress] {
-        (door?.addresses ?? []).map { address in
+        (listener?.addresses ?? []).map { address in
             address.port.map { .tcp(host: address.host, port: $0) } ?? .unix(path: address.host)
         }
     }
 
     private var chosenPort: UInt16? {
         guard case .tcp(_, 0) = spec.local else { return nil }
-        return door?.addresses.first?.port ?? port
+        return listener?.addresses.first?.port ?? port
     }
 }
 
-/// Counts the times that the routes to tunnels' targets may have changed, so that an answer about an older state of them
-/// is known to be old.
+/// Counts possible changes of the tunnels' routes. A result with an older count is outdated.
 final class RouteGeneration: Sendable {
-    private let arrivals = Atomic<UInt64>(0)
+    private let counter = Atomic<UInt64>(0)
 
-    var count: UInt64 { arrivals.load(ordering: .acquiring) }
+    var current: UInt64 { counter.load(ordering: .acquiring) }
 
-    func arrive() { arrivals.wrappingAdd(1, ordering: .releasing) }
+    func increment() { counter.wrappingAdd(1, ordering: .releasing) }
 }
 
-/// A tunnel that is asked for, before anything has changed for it.
+/// A requested tunnel before its creation.
 struct TunnelPlan {
     let spec: TunnelSpec
-    /// The tunnel on its local address, which it replaces.
+    /// The tunnel that it replaces: the one on the same local address.
     let old: TunnelEntry?
-    /// Whether the old one is the very same.
-    let isThere: Bool
-    /// Empty where the old one has the address.
+    /// True if the old tunnel equals the requested one.
+    let isUnchanged: Bool
+    /// Empty if the old tunnel holds the address.
     let listeners: [Listener]
 
     init(spec: TunnelSpec, old: TunnelEntry?, owner: UInt32, listeners: [Listener]) {
         self.spec = spec
         self.old = old
         self.listeners = listeners
-        isThere = old.map { $0.spec == spec && $0.owner == owner && $0.door != nil } ?? false
+        isUnchanged = old.map { $0.spec == spec && $0.owner == owner && $0.listener != nil } ?? false
     }
 
-    /// As it is kept.
-    func entry(id: String, _ owner: UInt32) -> PersistedTunnels.Entry {
-        PersistedTunnels.Entry(id: id, spec: spec, owner: owner, port: listeners.first?.address.port, since: Date())
+    /// The tunnel as saved on disk.
+    func persisted(id: String, owner: UInt32) -> PersistedTunnels.Entry {
+        PersistedTunnels.Entry(id: id, spec: spec, owner: owner, port: listeners.first?.address.port, createdAt: Date())
     }
 }

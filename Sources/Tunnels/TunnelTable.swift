@@ -4,24 +4,24 @@ package import Logging
 package import Model
 package import SystemIO
 
-/// The one list of tunnels, and what keeps them standing.
+/// The list of tunnels; owns their listeners, state and persistence.
 ///
-/// A tunnel is desired state: it listens from its creation on, whether or not its target is there. Kept tunnels are on the
-/// disk before anybody is told that they stand, and stand again after a restart, with their ids and ports.
+/// A tunnel is desired state: it listens from its creation on, also while its target is absent. Persistent tunnels are
+/// saved before `create` returns, and keep their IDs and ports across restarts.
 package actor TunnelTable {
-    /// What the table hands to its `run()`.
+    /// Work that the table passes to `run()`.
     enum Job: Sendable {
         case serve(TunnelListener)
-        /// Try again to get the local address of a tunnel.
+        /// Try again to listen on a tunnel's local address.
         case retry(String)
     }
 
-    /// Carries the bytes of all tunnels; stopped at the end of `run()`.
+    /// Relays the bytes of all tunnels; stopped at the end of `run()`.
     package nonisolated let relay: Relay
 
     var records: [String: TunnelEntry] = [:]
-    var isReconsidering = false
-    nonisolated let news = RouteGeneration()
+    var isRefreshing = false
+    nonisolated let routeGeneration = RouteGeneration()
     let dialer: TargetDialer
     let feed = Broadcast<TunnelEvent>(slow: .ends(after: 256))
     nonisolated let limits: TunnelLimits
@@ -31,24 +31,24 @@ package actor TunnelTable {
 
     private let store: TunnelStore?
     private let check: ClientOwnerCheck
-    private let quota: ConnectionLimit
+    private let connectionLimit: ConnectionLimit
     private var next: UInt64 = 1
     private var isStopping = false
     private var isChanging = false
     private var queue: [CheckedContinuation<Void, Never>] = []
 
-    /// Reads the kept tunnels; they listen again from here on, and serve as soon as `run()` runs.
+    /// Loads the saved tunnels and listens on their addresses. `run()` serves them.
     ///
     /// - Parameters:
-    ///   - resolver: Says where a target is, anew for each connection.
-    ///   - dialer: Reaches what the resolver says.
-    ///   - store: Nil keeps nothing.
-    ///   - check: Tells an owner's clients from others'; nil asks the kernel.
-    ///   - limits: See there.
-    ///   - idle: See `Relay`.
-    ///   - clock: What the pauses in `limits` are measured with.
-    ///   - logger: For the operator.
-    /// - Throws: `TunnelError.notRead` when there are kept tunnels that cannot be read.
+    ///   - resolver: Resolves a target for each connection.
+    ///   - dialer: Dials the resolved routes.
+    ///   - store: Persists tunnels; nil disables persistence.
+    ///   - check: Checks the client's UID; nil uses the kernel's socket table.
+    ///   - limits: The limits of the table.
+    ///   - idle: The idle timeout of `Relay`.
+    ///   - clock: Measures the intervals in `limits`.
+    ///   - logger: The operator's log.
+    /// - Throws: `TunnelError.notRead` if saved tunnels exist and cannot be read.
     package init(
         resolver: any RouteResolver,
         dialer: any Dialer,
@@ -66,175 +66,178 @@ package actor TunnelTable {
         self.clock = clock
         self.logger = logger
         relay = Relay(idle: idle)
-        quota = ConnectionLimit(limit: limits.connections)
+        connectionLimit = ConnectionLimit(limit: limits.connections)
         do { try await restore() } catch {
             await relay.stop()
             throw error
         }
     }
 
-    /// Every tunnel, in the order of creation.
+    /// Returns all tunnels in order of creation.
     package func list() -> [Tunnel] {
         records.values.map(\.tunnel).sorted { number($0.id) < number($1.id) }
     }
 
-    /// What happens to tunnels from now on. A follower that lets 256 events wait is let go: its stream ends.
+    /// Subscribes to tunnel events. The stream of a subscriber ends if 256 events are unread.
     package func events() -> AsyncStream<TunnelEvent> { feed.subscribe() }
 
-    /// Makes a tunnel, and keeps it if its spec says so.
+    /// Creates a tunnel and saves it if it is persistent.
     ///
-    /// One that is on the same local address is replaced, its connections are cut, and the answer's `replaced` names it;
-    /// unless the spec says `noRebind`, or somebody holds it. The very same tunnel again is the one that is there.
-    /// Its owner is the user who asks for it, this process's own where that is not known.
-    /// - Throws: `TunnelError`; then everything is as it was.
+    /// A tunnel on the same local address is replaced and its connections are closed; `replaced` names it. With
+    /// `noRebind`, or if the old tunnel is ephemeral, the call fails instead. An identical tunnel is returned
+    /// unchanged.
+    ///
+    /// The owner is the requesting user, or the broker's own user if the requesting user is unknown.
+    /// - Throws: `TunnelError`; nothing has changed then.
     package func create(_ spec: TunnelSpec, owner: UInt32? = nil) async throws(TunnelError) -> Tunnel {
         let tunnels = try await create([spec], owner: owner)
         return tunnels[0]
     }
 
-    /// Makes tunnels by the same rules: all of them or none.
+    /// Creates tunnels by the same rules: all of them or none.
     package func create(_ specs: [TunnelSpec], owner: UInt32? = nil) async throws(TunnelError) -> [Tunnel] {
         let owner = owner ?? geteuid()
-        let made = try await inTurn { () async throws(TunnelError) in
+        let made = try await serialized { () async throws(TunnelError) in
             try check(specs)
             var plans: [TunnelPlan] = []
             for spec in specs {
-                let old = holder(of: spec.local)
-                if let old, spec.noRebind || !old.spec.isKept { throw .taken(spec.local, by: old.id) }
+                let old = tunnel(listeningOn: spec.local)
+                if let old, spec.noRebind || !old.spec.persistent { throw .taken(spec.local, by: old.id) }
                 if let old, plans.contains(where: { $0.old?.id == old.id }) { throw .inUse(spec.local) }
-                // The old one gives its address up last: until the new ones are on the disk, nothing has changed.
-                let listeners = old?.door == nil ? try listen(spec.local) : []
+                // The old tunnel keeps its address until the new ones are saved.
+                let listeners = old?.listener == nil ? try listen(spec.local) : []
                 plans.append(TunnelPlan(spec: spec, old: old, owner: owner, listeners: listeners))
             }
-            if plans.contains(where: { !$0.isThere && $0.spec.isKept }) { try await store?.check() }
-            return try await carryOut(plans, owner)
+            if plans.contains(where: { !$0.isUnchanged && $0.spec.persistent }) { try await store?.checkWritable() }
+            return try await apply(plans, owner: owner)
         }
-        for one in made where one.isNew { await consider(one.id) }
+        for one in made where one.isNew { await refreshTarget(of: one.id) }
         let tunnels = made.compactMap { one in
             var tunnel = records[one.id]?.tunnel
             tunnel?.replaced = one.replaced
             if one.isNew, let tunnel { feed.send(.opened(tunnel)) }
             return tunnel
         }
-        // One that was removed at once has no place to go.
+        // A tunnel that was removed immediately cannot be returned.
         guard tunnels.count == made.count else { throw .noSuchTunnel(made.first { records[$0.id] == nil }?.id ?? "") }
         return tunnels
     }
 
-    /// Makes tunnels that live until `release(_:)`: all of them or none. They are not kept and replace nothing.
+    /// Creates tunnels that exist until `removeEphemeral(_:)`: all of them or none. They are not saved and replace no
+    /// tunnel.
     ///
-    /// - Throws: `TunnelError`; then everything is as it was.
-    package func hold(_ specs: [TunnelSpec], owner: UInt32? = nil) async throws(TunnelError) -> [Tunnel] {
-        let ids = try await inTurn { () async throws(TunnelError) in
+    /// - Throws: `TunnelError`; nothing has changed then.
+    package func createEphemeral(_ specs: [TunnelSpec], owner: UInt32? = nil) async throws(TunnelError) -> [Tunnel] {
+        let ids = try await serialized { () async throws(TunnelError) in
             try check(specs)
             var opened: [(TunnelSpec, [Listener])] = []
             for spec in specs {
-                var held = spec
-                held.isKept = false
-                if let old = holder(of: spec.local) { throw .taken(spec.local, by: old.id) }
-                // Listeners that were made before a failure close when they go out of sight here.
-                opened.append((held, try listen(spec.local)))
+                var ephemeral = spec
+                ephemeral.persistent = false
+                if let old = tunnel(listeningOn: spec.local) { throw .taken(spec.local, by: old.id) }
+                // If a later address fails, these listeners close when they go out of scope.
+                opened.append((ephemeral, try listen(spec.local)))
             }
             try await save(next: next + UInt64(specs.count))
-            return opened.map { spec, listeners in insert(spec, owner ?? geteuid(), listeners) }
+            return opened.map { spec, listeners in insert(spec, owner: owner ?? geteuid(), listeners: listeners) }
         }
-        for id in ids { await consider(id) }
+        for id in ids { await refreshTarget(of: id) }
         let tunnels = ids.compactMap { records[$0]?.tunnel }
         for tunnel in tunnels { feed.send(.opened(tunnel)) }
         return tunnels
     }
 
-    /// Removes held tunnels. Ids that are not there are nothing to do.
-    package func release(_ ids: Set<String>) async {
-        await inTurn { () async in
-            await take(ids.filter { records[$0]?.spec.isKept == false })
+    /// Removes ephemeral tunnels. Unknown IDs are ignored.
+    package func removeEphemeral(_ ids: Set<String>) async {
+        await serialized { () async in
+            await detach(ids.filter { records[$0]?.spec.persistent == false })
         }
     }
 
-    /// Removes a tunnel. When it returns, its address is free and its connections are cut.
+    /// Removes a tunnel. When it returns, its address is free and its connections are closed.
     ///
     /// - Throws: `TunnelError.noSuchTunnel`, `.notSaved`.
     package func remove(_ id: String) async throws(TunnelError) {
-        try await inTurn { () async throws(TunnelError) in
+        try await serialized { () async throws(TunnelError) in
             guard let record = records[id] else { throw .noSuchTunnel(id) }
-            if record.spec.isKept { try await save(without: [id]) }
-            await take([id])
+            if record.spec.persistent { try await save(without: [id]) }
+            await detach([id])
         }
     }
 
-    /// Ends the connections of these tunnels that go through the network; those by cable go on, and the tunnels stand.
+    /// Closes the network connections of the tunnels. USB connections and the tunnels themselves stay.
     ///
-    /// When it returns, not one more byte of them passes, and what is being dialled by routes that were asked for before will
-    /// not pass either.
-    package func sever(_ ids: Set<String>) async {
-        let doors = ids.compactMap { records[$0]?.door }
+    /// When it returns, none of these connections relays another byte. Pending dials over routes resolved before the
+    /// call are dropped too.
+    package func closeNetworkConnections(of ids: Set<String>) async {
+        let listeners = ids.compactMap { records[$0]?.listener }
         await withDiscardingTaskGroup { group in
-            for door in doors { group.addTask { await door.sever() } }
+            for listener in listeners { group.addTask { await listener.closeNetworkConnections() } }
         }
     }
 
-    /// Removes every tunnel, held ones too.
+    /// Removes every tunnel, including ephemeral ones.
     ///
-    /// - Returns: How many there were.
+    /// - Returns: The number of removed tunnels.
     /// - Throws: `TunnelError.notSaved`.
     @discardableResult
     package func removeAll() async throws(TunnelError) -> Int {
-        try await inTurn { () async throws(TunnelError) in
+        try await serialized { () async throws(TunnelError) in
             let ids = Set(records.keys)
             try await save(without: ids)
-            await take(ids)
+            await detach(ids)
             return ids.count
         }
     }
 
     private func restore() async throws(TunnelError) {
-        guard let ledger = try await store?.load() else { return }
-        next = max(ledger.next, (ledger.tunnels.map { number($0.id) }.max() ?? 0) &+ 1)
-        for entry in ledger.tunnels {
+        guard let persisted = try await store?.load() else { return }
+        next = max(persisted.next, (persisted.tunnels.map { number($0.id) }.max() ?? 0) &+ 1)
+        for entry in persisted.tunnels {
             records[entry.id] = TunnelEntry(
                 id: entry.id,
                 spec: entry.spec,
                 owner: entry.owner ?? geteuid(),
-                since: entry.since,
-                tally: tally(entry.id),
-                door: nil,
+                since: entry.createdAt,
+                metrics: makeMetrics(entry.id),
+                listener: nil,
                 state: .failed(reason: "it is being restored"),
                 port: entry.port
             )
             if !reopen(entry.id) { jobs.continuation.yield(.retry(entry.id)) }
         }
-        await reconsider()
+        await refreshTargets()
     }
 
-    /// Closes every tunnel and takes no more; what is kept stays kept.
+    /// Closes every tunnel and rejects new ones. Saved tunnels stay saved.
     func stop() async {
         isStopping = true
-        await inTurn { () async in
+        await serialized { () async in
             await close(records.values)
         }
         feed.finish()
         await relay.stop()
     }
 
-    /// Tries to listen on the local address of a tunnel that does not.
+    /// Tries to listen on a tunnel's local address again.
     ///
-    /// - Returns: False when it is to be tried again later.
+    /// - Returns: False if another retry is needed.
     func retry(_ id: String) async -> Bool {
-        let isDone = await inTurn { () async in isStopping || records[id]?.door != nil || reopen(id) }
-        if isDone { await consider(id) }
+        let isDone = await serialized { () async in isStopping || records[id]?.listener != nil || reopen(id) }
+        if isDone { await refreshTarget(of: id) }
         return isDone
     }
 
-    /// True also when the tunnel is gone.
+    /// Opens a tunnel's listeners. Returns true also if the tunnel is gone.
     private func reopen(_ id: String) -> Bool {
         guard var record = records[id] else { return true }
         do {
             let listeners = try listen(record.spec.local, port: record.port)
-            let door = door(id, record.spec, record.owner, listeners, record.tally)
-            record.door = door
-            record.state = .waiting(reason: "its target has not been looked for yet")
+            let listener = makeListener(for: record, on: listeners)
+            record.listener = listener
+            record.state = .waiting(reason: "its target has not been resolved yet")
             records[id] = record
-            jobs.continuation.yield(.serve(door))
+            jobs.continuation.yield(.serve(listener))
             return true
         } catch {
             set(id, .failed(reason: error.description))
@@ -242,14 +245,14 @@ package actor TunnelTable {
         }
     }
 
-    /// Runs a change when those before it are done, so that no change sees another one half done.
-    private func inTurn<Result, Failure: Error>(
+    /// Runs changes one at a time, so that no change observes another one half done.
+    private func serialized<Result, Failure: Error>(
         _ change: () async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
         if isChanging { await withCheckedContinuation { queue.append($0) } }
         isChanging = true
         defer {
-            // Handed on without a gap: nobody can come in between.
+            // Ownership passes to the next change directly, so no other change can run in between.
             if queue.isEmpty { isChanging = false } else { queue.removeFirst().resume() }
         }
         return try await change()
@@ -263,50 +266,52 @@ package actor TunnelTable {
         }
     }
 
-    /// The tunnel on a local address; `tcp:0` is nobody's.
-    private func holder(of local: ListenAddress) -> TunnelEntry? {
+    /// The tunnel on a local address; nil for `tcp:0`.
+    private func tunnel(listeningOn local: ListenAddress) -> TunnelEntry? {
         if case .tcp(_, 0) = local { return nil }
         return records.values.first { $0.local == local }
     }
 
-    /// Listens, and says which tunnel of ours is in the way where one is: 8080 and 127.0.0.1:8080 overlap, for one.
+    /// Listens on an address. The error names a tunnel of this table that is in the way: 8080 and 127.0.0.1:8080
+    /// overlap, for example.
     private func listen(_ local: ListenAddress, port: UInt16? = nil) throws(TunnelError) -> [Listener] {
         do {
             return try TunnelBinding.listen(on: local, port: port)
         } catch .inUse(let local) {
             if case .tcp(_, let asked) = local, let wanted = asked == 0 ? port : asked {
-                for record in records.values where record.door?.addresses.contains(where: { $0.port == wanted }) == true
-                {
-                    throw .taken(local, by: record.id)
+                let other = records.values.first {
+                    $0.listener?.addresses.contains { $0.port == wanted } == true
                 }
+                if let other { throw .taken(local, by: other.id) }
                 throw .inUse(asked == 0 ? .tcp(host: nil, port: wanted) : local)
             }
             throw .inUse(local)
         }
     }
 
-    private func carryOut(
+    /// Saves the planned tunnels, then closes the replaced ones and creates the new ones.
+    private func apply(
         _ plans: [TunnelPlan],
-        _ owner: UInt32
+        owner: UInt32
     ) async throws(TunnelError) -> [(id: String, isNew: Bool, replaced: String?)] {
-        let new = plans.filter { !$0.isThere }
+        let new = plans.filter { !$0.isUnchanged }
         guard !new.isEmpty else { return plans.map { ($0.old?.id ?? "", false, nil) } }
         let replaced = Set(new.compactMap { $0.old?.id })
-        let entries = new.enumerated().map { $1.entry(id: "t\(next + UInt64($0))", owner) }
+        let entries = new.enumerated().map { $1.persisted(id: "t\(next + UInt64($0))", owner: owner) }
         try await save(
             without: replaced,
-            with: entries.filter(\.spec.isKept),
+            with: entries.filter(\.spec.persistent),
             next: next + UInt64(new.count)
         )
-        await take(replaced)
+        await detach(replaced)
         return plans.map { plan in
-            if plan.isThere, let old = plan.old { return (old.id, false, nil) }
+            if plan.isUnchanged, let old = plan.old { return (old.id, false, nil) }
             do throws(TunnelError) {
                 let listeners = plan.listeners.isEmpty ? try listen(plan.spec.local) : plan.listeners
-                return (insert(plan.spec, owner, listeners), true, plan.old?.id)
+                return (insert(plan.spec, owner: owner, listeners: listeners), true, plan.old?.id)
             } catch {
-                // Somebody took the address in the moment between: the tunnel stands and tries again.
-                let id = insert(plan.spec, owner, [])
+                // Another program took the address in the meantime. The tunnel is created as failed and tries again.
+                let id = insert(plan.spec, owner: owner, listeners: [])
                 set(id, .failed(reason: error.description))
                 jobs.continuation.yield(.retry(id))
                 return (id, true, plan.old?.id)
@@ -314,37 +319,38 @@ package actor TunnelTable {
         }
     }
 
-    private func insert(_ spec: TunnelSpec, _ owner: UInt32, _ listeners: [Listener]) -> String {
+    private func insert(_ spec: TunnelSpec, owner: UInt32, listeners: [Listener]) -> String {
         let id = "t\(next)"
         next += 1
-        let tally = tally(id)
-        let door = listeners.isEmpty ? nil : door(id, spec, owner, listeners, tally)
-        records[id] = TunnelEntry(
+        var record = TunnelEntry(
             id: id,
             spec: spec,
             owner: owner,
             since: Date(),
-            tally: tally,
-            door: door,
-            state: .waiting(reason: "its target has not been looked for yet"),
+            metrics: makeMetrics(id),
+            listener: nil,
+            state: .waiting(reason: "its target has not been resolved yet"),
             port: nil
         )
-        if let door { jobs.continuation.yield(.serve(door)) }
+        if !listeners.isEmpty { record.listener = makeListener(for: record, on: listeners) }
+        records[id] = record
+        if let listener = record.listener { jobs.continuation.yield(.serve(listener)) }
         return id
     }
 
-    private func take(_ ids: Set<String>) async {
-        let taken = ids.compactMap { records.removeValue(forKey: $0) }
-        await close(taken)
-        for record in taken { feed.send(.removed(id: record.id)) }
+    /// Removes tunnels from the table, closes them, and publishes the events.
+    private func detach(_ ids: Set<String>) async {
+        let detached = ids.compactMap { records.removeValue(forKey: $0) }
+        await close(detached)
+        for record in detached { feed.send(.removed(id: record.id)) }
     }
 
-    /// All at once: the relay's thread takes their cuts in one go, and one after the other each would wait for a whole turn of
-    /// the busy ones.
+    /// Closes the listeners concurrently. The relay thread then handles their commands in one batch instead of one per
+    /// loop iteration.
     private func close(_ records: some Collection<TunnelEntry>) async {
-        let doors = records.compactMap(\.door)
+        let listeners = records.compactMap(\.listener)
         await withDiscardingTaskGroup { group in
-            for door in doors { group.addTask { await door.close() } }
+            for listener in listeners { group.addTask { await listener.close() } }
         }
     }
 
@@ -353,37 +359,33 @@ package actor TunnelTable {
         with entries: [PersistedTunnels.Entry] = [],
         next: UInt64? = nil
     ) async throws(TunnelError) {
-        var ledger = PersistedTunnels()
-        ledger.next = next ?? self.next
-        ledger.tunnels = records.values
-            .filter { $0.spec.isKept && !removed.contains($0.id) }.map(\.entry)
+        var persisted = PersistedTunnels()
+        persisted.next = next ?? self.next
+        persisted.tunnels = records.values
+            .filter { $0.spec.persistent && !removed.contains($0.id) }.map(\.persisted)
             .sorted { number($0.id) < number($1.id) }
-        ledger.tunnels += entries
-        try await store?.save(ledger)
+        persisted.tunnels += entries
+        try await store?.save(persisted)
     }
 
-    private func tally(_ id: String) -> TunnelMetrics { TunnelMetrics(id: id, quota: quota, feed: feed) }
+    private func makeMetrics(_ id: String) -> TunnelMetrics {
+        TunnelMetrics(id: id, connectionLimit: connectionLimit, feed: feed)
+    }
 
-    private func door(
-        _ id: String,
-        _ spec: TunnelSpec,
-        _ owner: UInt32,
-        _ listeners: [Listener],
-        _ tally: TunnelMetrics
-    ) -> TunnelListener {
+    private func makeListener(for record: TunnelEntry, on listeners: [Listener]) -> TunnelListener {
         TunnelListener(
-            id: id,
-            gate: ClientAuthorizer(
-                spec: spec,
-                owner: owner,
+            id: record.id,
+            authorizer: ClientAuthorizer(
+                spec: record.spec,
+                owner: record.owner,
                 check: check,
-                screen: ClientInspector(limits: limits.screen, clock: clock)
+                inspector: ClientInspector(limits: limits.inspection, clock: clock)
             ),
             listeners: listeners,
-            tally: tally,
+            metrics: record.metrics,
             dialer: dialer,
             relay: relay,
-            news: news,
+            routeGeneration: routeGeneration,
             limits: limits,
             clock: clock,
             logger: logger

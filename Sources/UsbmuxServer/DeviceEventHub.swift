@@ -1,100 +1,101 @@
 import Model
 
-/// What all clients of the facade share: the phones with their numbers, and who listens.
+/// The state that all clients share: the attached devices with their DeviceIDs, and the listeners.
 actor DeviceEventHub {
-    /// A listener's place: everything that was there when it took it, and every change since.
-    struct Seat: Sendable {
-        let phones: [NumberedDevice]
-        /// Ends when the listener let `newsLimit` changes wait, which it is not served after.
-        let news: AsyncStream<DeviceChange>
+    /// A listener's subscription: the devices at its begin, and every change since.
+    struct Subscription: Sendable {
+        let devices: [NumberedDevice]
+        /// Finishes when `bufferLimit` changes are waiting; the server then disconnects the listener.
+        let changes: AsyncStream<DeviceChange>
     }
 
-    /// How many changes may wait for a listener: more than a hand at the cable can make while a program is scheduled.
-    static let newsLimit = 256
+    /// Maximum number of changes that wait for a listener. Plugging cables cannot cause more before a running listener
+    /// is scheduled.
+    static let bufferLimit = 256
 
-    private(set) var view = UsbmuxServerSnapshot()
+    private(set) var snapshot = UsbmuxServerSnapshot()
     private var listeners: [UInt32: AsyncStream<DeviceChange>.Continuation] = [:]
 
-    /// Takes in which phones are there now, and tells those who listen.
-    func show(_ devices: [Device]) {
-        for change in view.phones.update(devices) {
+    /// Sets the attached devices and notifies the listeners of the changes.
+    func update(_ devices: [Device]) {
+        for change in snapshot.devices.update(devices) {
             for (number, listener) in listeners {
                 if case .enqueued = listener.yield(change) { continue }
-                leave(number)
+                unsubscribe(number)
             }
         }
     }
 
-    func listen(_ number: UInt32, as program: ListenerInfo) -> Seat {
-        let (news, teller) = AsyncStream.makeStream(
+    func subscribe(_ number: UInt32, as program: ListenerInfo) -> Subscription {
+        let (changes, continuation) = AsyncStream.makeStream(
             of: DeviceChange.self,
-            bufferingPolicy: .bufferingOldest(Self.newsLimit)
+            bufferingPolicy: .bufferingOldest(Self.bufferLimit)
         )
-        listeners[number] = teller
-        view.listeners[number] = program
-        return Seat(phones: view.phones.phones, news: news)
+        listeners[number] = continuation
+        snapshot.listeners[number] = program
+        return Subscription(devices: snapshot.devices.devices, changes: changes)
     }
 
-    func leave(_ number: UInt32) {
+    func unsubscribe(_ number: UInt32) {
         listeners.removeValue(forKey: number)?.finish()
-        view.listeners[number] = nil
+        snapshot.listeners[number] = nil
     }
 }
 
-/// Gives phones their numbers.
+/// Assigns DeviceIDs.
 ///
-/// As in usbmuxd, a phone has a new number each time it is plugged in, and no number is ever given again: clients keep
-/// numbers, and an old one must not lead to another phone. Unlike there, this also holds across restarts of usbmuxd.
+/// As in usbmuxd, a device gets a new ID each time it is plugged in, and no ID is reused. Clients remember IDs, and an
+/// old ID must not lead to another device. Unlike in usbmuxd, this also holds across restarts of usbmuxd.
 struct DeviceIDAllocator: Hashable, Sendable {
-    /// By number.
-    private(set) var phones: [NumberedDevice] = []
-    private var last: UInt32 = 0
+    /// Attached devices in ascending order of their IDs.
+    private(set) var devices: [NumberedDevice] = []
+    private var lastDeviceID: UInt32 = 0
 
-    /// Takes in which phones are there now.
+    /// Sets the attached devices.
     ///
-    /// Only those on the cable are listed. libusbmuxd wants the network address of a network device, which Patchbay does
-    /// not know, and takes a record without one for a broken usbmuxd that has lost all its phones.
-    /// - Returns: What changed, farewells first.
-    mutating func update(_ devices: [Device]) -> [DeviceChange] {
-        let cabled = devices.filter { $0.transport == .usb }
-        // A phone that was replugged differs in its time.
-        let gone = phones.filter { !cabled.contains($0.device) }
-        let known = Set(phones.map(\.device))
-        phones.removeAll { gone.contains($0) }
+    /// Lists USB devices only. For a network device, libusbmuxd expects a network address, which Patchbay does not
+    /// know. libusbmuxd treats a record without an address as a broken usbmuxd that lost all devices.
+    /// - Returns: The changes, detached devices first.
+    mutating func update(_ attached: [Device]) -> [DeviceChange] {
+        let cabled = attached.filter { $0.transport == .usb }
+        // A device that was replugged has another `since` time.
+        let detached = devices.filter { !cabled.contains($0.device) }
+        let known = Set(devices.map(\.device))
+        devices.removeAll { detached.contains($0) }
         let new = cabled.filter { !known.contains($0) }.map { device in
-            last += 1
-            return NumberedDevice(deviceID: last, device: device)
+            lastDeviceID += 1
+            return NumberedDevice(deviceID: lastDeviceID, device: device)
         }
-        phones += new
-        return gone.map(DeviceChange.detached) + new.map(DeviceChange.attached)
+        devices += new
+        return detached.map(DeviceChange.detached) + new.map(DeviceChange.attached)
     }
 
-    func phone(_ deviceID: UInt32) -> NumberedDevice? { phones.first { $0.deviceID == deviceID } }
+    func device(_ deviceID: UInt32) -> NumberedDevice? { devices.first { $0.deviceID == deviceID } }
 }
 
-/// What happened at the cable, for whoever listens.
+/// A device event for listeners.
 enum DeviceChange: Hashable, Sendable {
     case attached(NumberedDevice)
     case detached(NumberedDevice)
 }
 
-/// A phone under the number that the facade's clients know it by.
+/// A device and its DeviceID.
 struct NumberedDevice: Hashable, Sendable {
-    /// Ours, not usbmuxd's; never 0, which is the end of a list in libusbmuxd.
+    /// Assigned by Patchbay, not by usbmuxd. Never 0, because libusbmuxd ends a list at 0.
     let deviceID: UInt32
     let device: Device
 }
 
-/// What a program says about itself when it listens, for `ListListeners`.
+/// Identity that a client sends with Listen; `ListListeners` returns it.
 struct ListenerInfo: Hashable, Sendable {
     let name: String
     let bundleID: String?
     let libraryVersion: Int
 }
 
-/// What a request is answered from: how things are at one moment.
+/// The immutable state from which one request is answered.
 struct UsbmuxServerSnapshot: Hashable, Sendable {
-    var phones = DeviceIDAllocator()
-    /// Who listens, by the number of the client.
+    var devices = DeviceIDAllocator()
+    /// Listeners by client number.
     var listeners: [UInt32: ListenerInfo] = [:]
 }

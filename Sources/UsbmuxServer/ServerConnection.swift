@@ -5,87 +5,96 @@ import Model
 import SystemIO
 import Tunnels
 
-/// One client of the facade, from accept to its end or to its stream.
+/// One accepted client, until it disconnects or becomes a relayed stream.
 struct UsbmuxServerConnection: Sendable {
     let number: UInt32
-    let switchboard: DeviceEventHub
+    let eventHub: DeviceEventHub
     let dialer: any Dialer
     let usbmuxd: NativeUsbmuxClient
     let relay: Relay
-    let tally: UsbmuxServerStatistics
+    let statistics: UsbmuxServerStatistics
     let logger: Logger
 
-    /// Serves until the client ends, or has become a stream in the relay's hands; ends early when cancelled.
+    /// Serves the client until it disconnects or its stream is handed to the relay. Returns early when cancelled.
     func serve(_ socket: consuming Descriptor) async {
         do {
-            let slot = try await converse(over: socket.number)
-            guard let carrier = slot?.take() else { return }
-            tally.begin()
-            relay.adopt(client: socket, carrier: carrier, observer: tally)
+            let pendingDial = try await handleRequests(over: socket.number)
+            guard let connection = pendingDial?.take() else { return }
+            statistics.beginStream()
+            relay.adopt(client: socket, target: connection, observer: statistics)
         } catch {
-            logger.debug("a client of the facade ended", metadata: ["client": "\(number)", "reason": "\(error)"])
+            logger.debug("a usbmuxd client disconnected", metadata: ["client": "\(number)", "reason": "\(error)"])
         }
     }
 
-    /// - Returns: The carrier that the client has been told about; nil when there is no more to say.
-    private func converse(over socket: CInt) async throws -> PendingDial? {
+    /// Handles the client's requests.
+    ///
+    /// - Returns: The dial that the client was told succeeded; nil when the connection ends.
+    private func handleRequests(over socket: CInt) async throws -> PendingDial? {
         var session = UsbmuxServerSession()
         while true {
-            switch try session.step(seeing: await switchboard.view) {
+            switch try session.nextAction(in: await eventHub.snapshot) {
             case nil:
-                let bytes = try await receive(upTo: session.missing, from: socket)
+                let bytes = try await receive(upTo: session.bytesNeeded, from: socket)
                 if bytes.isEmpty { return nil }
                 session.append(bytes)
             case .send(let bytes): try await send(bytes, to: socket)
-            case .dial(let phone, let port):
-                let slot = PendingDial()
-                let route = Route.usb(USBRoute(udid: phone.device.udid, port: port))
-                let failure = await slot.fill(for: socket) { [dialer] () async throws -> Connection in
+            case .dial(let device, let port):
+                let pendingDial = PendingDial()
+                let route = Route.usb(USBRoute(udid: device.device.udid, port: port))
+                let failure = await pendingDial.dial(for: socket) { [dialer] () async throws -> Connection in
                     try await dialer.dial(route)
                 }
-                guard failure != nil || slot.isFilled else { return nil }
-                try await send(session.dialled(failure), to: socket)
-                guard let failure else { return slot }
+                guard failure != nil || pendingDial.isFilled else { return nil }
+                try await send(session.connectCompleted(failure), to: socket)
+                guard let failure else { return pendingDial }
                 logger.debug("a dial failed", metadata: ["client": "\(number)", "reason": "\(failure)"])
-            case .ask(let propertyList, let name):
-                try await send(session.answered(await ask(propertyList, name)), to: socket)
+            case .forward(let propertyList, let name):
+                let reply = await forward(propertyList, for: name)
+                try await send(session.upstreamReplied(reply), to: socket)
             case .listen(let program):
-                let seat = await switchboard.listen(number, as: program)
+                let subscription = await eventHub.subscribe(number, as: program)
                 do {
-                    try await send(session.welcome(seat.phones), to: socket)
-                    try await inform(socket, of: seat.news, session)
+                    try await send(session.listenResponse(subscription.devices), to: socket)
+                    try await streamEvents(subscription.changes, to: socket, encodedBy: session)
                 } catch {
-                    await switchboard.leave(number)
+                    await eventHub.unsubscribe(number)
                     throw error
                 }
-                await switchboard.leave(number)
+                await eventHub.unsubscribe(number)
                 return nil
             case .close: return nil
             }
         }
     }
 
-    private func ask(_ propertyList: [UInt8], _ name: String) async -> UsbmuxMessage.Body? {
+    private func forward(_ propertyList: [UInt8], for name: String) async -> UsbmuxMessage.Body? {
         let name = SanitizedText(name).text
         do {
-            return try await usbmuxd.pass(propertyList, for: name)
+            return try await usbmuxd.forward(propertyList, for: name)
         } catch {
-            logger.debug("a request was not passed on", metadata: ["request": "\(name)", "reason": "\(error)"])
+            logger.debug(
+                "a request was not forwarded to usbmuxd",
+                metadata: ["request": "\(name)", "reason": "\(error)"]
+            )
             return nil
         }
     }
 
-    /// Tells what changes, until the client says anything or does not listen.
+    /// Sends device events until the client sends anything or stops reading.
     ///
-    /// A command on a listening socket ends it in usbmuxd too. News are sent without waiting: a client with a full socket
-    /// has left some hundred of them unread, and it can only be let go.
-    private func inform(_ socket: CInt, of news: AsyncStream<DeviceChange>, _ session: UsbmuxServerSession) async throws
-    {
+    /// usbmuxd also closes a listening socket that receives a command. Events are sent without waiting. A client with a
+    /// full socket has left about a hundred of them unread, and is disconnected.
+    private func streamEvents(
+        _ changes: AsyncStream<DeviceChange>,
+        to socket: CInt,
+        encodedBy session: UsbmuxServerSession
+    ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await Poller.shared.wait(for: .readable, of: socket) }
             group.addTask {
-                for await change in news {
-                    let bytes = try session.news(change)
+                for await change in changes {
+                    let bytes = try session.deviceEvent(change)
                     guard Glibc.send(socket, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count else { return }
                 }
             }
@@ -94,9 +103,11 @@ struct UsbmuxServerConnection: Sendable {
         }
     }
 
-    /// - Returns: At least one byte; none at the client's end.
+    /// Receives the next bytes.
+    ///
+    /// - Returns: At least one byte; an empty array at the end of the stream.
     private func receive(upTo room: Int, from socket: CInt) async throws -> [UInt8] {
-        // In pieces, so that memory grows only with what really comes.
+        // Reads at most 16 KiB at a time, so that memory grows only with received data.
         let room = min(room, 16 << 10)
         while true {
             var failure: CInt = 0
@@ -109,7 +120,7 @@ struct UsbmuxServerConnection: Sendable {
             case 0, ECONNRESET: return bytes
             case EAGAIN: try await Poller.shared.wait(for: .readable, of: socket)
             case EINTR: continue
-            default: throw SocketError.failed(call: "recv", on: "a client of the facade", code: failure)
+            default: throw SocketError.failed(call: "recv", on: "a usbmuxd client", code: failure)
             }
         }
     }
@@ -125,7 +136,7 @@ struct UsbmuxServerConnection: Sendable {
             switch errno {
             case EAGAIN: try await Poller.shared.wait(for: .writable, of: socket)
             case EINTR: continue
-            case let code: throw SocketError.failed(call: "send", on: "a client of the facade", code: code)
+            case let code: throw SocketError.failed(call: "send", on: "a usbmuxd client", code: code)
             }
         }
     }

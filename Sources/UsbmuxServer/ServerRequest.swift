@@ -1,43 +1,42 @@
 import Devices
 import FoundationEssentials
 
-/// What a client of usbmuxd asks, read as usbmuxd 1.1.1 reads it (`client_command` in client.c).
+/// A client's request, parsed as usbmuxd 1.1.1 does (`client_command` in client.c).
 ///
-/// It differs where usbmuxd leaves a client without an answer or takes a wrong value for another one: a body that is no
-/// XML property list, or has no MessageType, gets "bad command" where usbmuxd says nothing and the client waits for ever;
-/// a port that is no port gets the same, where usbmuxd dials its lower 16 bits.
+/// Deviations: a body that is not an XML property list or has no MessageType gets "bad command"; usbmuxd does not
+/// respond, and the client waits forever. An invalid port gets the same; usbmuxd dials its lower 16 bits.
 enum UsbmuxServerRequest: Hashable, Sendable {
     case listen(ListenerInfo)
     case listDevices
     case listListeners
-    /// The port as people write it.
+    /// `port` is in host byte order.
     case connect(deviceID: UInt32, port: UInt16)
-    /// Something that usbmuxd itself must answer: the property list as it came, and the name of the message.
-    case foreign([UInt8], name: String)
-    /// Something that has no other answer than this.
-    case wrong(UsbmuxResult)
+    /// A request that usbmuxd itself has to answer: the unchanged property list and its MessageType.
+    case forwarded([UInt8], name: String)
+    /// An invalid request and its result.
+    case invalid(UsbmuxResult)
 
     init(_ frame: UsbmuxFrame) {
         guard frame.header.version <= 1 else {
-            self = .wrong(.badVersion)
+            self = .invalid(.badVersion)
             return
         }
-        // The kind decides, not the version, as in usbmuxd.
+        // The message kind decides, not the version, as in usbmuxd.
         switch frame.header.kind {
         case 2 where frame.body.count >= 8:
-            // struct usbmuxd_connect_request: the device, and the port in network order.
+            // struct usbmuxd_connect_request: the device ID, and the port in network byte order.
             let port = UInt16(truncatingIfNeeded: UsbmuxHeader.word(at: 4, of: frame.body))
             self = .connect(deviceID: UsbmuxHeader.word(at: 0, of: frame.body), port: UInt16(bigEndian: port))
         case 3: self = .listen(ListenerInfo(name: "unknown", bundleID: nil, libraryVersion: 0))
         case 8: self = Self.read(frame.body)
-        default: self = .wrong(.badCommand)
+        default: self = .invalid(.badCommand)
         }
     }
 
     private static func read(_ body: [UInt8]) -> UsbmuxServerRequest {
-        guard (try? PropertyListValidator.check(body)) != nil,
+        guard (try? PropertyListValidator.validate(body)) != nil,
             let list = try? PropertyListDecoder().decode(RequestList.self, from: Data(body))
-        else { return .wrong(.badCommand) }
+        else { return .invalid(.badCommand) }
         switch list.type {
         case "Listen":
             return .listen(
@@ -50,17 +49,17 @@ enum UsbmuxServerRequest: Hashable, Sendable {
         case "ListDevices": return .listDevices
         case "ListListeners": return .listListeners
         case "Connect":
-            guard list.hasDeviceID else { return .wrong(.badDevice) }
-            guard let port = list.port.flatMap({ UInt16(exactly: $0) }) else { return .wrong(.badCommand) }
-            // A number that no device can have is that of no device.
+            guard list.hasDeviceID else { return .invalid(.badDevice) }
+            guard let port = list.port.flatMap({ UInt16(exactly: $0) }) else { return .invalid(.badCommand) }
+            // An ID outside the range of UInt32 is treated as 0, which no device has.
             let deviceID = list.deviceID.flatMap { UInt32(exactly: $0) } ?? 0
             return .connect(deviceID: deviceID, port: UInt16(bigEndian: port))
-        case let name: return .foreign(body, name: name)
+        case let name: return .forwarded(body, name: name)
         }
     }
 }
 
-/// A request as a property list: each key that usbmuxd looks at.
+/// The keys of a request's property list that usbmuxd reads.
 private struct RequestList: Decodable {
     let type: String
     let hasDeviceID: Bool

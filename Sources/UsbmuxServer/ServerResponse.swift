@@ -2,9 +2,9 @@ import Devices
 import FoundationEssentials
 import Model
 
-/// What the facade says, asked or unasked, in either of usbmuxd's dialects.
+/// A response or an event, in either of usbmuxd's dialects.
 enum UsbmuxServerResponse: Hashable, Sendable {
-    /// How a client talks: until its first property list as the first usbmuxd did.
+    /// The client's protocol version. Binary until the client sends its first property list.
     enum Dialect: Hashable, Sendable {
         case binary
         case propertyList
@@ -14,24 +14,25 @@ enum UsbmuxServerResponse: Hashable, Sendable {
     case devices([NumberedDevice])
     case listeners([UInt32: ListenerInfo])
     case change(DeviceChange)
-    /// What usbmuxd answered, as it came.
-    case passed([UInt8])
+    /// usbmuxd's unchanged response.
+    case forwarded([UInt8])
 
-    /// The message as it travels. The tag is that of the request, or 0 for what was not asked; throws what the property
-    /// list encoder throws.
+    /// Returns the encoded message. `tag` is the request's tag, or 0 for an event. Throws the property list encoder's
+    /// errors.
     func encoded(tag: UInt32, in dialect: Dialect) throws -> [UInt8] {
         let list: any Encodable
         switch (self, dialect) {
         case (.result(let result), .binary): return UsbmuxMessage(tag: tag, body: .result(result)).encoded
-        case (.change(.attached(let phone)), .binary): return Self.frame(4, tag, Self.record(of: phone))
-        case (.change(.detached(let phone)), .binary):
-            return Self.frame(5, tag, UsbmuxHeader.bytes(of: phone.deviceID))
-        // The rest is asked for in property lists only.
-        case (.passed(let bytes), _): return UsbmuxMessage(tag: tag, body: .propertyList(bytes)).encoded
+        case (.change(.attached(let device)), .binary):
+            return Self.frame(kind: 4, tag: tag, body: Self.record(of: device))
+        case (.change(.detached(let device)), .binary):
+            return Self.frame(kind: 5, tag: tag, body: UsbmuxHeader.bytes(of: device.deviceID))
+        // The other responses exist as property lists only.
+        case (.forwarded(let bytes), _): return UsbmuxMessage(tag: tag, body: .propertyList(bytes)).encoded
         case (.result(let result), .propertyList): list = ResultPlist(result)
-        case (.change(.attached(let phone)), .propertyList): list = AttachedPlist(phone)
-        case (.change(.detached(let phone)), .propertyList): list = DetachedPlist(phone)
-        case (.devices(let phones), _): list = DeviceListPlist(phones)
+        case (.change(.attached(let device)), .propertyList): list = AttachedPlist(device)
+        case (.change(.detached(let device)), .propertyList): list = DetachedPlist(device)
+        case (.devices(let devices), _): list = DeviceListPlist(devices)
         case (.listeners(let listeners), _): list = ListenerListPlist(listeners)
         }
         let encoder = PropertyListEncoder()
@@ -39,22 +40,22 @@ enum UsbmuxServerResponse: Hashable, Sendable {
         return UsbmuxMessage(tag: tag, body: .propertyList(Array(try encoder.encode(list)))).encoded
     }
 
-    private static func frame(_ kind: UInt32, _ tag: UInt32, _ body: [UInt8]) -> [UInt8] {
+    private static func frame(kind: UInt32, tag: UInt32, body: [UInt8]) -> [UInt8] {
         let length = UInt32(UsbmuxHeader.size + body.count)
         return UsbmuxHeader(length: length, version: 0, kind: kind, tag: tag).encoded + body
     }
 
-    /// struct usbmuxd_device_record: number, product id (16 bits), 256 bytes for the UDID, 2 of padding, location.
-    private static func record(of phone: NumberedDevice) -> [UInt8] {
-        let serial = Array(phone.device.udid.text.utf8)
-        let product = UsbmuxHeader.bytes(of: UInt32(truncatingIfNeeded: phone.device.productID ?? 0)).prefix(2)
-        return UsbmuxHeader.bytes(of: phone.deviceID) + product + serial
+    /// struct usbmuxd_device_record: DeviceID, product ID (16 bits), 256 bytes for the UDID, 2 of padding, location ID.
+    private static func record(of device: NumberedDevice) -> [UInt8] {
+        let serial = Array(device.device.udid.text.utf8)
+        let product = UsbmuxHeader.bytes(of: UInt32(truncatingIfNeeded: device.device.productID ?? 0)).prefix(2)
+        return UsbmuxHeader.bytes(of: device.deviceID) + product + serial
             + [UInt8](repeating: 0, count: 256 - serial.count + 2)
-            + UsbmuxHeader.bytes(of: UInt32(truncatingIfNeeded: phone.device.locationID ?? 0))
+            + UsbmuxHeader.bytes(of: UInt32(truncatingIfNeeded: device.device.locationID ?? 0))
     }
 }
 
-// The property lists of usbmuxd's client.c, key for key; the members are called what the keys are.
+// The property lists of usbmuxd's client.c. The members have the names of the keys.
 
 struct ResultPlist: Encodable {
     let messageType = "Result"
@@ -70,13 +71,14 @@ struct ResultPlist: Encodable {
 
 struct AttachedPlist: Encodable {
     struct Properties: Encodable {
-        /// 480 Mbit/s: what usbmuxd says of most phones. Patchbay does not keep what it says of each, and no client acts on it.
+        /// 480 Mbit/s, the value that usbmuxd reports for most devices. Patchbay does not store the real value, and no
+        /// client uses it.
         let connectionSpeed = 480_000_000
         let connectionType = "USB"
         let deviceID: UInt32
         let locationID: Int
         let productID: Int
-        /// With the hyphen in the form of 24 digits, as usbmuxd sends it since 1.1.1.
+        /// The UDID. The form with 24 digits has a hyphen, as in usbmuxd since 1.1.1.
         let serialNumber: String
 
         private enum CodingKeys: String, CodingKey {
@@ -93,13 +95,13 @@ struct AttachedPlist: Encodable {
     let deviceID: UInt32
     let properties: Properties
 
-    init(_ phone: NumberedDevice) {
-        deviceID = phone.deviceID
+    init(_ device: NumberedDevice) {
+        deviceID = device.deviceID
         properties = Properties(
-            deviceID: phone.deviceID,
-            locationID: phone.device.locationID ?? 0,
-            productID: phone.device.productID ?? 0,
-            serialNumber: phone.device.udid.text
+            deviceID: device.deviceID,
+            locationID: device.device.locationID ?? 0,
+            productID: device.device.productID ?? 0,
+            serialNumber: device.device.udid.text
         )
     }
 
@@ -114,7 +116,7 @@ struct DetachedPlist: Encodable {
     let messageType = "Detached"
     let deviceID: UInt32
 
-    init(_ phone: NumberedDevice) { deviceID = phone.deviceID }
+    init(_ device: NumberedDevice) { deviceID = device.deviceID }
 
     private enum CodingKeys: String, CodingKey {
         case messageType = "MessageType"
@@ -125,7 +127,7 @@ struct DetachedPlist: Encodable {
 struct DeviceListPlist: Encodable {
     let devices: [AttachedPlist]
 
-    init(_ phones: [NumberedDevice]) { devices = phones.map { AttachedPlist($0) } }
+    init(_ devices: [NumberedDevice]) { self.devices = devices.map { AttachedPlist($0) } }
 
     private enum CodingKeys: String, CodingKey {
         case devices = "DeviceList"

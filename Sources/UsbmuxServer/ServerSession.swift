@@ -1,42 +1,44 @@
 import Devices
 import Model
 
-/// One client's conversation: takes its bytes, says what is to be done, and words the answers. No I/O.
+/// The protocol state machine of one client. Parses requests and encodes responses; does no I/O.
 ///
-/// Requests are dealt with one at a time and in order: what is to be done for one is reported back (`dialled`,
-/// `answered`, `welcome`) before the next is taken.
+/// Requests are handled one at a time and in order. The caller reports the result of an action (`connectCompleted`,
+/// `upstreamReplied`, `listenResponse`) before it asks for the next one.
 struct UsbmuxServerSession: Sendable {
-    enum Step: Hashable, Sendable {
-        /// Send this, and go on.
+    enum Action: Hashable, Sendable {
+        /// Send these bytes and continue.
         case send([UInt8])
-        /// Dial, then report with `dialled(_:)`; if it went well, what follows the answer is the phone's stream.
+        /// Dial, then call `connectCompleted(_:)`. After a success, the device's stream follows the response.
         case dial(NumberedDevice, port: UInt16)
-        /// Ask usbmuxd, then report with `answered(_:)`.
-        case ask([UInt8], name: String)
-        /// Send `welcome(_:)`, then `news(_:)` of each change; whatever the client sends now ends it.
+        /// Forward the request to usbmuxd, then call `upstreamReplied(_:)`.
+        case forward([UInt8], name: String)
+        /// Send `listenResponse(_:)`, then `deviceEvent(_:)` for each change. Close the connection when the client
+        /// sends anything.
         case listen(ListenerInfo)
-        /// Hang up.
+        /// Close the connection.
         case close
     }
 
     private var decoder = UsbmuxFrameDecoder(from: .client)
     private var dialect = UsbmuxServerResponse.Dialect.binary
-    /// Of the request that is being dealt with.
+    /// Tag of the current request.
     private var tag: UInt32 = 0
 
-    /// How many more bytes to read at most; what a client sends behind a Connect is not the session's.
-    var missing: Int { decoder.missing }
+    /// Maximum number of bytes to read next. Bytes after a Connect belong to the stream, not to the session.
+    var bytesNeeded: Int { decoder.bytesNeeded }
 
     mutating func append(_ bytes: some Collection<UInt8>) { decoder.append(bytes) }
 
-    /// What the next request asks for; nil when bytes of it are missing.
-    /// - Throws: What the property list encoder throws.
-    mutating func step(seeing view: UsbmuxServerSnapshot) throws -> Step? {
+    /// Returns the action for the next request; nil when its bytes are incomplete.
+    ///
+    /// - Throws: An error of the property list encoder.
+    mutating func nextAction(in snapshot: UsbmuxServerSnapshot) throws -> Action? {
         let frame: UsbmuxFrame?
         do {
             frame = try decoder.nextFrame()
         } catch {
-            // Nothing that follows can be told apart any more. usbmuxd hangs up as well.
+            // The next message boundary is unknown, so the connection is closed, as in usbmuxd.
             return .close
         }
         guard let frame else { return nil }
@@ -44,51 +46,56 @@ struct UsbmuxServerSession: Sendable {
         if frame.header.version <= 1, frame.header.kind == 8 { dialect = .propertyList }
         switch UsbmuxServerRequest(frame) {
         case .listen(let program): return .listen(program)
-        case .listDevices: return .send(try answer(.devices(view.phones.phones)))
-        case .listListeners: return .send(try answer(.listeners(view.listeners)))
+        case .listDevices: return .send(try encode(.devices(snapshot.devices.devices)))
+        case .listListeners: return .send(try encode(.listeners(snapshot.listeners)))
         case .connect(let deviceID, let port):
-            guard let phone = view.phones.phone(deviceID) else { return .send(try answer(.result(.badDevice))) }
-            // No app can listen there, and usbmuxd says so.
-            guard port != 0 else { return .send(try answer(.result(.refused))) }
-            return .dial(phone, port: port)
-        case .foreign(let propertyList, let name): return .ask(propertyList, name: name)
-        case .wrong(let result): return .send(try answer(.result(result)))
+            guard let device = snapshot.devices.device(deviceID) else { return .send(try encode(.result(.badDevice))) }
+            // No app can listen on port 0. usbmuxd responds with the same result.
+            guard port != 0 else { return .send(try encode(.result(.refused))) }
+            return .dial(device, port: port)
+        case .forwarded(let propertyList, let name): return .forward(propertyList, name: name)
+        case .invalid(let result): return .send(try encode(.result(result)))
         }
     }
 
-    /// The answer to a Connect; nil is a stream. After a failure the client may ask again.
-    func dialled(_ failure: DialError?) throws -> [UInt8] {
-        try answer(.result(failure.map { Self.result(for: $0.reason) } ?? .ok))
+    /// Returns the response to Connect; a nil `failure` means success. After a failure the client may send another
+    /// request.
+    func connectCompleted(_ failure: DialError?) throws -> [UInt8] {
+        try encode(.result(failure.map { Self.result(for: $0.reason) } ?? .ok))
     }
 
-    /// The answer to what usbmuxd was asked; nil when there was none.
+    /// Returns the response to a forwarded request; a nil body means that usbmuxd did not answer.
     ///
-    /// Then it is "refused": 2 would be read as ENOENT by whoever asked for a pairing record, and begin a new pairing.
-    func answered(_ body: UsbmuxMessage.Body?) throws -> [UInt8] {
+    /// In that case the result is "refused" (3). libusbmuxd reads result 2 as ENOENT; a client that asked for a pairing
+    /// record would start a new pairing.
+    func upstreamReplied(_ body: UsbmuxMessage.Body?) throws -> [UInt8] {
         switch body {
-        case .propertyList(let bytes): try answer(.passed(bytes))
-        case .result(let result): try answer(.result(result))
-        case nil: try answer(.result(.refused))
+        case .propertyList(let bytes): try encode(.forwarded(bytes))
+        case .result(let result): try encode(.result(result))
+        case nil: try encode(.result(.refused))
         }
     }
 
-    /// The answer to Listen, and every phone that is there.
-    func welcome(_ phones: [NumberedDevice]) throws -> [UInt8] {
-        try phones.reduce(try answer(.result(.ok))) { try $0 + news(.attached($1)) }
+    /// Returns the response to Listen, followed by an attach event for every device.
+    func listenResponse(_ devices: [NumberedDevice]) throws -> [UInt8] {
+        try devices.reduce(try encode(.result(.ok))) { try $0 + deviceEvent(.attached($1)) }
     }
 
-    func news(_ change: DeviceChange) throws -> [UInt8] {
+    func deviceEvent(_ change: DeviceChange) throws -> [UInt8] {
         try UsbmuxServerResponse.change(change).encoded(tag: 0, in: dialect)
     }
 
-    private func answer(_ answer: UsbmuxServerResponse) throws -> [UInt8] { try answer.encoded(tag: tag, in: dialect) }
+    private func encode(_ response: UsbmuxServerResponse) throws -> [UInt8] {
+        try response.encoded(tag: tag, in: dialect)
+    }
 
-    /// In usbmuxd's words. It has two for a Connect that failed, and libusbmuxd knows no other: a phone that is not there,
-    /// and everything else, which may go better next time.
+    /// Maps a dial error to usbmuxd's result. libusbmuxd knows two for a failed Connect: the device is absent, or any
+    /// other failure, which a retry may fix.
     private static func result(for reason: DialError.Reason) -> UsbmuxResult {
         switch reason {
         case .deviceAbsent, .usbmuxdAbsent: .badDevice
-        case .refused, .timedOut, .unreachable, .noRoute, .limit, .forbidden, .foreignUser, .browser, .cut, .failed:
+        case .refused, .timedOut, .unreachable, .noRoute, .limit, .forbidden, .foreignUser, .browser, .linkLost,
+            .failed:
             .refused
         }
     }

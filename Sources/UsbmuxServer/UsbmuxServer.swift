@@ -6,43 +6,45 @@ import Synchronization
 package import SystemIO
 package import Tunnels
 
-/// A second usbmuxd, for the tools that only know that one: they list the phones and reach them through Patchbay.
+/// A usbmuxd-compatible server. Tools that only speak usbmuxd's protocol list and reach devices through Patchbay.
 ///
-/// It answers ListDevices, Listen, ListListeners and Connect itself, in both of usbmuxd's dialects, and passes everything
-/// else (the machine's identifier, pairing records) on to usbmuxd, one request at a time. It stays up, with an empty list,
-/// while usbmuxd is away, and its listeners stay connected when usbmuxd restarts. Streams go through the same dialer as
-/// every tunnel, with its limits and repairs, and through the same relay.
+/// Answers ListDevices, Listen, ListListeners and Connect in both of usbmuxd's dialects. Forwards every other request
+/// (the host's BUID, pairing records) to usbmuxd, one at a time. Keeps running with an empty list while usbmuxd is
+/// absent; listeners stay connected when usbmuxd restarts. Streams use the same dialer and relay as tunnels, with their
+/// limits and retries.
 ///
-/// A stream whose phone or usbmuxd goes ends for its client as usbmuxd lets it end: nobody can reset a unix socket, so that
-/// only a client that is still sending sees an error. `status()` counts such streams.
+/// When a device or usbmuxd goes away, the stream ends for its client as in usbmuxd. A unix socket cannot be reset, so
+/// only a client that is still sending sees an error. `status()` counts these streams.
 package final class UsbmuxServer: Service {
-    /// About as many as usbmuxd itself can have; what goes beyond is hung up on. Streams are not counted here.
+    /// Maximum number of clients without a stream, about as many as usbmuxd supports. Further ones are disconnected.
     static let clientLimit = 1_024
-    /// How long to wait before accepting again when the process is out of descriptors.
-    private static let pause = Duration.milliseconds(100)
+    /// Delay before the next accept when the process has no file descriptor left.
+    private static let acceptRetryDelay = Duration.milliseconds(100)
 
     private let listener: Listener
-    private let phones: AsyncStream<[Device]>
+    private let devices: AsyncStream<[Device]>
     private let dialer: any Dialer
     private let usbmuxd: NativeUsbmuxClient
     private let relay: Relay
     private let clock: any Clock<Duration>
     private let logger: Logger
-    private let switchboard = DeviceEventHub()
-    private let tally: UsbmuxServerStatistics
+    private let eventHub = DeviceEventHub()
+    private let statistics: UsbmuxServerStatistics
 
+    /// Creates a server.
+    ///
     /// - Parameters:
-    ///   - listener: On a unix socket that is not usbmuxd's; closed at the end of `run()`.
-    ///   - phones: The list of phones whenever it changes, for one consumer.
-    ///   - dialer: Reaches phones.
-    ///   - usbmuxd: Gets what the facade does not answer itself.
-    ///   - relay: Carries the streams; it must outlive `run()`.
-    ///   - clientLimit: How many clients may be there at once, beside those that have a stream.
-    ///   - clock: What pauses are measured with.
-    ///   - logger: For the operator.
+    ///   - listener: Listens on a unix socket other than usbmuxd's. `run()` closes the listener.
+    ///   - devices: The device list at each change, for one consumer.
+    ///   - dialer: Dials devices.
+    ///   - usbmuxd: Receives the requests that this server does not answer.
+    ///   - relay: Relays the streams; must outlive `run()`.
+    ///   - clientLimit: Maximum number of clients without a stream.
+    ///   - clock: The clock for delays.
+    ///   - logger: The logger.
     package init(
         on listener: Listener,
-        phones: AsyncStream<[Device]>,
+        devices: AsyncStream<[Device]>,
         dialer: any Dialer,
         usbmuxd: NativeUsbmuxClient,
         relay: Relay,
@@ -51,37 +53,37 @@ package final class UsbmuxServer: Service {
         logger: Logger
     ) {
         self.listener = listener
-        self.phones = phones
+        self.devices = devices
         self.dialer = dialer
         self.usbmuxd = usbmuxd
         self.relay = relay
         self.clock = clock
         self.logger = logger
-        tally = UsbmuxServerStatistics(limit: clientLimit)
+        statistics = UsbmuxServerStatistics(limit: clientLimit)
     }
 
-    /// Serves until graceful shutdown; then every client is hung up on and every stream is cut.
+    /// Serves until graceful shutdown, then closes every client and every stream.
     package func run() async throws {
-        logger.info("usbmuxd's clients are served", metadata: ["socket": "\(listener.address)"])
+        logger.info("serving usbmuxd clients", metadata: ["socket": "\(listener.address)"])
         await cancelWhenGracefulShutdown { await self.serve() }
         listener.close()
-        await relay.cut(tally)
+        await relay.closeConnections(of: statistics)
     }
 
     package func status() -> SourceStatus {
-        let counts = tally.counts
+        let counts = statistics.counts
         return SourceStatus(
-            name: "facade",
+            name: "usbmux-server",
             state: .ok,
-            detail: "usbmuxd's clients are served at \(listener.address): \(counts.clients) connected, "
-                + "\(counts.streams) streams, \(counts.last) so far, \(counts.cut) cut"
+            detail: "usbmuxd clients are served at \(listener.address): \(counts.clients) connected, "
+                + "\(counts.streams) streams, \(counts.last) so far, \(counts.lost) cut"
         )
     }
 
     private func serve() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [self] in
-                for await devices in phones { await switchboard.show(devices) }
+                for await attached in devices { await eventHub.update(attached) }
             }
             group.addTask { await self.accept() }
         }
@@ -89,60 +91,64 @@ package final class UsbmuxServer: Service {
 
     private func accept() async {
         await withDiscardingTaskGroup { group in
-            var isTroubled = false
+            var hasLoggedProblem = false
             while true {
                 do {
                     let socket = Descriptor(owning: try await listener.accept().release())
-                    guard let number = tally.enter() else {
-                        note("a client was turned away", "\(tally.counts.clients) are there already", &isTroubled)
+                    guard let number = statistics.clientConnected() else {
+                        logOnce(
+                            "a usbmuxd client was rejected",
+                            reason: "\(statistics.counts.clients) clients are connected",
+                            unless: &hasLoggedProblem
+                        )
                         continue
                     }
-                    isTroubled = false
+                    hasLoggedProblem = false
                     let client = self.client(number)
                     let raw = socket.release()
-                    group.addTask { [tally] in
+                    group.addTask { [statistics] in
                         await client.serve(Descriptor(owning: raw))
-                        tally.leave()
+                        statistics.clientDisconnected()
                     }
                 } catch is CancellationError {
                     return
                 } catch {
-                    note("clients of the facade wait", "\(error)", &isTroubled)
-                    // The connection stays in the queue; cancelled here, the next accept throws.
-                    try? await clock.sleep(for: Self.pause)
+                    logOnce("usbmuxd clients cannot be accepted", reason: "\(error)", unless: &hasLoggedProblem)
+                    // The connection stays in the accept queue. After a cancellation the next accept throws.
+                    try? await clock.sleep(for: Self.acceptRetryDelay)
                 }
             }
         }
     }
 
-    /// Once for each time of trouble.
-    private func note(_ what: Logger.Message, _ reason: String, _ isTroubled: inout Bool) {
-        if !isTroubled { logger.warning(what, metadata: ["reason": "\(reason)"]) }
-        isTroubled = true
+    /// Logs the first of consecutive failures.
+    private func logOnce(_ message: Logger.Message, reason: String, unless hasLogged: inout Bool) {
+        if !hasLogged { logger.warning(message, metadata: ["reason": "\(reason)"]) }
+        hasLogged = true
     }
 
     private func client(_ number: UInt32) -> UsbmuxServerConnection {
         UsbmuxServerConnection(
             number: number,
-            switchboard: switchboard,
+            eventHub: eventHub,
             dialer: dialer,
             usbmuxd: usbmuxd,
             relay: relay,
-            tally: tally,
+            statistics: statistics,
             logger: logger
         )
     }
 }
 
-/// Counts who is at the facade, and is the group of its streams in the relay.
+/// Counts clients and streams. Identifies this server's streams in the relay.
 final class UsbmuxServerStatistics: RelayObserver {
     struct Counts: Hashable, Sendable {
-        /// Those who have not got a stream yet, or want none.
+        /// Number of clients without a stream.
         var clients = 0
         var streams = 0
-        /// Streams that ended because the way to their phone did.
-        var cut: UInt64 = 0
-        /// The number of the newest client.
+        /// Number of streams that ended because the device or usbmuxd went away.
+        var lost: UInt64 = 0
+        /// Number of the newest client.
         var last: UInt32 = 0
     }
 
@@ -153,8 +159,10 @@ final class UsbmuxServerStatistics: RelayObserver {
 
     var counts: Counts { state.withLock { $0 } }
 
-    /// - Returns: The client's number; nil when there is no place for it.
-    func enter() -> UInt32? {
+    /// Counts a new client.
+    ///
+    /// - Returns: The client's number; nil at the limit.
+    func clientConnected() -> UInt32? {
         state.withLock { counts in
             guard counts.clients < limit else { return nil }
             counts.clients += 1
@@ -163,18 +171,18 @@ final class UsbmuxServerStatistics: RelayObserver {
         }
     }
 
-    func leave() { state.withLock { $0.clients -= 1 } }
+    func clientDisconnected() { state.withLock { $0.clients -= 1 } }
 
-    /// A stream is about to be handed to the relay.
-    func begin() { state.withLock { $0.streams += 1 } }
+    /// Counts a stream that is about to be handed to the relay.
+    func beginStream() { state.withLock { $0.streams += 1 } }
 
-    /// Nobody asks how much the facade carried.
+    /// Relayed bytes are not counted.
     func relayed(up: Int, down: Int) {}
 
     func ended(_ outcome: RelayOutcome) {
         state.withLock { counts in
             counts.streams -= 1
-            if outcome.reason == .severed { counts.cut += 1 }
+            if outcome.reason == .linkLost { counts.lost += 1 }
         }
     }
 }

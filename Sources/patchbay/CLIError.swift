@@ -2,98 +2,100 @@ import ArgumentParser
 import Client
 import Model
 
-/// What went wrong, as a person is told: the thing, perhaps what it might have been, and the next step.
+/// An error as the user sees it: the failed object, optional candidates, and the next step.
 struct CLIError: Error, Equatable {
     let status: ExitStatus
-    /// What happened to which thing.
+    /// The failure and the object that failed.
     let message: String
-    /// Lines between the two: the candidates of an ambiguous name.
+    /// The matches of an ambiguous name, one line each; printed between message and hint.
     var candidates: [String] = []
-    /// A command, or what to do.
-    var remedy: String?
-    /// Where a drop-in must end with the number of the program whose place it takes.
+    /// The next step: a command to type or an instruction.
+    var hint: String?
+    /// An exit code that overrides the status. `patchbay iproxy` exits with iproxy's codes.
     var exitCode: CInt?
-    /// The broker's own words, where it said no.
+    /// The problem document, if the broker rejected the request.
     var problem: Problem?
 }
 
 extension CLIError {
-    /// The words for any error that reaches the top.
+    /// Converts any thrown error into a message for the user.
     ///
     /// - Parameters:
-    ///   - error: What was thrown.
-    ///   - command: The command as far as it was understood, `patchbay tunnels rm`.
+    ///   - error: The thrown error.
+    ///   - command: The parsed prefix of the command line, such as `patchbay tunnels rm`.
     init(describing error: any Error, command: String) {
         let status = ExitStatus(for: error)
-        let said: CLIError
+        let described: CLIError
         switch error {
-        case let complaint as CLIError: said = complaint
+        case let error as CLIError: described = error
         case let error as ClientError:
-            var complaint = CLIError(status: status, message: error.description, remedy: error.remedy)
-            if case .refused(let problem) = error { complaint.problem = problem }
-            said = complaint
+            var cliError = CLIError(status: status, message: error.description, hint: error.hint)
+            if case .refused(let problem) = error { cliError.problem = problem }
+            described = cliError
         default:
-            let message = Self.lowered(Patchbay.message(for: error))
-            said = CLIError(status: status, message: message, remedy: "\(command) --help")
+            let message = Self.lowercased(Patchbay.message(for: error))
+            described = CLIError(status: status, message: message, hint: "\(command) --help")
         }
-        // What was typed is repeated, and may have been a token.
+        // The message can repeat arguments, and an argument can be a token.
         self.init(
-            status: said.status,
-            message: Secret.redacted(said.message),
-            candidates: said.candidates.map(Secret.redacted),
-            remedy: said.remedy.map(Secret.redacted),
-            exitCode: said.exitCode,
-            problem: said.problem
+            status: described.status,
+            message: Secret.redacted(described.message),
+            candidates: described.candidates.map(Secret.redacted),
+            hint: described.hint.map(Secret.redacted),
+            exitCode: described.exitCode,
+            problem: described.problem
         )
     }
 
-    /// A sentence of the parser's in the case of ours, which follow "error:"; `UDID` and the like stay.
-    private static func lowered(_ sentence: String) -> String {
+    /// Adapts a parser message to the house style: lowercase first letter, no final full stop.
+    ///
+    /// A word that begins with two capital letters, such as `UDID`, stays unchanged.
+    private static func lowercased(_ sentence: String) -> String {
         guard let first = sentence.first, sentence.dropFirst().first?.isUppercase == false else { return sentence }
         let rest = sentence.dropFirst()
         return first.lowercased() + (rest.hasSuffix(".") && !rest.contains("\n") ? rest.dropLast() : rest)
     }
 
-    static func usage(_ message: String, try remedy: String) -> CLIError {
-        CLIError(status: .usage, message: message, remedy: remedy)
+    static func usage(_ message: String, try hint: String) -> CLIError {
+        CLIError(status: .usage, message: message, hint: hint)
     }
 
-    static func notFound(_ message: String, try remedy: String) -> CLIError {
-        CLIError(status: .notFound, message: message, remedy: remedy)
+    static func notFound(_ message: String, try hint: String) -> CLIError {
+        CLIError(status: .notFound, message: message, hint: hint)
     }
 }
 
-/// A complaint for programs, which `--json` puts on standard error: a problem as RFC 9457 shapes it, like the broker's own.
+/// The error document that `--json` prints on standard error: a problem as in RFC 9457.
 struct CLIErrorReport: Encodable {
-    struct Fault: Encodable {
+    struct Payload: Encodable {
         let type: String
         let title: String
-        /// The HTTP status, where the broker said no.
+        /// The HTTP status, if the broker rejected the request.
         let status: Int?
         let detail: String
         let code: String
-        let next: String?
-        /// What an ambiguous name might have been.
+        let hint: String?
+        /// The matches of an ambiguous name.
         let candidates: [String]?
         let exitCode: Int
     }
 
-    let error: Fault
+    let error: Payload
 
-    init(_ complaint: CLIError) {
-        let status = complaint.status
-        error = Fault(
-            type: complaint.problem?.type ?? "urn:patchbay:problem:\(status.code)",
-            title: complaint.problem?.title ?? status.meaning,
-            status: complaint.problem?.status,
-            detail: complaint.message,
-            code: complaint.problem?.code.rawValue ?? status.code,
-            next: complaint.remedy,
-            candidates: complaint.candidates.isEmpty ? nil : complaint.candidates,
-            exitCode: Int(complaint.exitCode ?? status.rawValue)
+    init(_ error: CLIError) {
+        let status = error.status
+        self.error = Payload(
+            type: error.problem?.type ?? "urn:patchbay:problem:\(status.code)",
+            title: error.problem?.title ?? status.meaning,
+            status: error.problem?.status,
+            detail: error.message,
+            code: error.problem?.code.rawValue ?? status.code,
+            hint: error.hint,
+            candidates: error.candidates.isEmpty ? nil : error.candidates,
+            exitCode: Int(error.exitCode ?? status.rawValue)
         )
     }
 
-    /// Whether a command line asks for it; it may be one that the parser refuses.
+    /// Returns true if the command line contains `--json`, even when the parser rejects that command line.
     static func isWanted(by arguments: [String]) -> Bool { arguments.prefix { $0 != "--" }.contains("--json") }
 }

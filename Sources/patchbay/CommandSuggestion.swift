@@ -1,9 +1,11 @@
 import ArgumentParser
 import Model
 
-/// Notices a mistyped command before the parser does, because the parser only calls it an unexpected argument.
+/// Detects mistyped commands before parsing, because ArgumentParser reports them only as unexpected arguments.
 enum CommandSuggestion {
-    /// - Throws: `CLIError` when a word stands where a command belongs and is none.
+    /// Checks the command words of a command line.
+    ///
+    /// - Throws: `CLIError` for an unknown command.
     static func check(_ arguments: [String], against root: any ParsableCommand.Type) throws(CLIError) {
         var command = root
         var path = root._commandName
@@ -14,7 +16,7 @@ enum CommandSuggestion {
                 throw CLIError(
                     status: .usage,
                     message: "there is no command \"\(SanitizedText(Secret.redacted(word)))\" in \(path)",
-                    remedy: nearest(to: word, among: names).map { "\(path) \($0)" } ?? "\(path) --help"
+                    hint: nearest(to: word, among: names).map { "\(path) \($0)" } ?? "\(path) --help"
                 )
             }
             command = next
@@ -22,7 +24,7 @@ enum CommandSuggestion {
         }
     }
 
-    /// The command that a command line names, as far as it names one: `patchbay tunnels rm`.
+    /// Returns the longest prefix of the command line that names a command, such as `patchbay tunnels rm`.
     static func command(in arguments: [String], below root: any ParsableCommand.Type) -> String {
         var command = root
         var path = root._commandName
@@ -34,7 +36,7 @@ enum CommandSuggestion {
         return path
     }
 
-    /// The closest name that is one slip of the finger away, that the word begins, or that is two slips away.
+    /// Returns the best suggestion: edit distance 1, then prefix match, then edit distance 2.
     static func nearest(to word: String, among names: [String]) -> String? {
         let closest = names.map { ($0, NearNames.distance(word, $0)) }.min { $0.1 < $1.1 }
         let near = closest.flatMap { $1 <= min(2, word.count / 2 + 1) && $1 < $0.count ? $0 : nil }
@@ -50,17 +52,17 @@ enum CommandSuggestion {
     }
 }
 
-/// A negative number behind an option, which the parser takes for an option of its own and calls a missing value.
+/// Rejects negative numbers as option values, which ArgumentParser reports as a missing value.
 enum NegativeArgumentCheck {
-    /// - Throws: `CLIError`.
+    /// - Throws: `CLIError` for the first option that is followed by a negative number.
     static func refuse(_ arguments: [String], command: String) throws(CLIError) {
-        // It has a parser of its own.
+        // `iproxy` has its own parser.
         guard arguments.first != "iproxy" else { return }
         let words = Array(arguments.prefix { $0 != "--" })
         for (option, value) in zip(words, words.dropFirst()) where option.hasPrefix("-") && !option.contains("=") {
             guard value.hasPrefix("-"), value.dropFirst().first?.isNumber == true else { continue }
             throw .usage(
-                "\(SanitizedText(option)) takes no negative value such as \"\(SanitizedText(value))\"",
+                "\(SanitizedText(option)) does not accept the negative value \"\(SanitizedText(value))\"",
                 try: "\(command) --help"
             )
         }

@@ -1,9 +1,9 @@
 import Client
 import Model
 
-/// How the program ends; the numbers are those of sysexits.h where it has a word for it.
+/// The exit code of the program: the code of sysexits.h where one fits.
 ///
-/// The one place where errors become numbers. `patchbay help exit-codes` prints the table.
+/// All errors are mapped to exit codes here. `patchbay help exit-codes` prints the table.
 enum ExitStatus: CInt, CaseIterable {
     case ok = 0
     case error = 1
@@ -18,11 +18,11 @@ enum ExitStatus: CInt, CaseIterable {
 
     init(for error: any Error) {
         switch error {
-        case let complaint as CLIError: self = complaint.status
+        case let error as CLIError: self = error.status
         case let error as ClientError: self.init(for: error)
         case is BrokenPipe: self = .outputClosed
         case is CancellationError: self = .interrupted
-        // Everything else that is thrown comes from the parser of the command line.
+        // All other errors come from ArgumentParser.
         default: self = .usage
         }
     }
@@ -33,7 +33,7 @@ enum ExitStatus: CInt, CaseIterable {
         case .notPermitted: self = .notPermitted
         case .unusablePath: self = .configuration
         case .busy, .timedOut, .connectionLost: self = .temporary
-        case .notUnderstood: self = .error
+        case .invalidResponse: self = .error
         case .refused(let problem):
             switch problem.code {
             case .badRequest, .ambiguous, .methodNotAllowed, .tooLarge, .headTooLarge, .unsupportedMedia,
@@ -47,7 +47,7 @@ enum ExitStatus: CInt, CaseIterable {
         }
     }
 
-    /// Its name in the errors that `--json` prints.
+    /// The `code` in the errors that `--json` prints.
     var code: String {
         switch self {
         case .ok: "ok"
@@ -63,36 +63,37 @@ enum ExitStatus: CInt, CaseIterable {
         }
     }
 
-    /// What a script may conclude from it.
+    /// The description in the table of exit codes.
     var meaning: String {
         switch self {
-        case .ok: "done"
-        case .error: "it failed; the message says why, and `doctor` ends with it when a check failed"
-        case .usage: "the command line is wrong, or fits more than one thing"
+        case .ok: "success"
+        case .error: "failed, see the message; also from `doctor` if a check failed"
+        case .usage: "invalid command line, or a name that matches several objects"
         case .notFound: "no such endpoint, tool, phone, tunnel, advertisement or grant"
         case .notReachable: "no broker listens at the socket"
-        case .temporary: "not now: try the same again later"
-        case .notPermitted: "this user or token may not do that, or an app waits for a yes or its own token"
-        case .configuration: "the configuration or a path in it is wrong"
-        case .interrupted: "stopped by Ctrl-C"
-        case .outputClosed: "whoever read the output went away"
+        case .temporary: "temporary failure, try again later"
+        case .notPermitted: "not permitted, or the app needs an approval or its session token"
+        case .configuration: "invalid configuration or path"
+        case .interrupted: "interrupted with Ctrl-C"
+        case .outputClosed: "the reader of the output closed the pipe"
         }
     }
 
-    /// For the end of each help.
+    /// The footer of each help text.
     static let summary = """
-        EXIT CODES: 0 done, 1 failed, 64 usage, 66 not found, 69 no broker, 75 try again,
+        EXIT CODES: 0 success, 1 failed, 64 usage, 66 not found, 69 no broker, 75 try again,
           77 not permitted, 78 configuration; see 'patchbay help exit-codes'.
         """
 
+    /// The output of `patchbay help exit-codes`.
     static var table: String {
         let rows = allCases.map { status in
             let number = "\(status.rawValue)"
             return "  " + String(repeating: " ", count: 3 - number.count) + number + "  " + status.meaning
         }
         let iproxy = """
-            `patchbay iproxy` ends with iproxy's own numbers: 2 for a wrong command
-            line, 234 for a wrong port, 247 where it cannot listen.
+            `patchbay iproxy` exits with the codes of iproxy: 2 for an invalid command
+            line, 234 for an invalid port, 247 if it cannot listen.
             """
         return (["Exit codes of patchbay:"] + rows + ["", iproxy]).joined(separator: "\n")
     }

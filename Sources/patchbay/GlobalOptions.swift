@@ -4,12 +4,12 @@ import FoundationEssentials
 import Glibc
 import Model
 
-/// What every verb takes.
+/// The options of every command.
 struct GlobalOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The broker's socket.",
-            discussion: "Default: $PATCHBAY_SOCKET, else the machine's broker, else your own.",
+            "Connect to the broker at this Unix socket.",
+            discussion: "Default: $PATCHBAY_SOCKET, then the system's broker, then your own.",
             valueName: "path"
         )
     )
@@ -17,32 +17,32 @@ struct GlobalOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "A broker by its address, with the grant that `patchbay join` keeps for it.",
-            discussion: "127.0.0.1:7282, or a socket's path. Default: $PATCHBAY_BROKER.",
+            "Connect to the broker at this address with the grant that `patchbay join` stored.",
+            discussion: "Host and port, such as 127.0.0.1:7282, or a socket path. Default: $PATCHBAY_BROKER.",
             valueName: "address"
         )
     )
     var broker: String?
 
-    @Option(help: ArgumentHelp("Colours: auto, always or never.", valueName: "when"))
+    @Option(help: ArgumentHelp("Use colors: auto, always or never.", valueName: "when"))
     var color = ColorChoice.auto
 
-    /// The broker, as the one that this process is to it.
+    /// A client with the credentials that the options select: none on the Unix socket, else a stored grant.
     ///
-    /// - Throws: `CLIError` where a grant is wanted and none is kept.
+    /// - Throws: `CLIError` if a grant is required and none is stored.
     var client: PatchbayClient {
         get throws(CLIError) { try Self.client(socket: socket, broker: broker) }
     }
 
-    /// The broker alone, for who has no grant yet.
-    var door: PatchbayClient {
+    /// A client without a grant, for redeeming an invite.
+    var unauthenticatedClient: PatchbayClient {
         get throws(CLIError) { PatchbayClient(address: try Self.address(socket: socket, broker: broker).broker) }
     }
 
-    /// Whether the command line says which broker is meant.
+    /// True if the command line has `--socket` or `--broker`.
     var namesBroker: Bool { socket != nil || broker != nil }
 
-    /// Whether calls are made under a grant.
+    /// True if requests carry a grant's token.
     var usesGrant: Bool {
         get throws(CLIError) { try Self.address(socket: socket, broker: broker).wantsGrant }
     }
@@ -52,30 +52,32 @@ struct GlobalOptions: ParsableArguments {
     static func client(socket: String?, broker: String?) throws(CLIError) -> PatchbayClient {
         let (address, wantsGrant) = try address(socket: socket, broker: broker)
         guard wantsGrant else { return PatchbayClient(address: address) }
-        let folder = try CredentialStore(environment: ProcessInfo.processInfo.environment)
-        _ = try folder.entry(for: address)
-        // Whoever joins anew does so for those, too, that run already: an agent's client keeps `patchbay mcp` for days.
+        let store = try CredentialStore(environment: ProcessInfo.processInfo.environment)
+        _ = try store.credential(for: address)
+        // The grant is read for every request: `patchbay mcp` runs for days and must see the grant of a later `join`.
         return PatchbayClient(address: address) {
-            (try? folder.entry(for: address)).map { AccessToken($0.token) }
+            (try? store.credential(for: address)).map { AccessToken($0.token) }
         }
     }
 
-    /// What the command line says counts before the environment.
+    /// Resolves the broker's address; the command line takes precedence over the environment.
     private static func address(
         socket: String?,
         broker: String?
     ) throws(CLIError) -> (broker: BrokerAddress, wantsGrant: Bool) {
         if socket != nil, broker != nil {
-            throw .usage("--socket and --broker name two brokers", try: "leave one of them out")
+            throw .usage("--socket and --broker exclude each other", try: "remove one of the two options")
         }
-        let told = ProcessInfo.processInfo.environment[brokerVariable].flatMap { $0.isEmpty ? nil : $0 }
-        guard let text = broker ?? (socket == nil ? told : nil) else { return (.unix(path: path(of: socket)), false) }
+        let variable = ProcessInfo.processInfo.environment[brokerVariable].flatMap { $0.isEmpty ? nil : $0 }
+        guard let text = broker ?? (socket == nil ? variable : nil) else {
+            return (.unix(path: path(of: socket)), false)
+        }
         return (try BrokerAddressArgument.address(text), true)
     }
 
     private static let brokerVariable = "PATCHBAY_BROKER"
 
-    /// Where the broker is, given what `--socket` says; a relative path begins where the shell stands.
+    /// Returns the path of the broker's socket. A relative `--socket` is resolved against the working directory.
     static func path(of socket: String?) -> String {
         let explicit = socket.map { $0.hasPrefix("/") ? $0 : FileManager.default.currentDirectoryPath + "/" + $0 }
         return BrokerSocketPath.find(
@@ -87,34 +89,47 @@ struct GlobalOptions: ParsableArguments {
     }
 }
 
-/// For the verbs that show something.
+/// The `--json` option of commands with output.
 struct JSONOption: ParsableArguments {
-    @Flag(help: "Print JSON instead of text: one document, or one per line where it goes on. This form is stable.")
+    @Flag(help: "Print JSON: one document, or one document per line for streams. The format is stable.")
     var json = false
 }
 
-/// What `--broker` names: `127.0.0.1:7282`, also as a URL, or the path of a socket.
+/// The options of lists: `--json` and `--quiet`.
+struct ListOptions: ParsableArguments {
+    @Flag(help: "Print JSON: one document, or one document per line for streams. The format is stable.")
+    var json = false
+    @Flag(name: [.short, .long], help: "Print only the IDs, one per line.")
+    var quiet = false
+
+    func validate() throws {
+        if json, quiet { throw ValidationError("--json and --quiet exclude each other.") }
+    }
+}
+
+/// The value of `--broker`: `127.0.0.1:7282`, also as a URL, or the path of a socket.
 enum BrokerAddressArgument {
-    /// - Throws: `CLIError`.
+    /// - Throws: `CLIError` for an invalid address, or an address of another machine.
     static func address(_ text: String) throws(CLIError) -> BrokerAddress {
         if text.hasPrefix("/") { return .unix(path: text) }
-        var place = text[...]
-        if place.hasPrefix("http://") { place = place.dropFirst("http://".count) }
-        if place.hasSuffix("/") { place = place.dropLast() }
-        guard let colon = place.lastIndex(of: ":"), let port = UInt16(place[place.index(after: colon)...]), port > 0
+        var address = text[...]
+        if address.hasPrefix("http://") { address = address.dropFirst("http://".count) }
+        if address.hasSuffix("/") { address = address.dropLast() }
+        guard let colon = address.lastIndex(of: ":"),
+            let port = UInt16(address[address.index(after: colon)...]), port > 0
         else {
-            throw .usage("\"\(SanitizedText(text))\" is no broker's address", try: "--broker 127.0.0.1:7282")
+            throw .usage("\"\(SanitizedText(text))\" is not a broker address", try: "--broker 127.0.0.1:7282")
         }
-        switch place[..<colon] {
+        switch address[..<colon] {
         case "127.0.0.1", "localhost": return .loopback(host: "127.0.0.1", port: port)
         case "[::1]": return .loopback(host: "::1", port: port)
         case let host:
             throw CLIError(
                 status: .notPermitted,
                 message:
-                    "\(SanitizedText(host)) is another machine, and calling brokers over the network is not in this "
-                    + "version; no token was sent",
-                remedy: "--broker 127.0.0.1:\(port) on that machine itself"
+                    "\(SanitizedText(host)) is another machine; this version does not connect to brokers over the "
+                    + "network, and no token was sent",
+                hint: "run the command on that machine with --broker 127.0.0.1:\(port)"
             )
         }
     }

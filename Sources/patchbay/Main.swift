@@ -2,17 +2,17 @@ import ArgumentParser
 import Glibc
 import Model
 
-/// The program's door, kept empty so that everything behind it can be tested.
+/// The entry point. All logic is in `CommandRunner`, so that tests can call it.
 @main
 enum Main {
     static func main() async {
-        // A reader that goes away is an error of one write (EPIPE), not the end of the process.
+        // A closed pipe becomes an error of one write (EPIPE) instead of terminating the process.
         signal(SIGPIPE, SIG_IGN)
         exit(await CommandRunner.run(Array(CommandLine.arguments.dropFirst())))
     }
 }
 
-/// From a command line to an exit status: parses, runs, and says what went wrong.
+/// Parses a command line, runs the command, prints errors, and returns the exit code.
 enum CommandRunner {
     static func run(_ arguments: [String]) async -> CInt {
         do {
@@ -34,79 +34,81 @@ enum CommandRunner {
             }
             return ExitStatus.ok.rawValue
         } catch {
-            return end(with: error, arguments)
+            return fail(error, arguments: arguments)
         }
     }
 
-    /// A help with the numbers that every verb may end with; anything else as it is.
+    /// Appends the exit codes to a help text; returns any other text unchanged.
     static func completed(_ text: String) -> String {
         guard text.contains("USAGE: ") else { return text }
         let end = text.lastIndex { !$0.isNewline } ?? text.startIndex
         return text[...end] + "\n\n" + ExitStatus.summary
     }
 
-    private static func end(with error: any Error, _ arguments: [String]) -> CInt {
+    private static func fail(_ error: any Error, arguments: [String]) -> CInt {
         if case let code as ExitCode = error { return code.rawValue }
-        // Help and version are thrown by the parser like errors, and belong on standard output.
+        // ArgumentParser throws help and version texts like errors; they go to standard output.
         if !(error is CLIError), Patchbay.exitCode(for: error) == .success {
             try? Console.standard().line(completed(Patchbay.fullMessage(for: error)))
             return ExitStatus.ok.rawValue
         }
         let status = ExitStatus(for: error)
         if status == .outputClosed { return status.rawValue }
-        let complaint = CLIError(
+        let cliError = CLIError(
             describing: error,
             command: CommandSuggestion.command(in: arguments, below: Patchbay.self)
         )
         if CLIErrorReport.isWanted(by: arguments) {
-            try? Console.errors().record(CLIErrorReport(complaint))
+            try? Console.errors().jsonLine(CLIErrorReport(cliError))
         } else {
-            Console.errors().complain(complaint)
+            Console.errors().printError(cliError)
         }
-        return complaint.exitCode ?? status.rawValue
+        return cliError.exitCode ?? status.rawValue
     }
 }
 
-/// The command line: one file per verb in `Commands`.
+/// The root command. `Commands` has the subcommands.
 struct Patchbay: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "patchbay",
-        abstract: "Find the debug servers inside your apps, and give each one an address that stays.",
+        abstract: "Find debug servers in development builds of apps and forward stable local addresses to them.",
         discussion: """
-            The broker, patchbayd, watches the network and the cable; these commands ask it.
+            The commands talk to the broker, the daemon patchbayd, which discovers apps on the network and on USB.
 
-              patchbay status                       is the broker well?
-              patchbay list                         what can be reached?
-              patchbay forward 9876                 a local port to the one on the phone
-              patchbay pair                         let an agent or a device in
-              patchbay help exit-codes              what scripts can rely on
+              patchbay status                       show the state of the broker
+              patchbay list                         list the endpoints
+              patchbay forward 9876                 forward a local port to a phone
+              patchbay pair                         give an agent or a device access
+              patchbay help exit-codes              list the exit codes for scripts
             """,
         version: Version.text,
         groupedSubcommands: [
             CommandGroup(
-                name: "Looking",
+                name: "Inspect",
                 subcommands: [
                     StatusCommand.self, ListCommand.self, WatchCommand.self, ShowCommand.self, DevicesCommand.self,
                 ]
             ),
             CommandGroup(
-                name: "Connecting",
+                name: "Forward",
                 subcommands: [ForwardCommand.self, TunnelsCommand.self, IproxyCommand.self, StdioCommand.self]
             ),
             CommandGroup(
-                name: "Announcing",
-                subcommands: [AdvertiseCommand.self, AdvertisementsCommand.self, AddCommand.self, ForgetCommand.self]
-            ),
-            CommandGroup(name: "Calling", subcommands: [ToolsCommand.self, CallCommand.self, MCPCommand.self]),
-            CommandGroup(
-                name: "Letting in",
+                name: "Advertise",
                 subcommands: [
-                    PairCommand.self, JoinCommand.self, InvitesCommand.self, GrantsCommand.self, RevokeCommand.self,
-                    RequestsCommand.self, ApproveCommand.self,
-                    DenyCommand.self, SecretCommand.self, AuditCommand.self,
+                    AdvertiseCommand.self, AdvertisementsCommand.self, AddCommand.self, RemoveCommand.self,
                 ]
             ),
-            CommandGroup(name: "Repairing", subcommands: [DoctorCommand.self, ClockCommand.self]),
+            CommandGroup(name: "Agents", subcommands: [ToolsCommand.self, CallCommand.self, MCPCommand.self]),
+            CommandGroup(
+                name: "Access",
+                subcommands: [
+                    PairCommand.self, JoinCommand.self, InvitesCommand.self, GrantsCommand.self, RevokeCommand.self,
+                    RequestsCommand.self, ApproveCommand.self, UnapproveCommand.self, SecretCommand.self,
+                    AuditCommand.self,
+                ]
+            ),
+            CommandGroup(name: "Maintenance", subcommands: [DoctorCommand.self]),
         ]
     )
 }

@@ -12,10 +12,10 @@ import ServiceLifecycle
 import SystemIO
 import Tunnels
 
-/// Everything behind the agents' doors, put together.
+/// Creates and connects the MCP servers and their dependencies.
 struct MCPComponents: Sendable {
-    let agents: MCPServers
-    /// In the order of the data's way.
+    let servers: MCPServers
+    /// The services in start order: dependencies first.
     let services: [any Service]
 
     init(
@@ -24,115 +24,130 @@ struct MCPComponents: Sendable {
         health: StateHealth,
         registry: EndpointRegistry,
         tunnels: TunnelTable,
-        granted: TunnelPolicy,
-        pairing: AccessStore,
-        phones: AttachedDevices,
+        tunnelPolicy: TunnelPolicy,
+        accessStore: AccessStore,
+        attachedDevices: AttachedDevices,
         probe: @escaping @Sendable (Endpoint) async -> Void,
         dialer: any Dialer,
         logger: Logger
     ) async throws(StateError) {
         let artifacts = ArtifactStore(in: "\(directory)/artifacts", logger: logger)
-        let trimmer = ResultSizeLimiter(images: ImageResizer(), artifacts: artifacts)
-        let identifier = ServiceDetector(dialer: dialer)
-        let desk = AppProxy(
+        let sizeLimiter = ResultSizeLimiter(images: ImageResizer(), artifacts: artifacts)
+        let detector = ServiceDetector(dialer: dialer)
+        let proxy = AppProxy(
             registry: registry,
             dialer: dialer,
             probe: IdentityProbe(
-                health: { await identifier.health(of: $0) },
-                launch: { await identifier.launch(of: $0, token: $1?.reveal()) }
+                health: { await detector.health(of: $0) },
+                launch: { await detector.launch(of: $0, token: $1?.reveal()) }
             ),
-            trust: PairingTrust(pairing),
-            memory: FileAppCacheStorage(in: directory, logger: logger),
-            trim: { await trimmer.trim($0, maxPixels: $1, for: $2) },
+            authorizer: AccessStoreAuthorizer(accessStore),
+            storage: FileAppCacheStorage(in: directory, logger: logger),
+            limitSize: { await sizeLimiter.limitSize(of: $0, maxPixels: $1, for: $2) },
             logger: logger
         )
         let broker = BrokerMCPServer(
             registry: registry,
-            apps: desk,
-            trust: pairing,
-            tunnels: AgentTunnels(registry: registry, table: tunnels, granted: granted, pairing: pairing),
-            phones: Phones(list: { await phones.devices() }, lists: { await phones.deviceLists() }),
+            apps: proxy,
+            approvals: accessStore,
+            tunnels: tunnelPolicy,
+            devices: DeviceProvider(
+                devices: { await attachedDevices.devices() },
+                deviceLists: { await attachedDevices.deviceLists() }
+            ),
             probe: probe
         )
-        let heartbeat = KeepAliveTimer()
-        let sessions = try await Self.sessions(in: directory, health, logger)
-        agents = MCPServers(
+        let keepAliveTimer = KeepAliveTimer()
+        let sessions = try await Self.sessions(in: directory, health: health, logger: logger)
+        servers = MCPServers(
             broker: broker,
-            app: { AppMCPServer($0, desk: desk) },
-            all: configuration.all ? AggregateMCPServer(desk: desk) : nil,
-            apps: desk,
+            app: { AppMCPServer($0, proxy: proxy) },
+            all: configuration.all ? AggregateMCPServer(proxy: proxy) : nil,
+            apps: proxy,
             sessions: sessions,
-            heartbeat: heartbeat,
+            keepAliveTimer: keepAliveTimer,
             artifacts: artifacts
         )
-        services = [artifacts, sessions, desk, broker, heartbeat]
+        services = [artifacts, sessions, proxy, broker, keepAliveTimer]
     }
 
-    /// What agents' clients agreed on and subscribed to, also in earlier runs.
+    /// Loads the MCP sessions' subscriptions of earlier runs.
     private static func sessions(
         in directory: String,
-        _ health: StateHealth,
-        _ logger: Logger
+        health: StateHealth,
+        logger: Logger
     ) async throws(StateError) -> SessionStore {
         let file = StateFile<[PersistedSubscriptions]>("subscriptions", in: directory, health: health, logger: logger)
-        let keep: @Sendable ([PersistedSubscriptions]) async -> Void = { kept in
-            do { try await file.write(kept) } catch {
-                // Clients subscribe anew, or look again, after the next start.
-                logger.warning("what agents subscribed to is not kept", metadata: ["reason": "\(error)"])
+        let save: @Sendable ([PersistedSubscriptions]) async -> Void = { subscriptions in
+            do { try await file.write(subscriptions) } catch {
+                // Clients subscribe again, or poll, after the next start.
+                logger.warning(
+                    "MCP subscriptions could not be saved; clients must subscribe again after a restart",
+                    metadata: ["reason": "\(error)"]
+                )
             }
         }
-        let key = try await key(in: directory, health, logger)
-        return SessionStore(key: key, kept: try await file.read() ?? [], keep: keep)
+        let key = try await key(in: directory, health: health, logger: logger)
+        return SessionStore(key: key, persisted: try await file.read() ?? [], persist: save)
     }
 
-    /// The key that session ids are signed with; made at the first start.
+    /// Loads the signing key of MCP session IDs; creates it at the first start.
     private static func key(
         in directory: String,
-        _ health: StateHealth,
-        _ logger: Logger
+        health: StateHealth,
+        logger: Logger
     ) async throws(StateError) -> SessionIDSigner {
         let file = StateFile<SessionIDSigner>("sessions", in: directory, health: health, logger: logger)
         if let key = try await file.read() { return key }
         let key = SessionIDSigner()
         do { try await file.write(key) } catch {
-            // It works all the same; clients begin new sessions after the next start.
-            logger.warning("the key of agents' sessions is not kept", metadata: ["reason": "\(error)"])
+            // The current run is not affected.
+            logger.warning(
+                "the MCP session key could not be saved; clients must start new sessions after a restart",
+                metadata: ["reason": "\(error)"]
+            )
         }
         return key
     }
 }
 
-/// Keeps what apps said while they were there: a file for each, in a folder of their own.
+/// Stores the cached data of apps, one file per app in a directory of its own.
 ///
-/// One file for all would be written anew, megabytes of it, whenever one app lists another tool.
+/// With a single file, each change of one app's tools would rewrite several megabytes.
 struct FileAppCacheStorage: AppCacheStorage {
     private let path: String
     private let logger: Logger
 
-    /// Makes its folder in the state directory when there is something to keep.
+    /// Uses the directory `apps` in the state directory, created with the first file.
     init(in directory: String, logger: Logger) {
         path = "\(directory)/apps"
         self.logger = logger
     }
 
-    func recall(_ id: EndpointID) async -> String? {
+    func load(_ id: EndpointID) async -> String? {
         guard access(path, F_OK) == 0 else { return nil }
         do { return try await file(of: id).read() } catch {
-            logger.error("what an app said cannot be read", metadata: ["endpoint": "\(id)", "reason": "\(error)"])
+            logger.error(
+                "an app's cache file cannot be read; the app is asked again",
+                metadata: ["endpoint": "\(id)", "reason": "\(error)"]
+            )
             return nil
         }
     }
 
-    func keep(_ text: String, of id: EndpointID) async {
+    func save(_ text: String, of id: EndpointID) async {
         mkdir(path, 0o700)
         do {
             try await file(of: id).write(text)
         } catch {
-            logger.error("what an app said is not kept", metadata: ["endpoint": "\(id)", "reason": "\(error)"])
+            logger.error(
+                "an app's cache file could not be written",
+                metadata: ["endpoint": "\(id)", "reason": "\(error)"]
+            )
         }
     }
 
-    func forget(_ id: EndpointID) async { unlink("\(path)/\(id).json") }
+    func delete(_ id: EndpointID) async { unlink("\(path)/\(id).json") }
 
     private func file(of id: EndpointID) -> StateFile<String> { StateFile(id.text, in: path, logger: logger) }
 }

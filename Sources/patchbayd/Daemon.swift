@@ -14,18 +14,20 @@ import Tunnels
 import UnixSignals
 import UsbmuxServer
 
-/// The broker, put together: every part is made here, and here one can see who hears whom.
+/// The composition root: creates and connects every part of the broker.
 struct Daemon: Sendable {
     private let services: [any Service]
     private let notifier: SystemdNotifier
-    private let statics: StaticEndpoints
-    private let pairing: AccessStore
+    private let staticEndpoints: StaticEndpoints
+    private let accessStore: AccessStore
     private let logger: Logger
-    /// Held until the end: the socket's file goes with it.
+    /// Retained until the end, because deallocation removes the socket file.
     private let socket: APIUnixSocket
-    /// Held until the end: nobody else may write there.
+    /// Retained until the end, so that no other broker writes to the state directory.
     private let lock: StateLock
 
+    /// Creates every part of the broker; opens the state directory and the sockets.
+    ///
     /// - Throws: `ConfigurationError`, `DaemonError`.
     init(
         configuration: Configuration,
@@ -37,7 +39,7 @@ struct Daemon: Sendable {
         self.logger = logger
         notifier = SystemdNotifier(environment: environment)
         let hangups = await HangupNotice(logger: logger)
-        // What cannot do without a descriptor takes it now, and not when there is none left.
+        // These need descriptors and are created while some are available.
         _ = (Poller.shared, ThreadExecutor.files)
         let descriptors = FileDescriptorBudget.make(wanted: configuration.tunnels.maxConnections, logger: logger)
         let directory = try StateDirectory.prepare(
@@ -53,28 +55,33 @@ struct Daemon: Sendable {
             ]
         )
 
-        // Who may come in.
-        let pairing: AccessStore
+        // Access control.
+        let accessStore: AccessStore
         do {
-            pairing = try AccessStore(in: directory, credentials: environment["CREDENTIALS_DIRECTORY"], logger: logger)
+            accessStore = try AccessStore(
+                in: directory,
+                credentials: environment["CREDENTIALS_DIRECTORY"],
+                logger: logger
+            )
         } catch let error as AccessError {
-            throw DaemonError.pairing(what: error.description)
+            throw DaemonError.accessState(reason: error.description)
         }
-        self.pairing = pairing
+        self.accessStore = accessStore
 
-        // The board.
+        // The registry.
         let health = StateHealth(of: directory)
         let registryFile = StateFile<RegistryState>("endpoints", in: directory, health: health, logger: logger)
-        let kept = try await Self.reading { () async throws(StateError) in try await registryFile.read() }
-        // Revisions go up from run to run even if the last ones were not saved: they start at the clock's milliseconds.
+        let saved = try await Self.reading { () async throws(StateError) in try await registryFile.read() }
+        // Revisions must increase across runs, also if the last ones were not saved. They therefore start at the
+        // clock's milliseconds.
         let now = UInt64(max(0, Date().timeIntervalSince1970 * 1_000))
         let registry = EndpointRegistry(
-            records: kept?.records ?? [],
-            trusts: await pairing.trusts,
-            retired: kept?.retired ?? RetiredIDs(),
-            startingAfter: max(now, (kept?.revision ?? 0) + 1_000)
+            records: saved?.records ?? [],
+            trusts: await accessStore.trusts,
+            retired: saved?.retired ?? RetiredIDs(),
+            startingAfter: max(now, (saved?.revision ?? 0) + 1_000)
         )
-        statics = try await Self.reading { () async throws(StateError) in
+        staticEndpoints = try await Self.reading { () async throws(StateError) in
             try await StaticEndpoints(
                 configured: configuration.endpoints,
                 in: configuration.file,
@@ -84,22 +91,27 @@ struct Daemon: Sendable {
             )
         }
 
-        // The sources, and the ways to what they see.
+        // Discovery sources and dialers.
         let sources = try DiscoverySources(configuration: configuration, environment: environment, logger: logger)
-        let dialer = CompositeDialer(lan: LANDialer(), usb: sources.devices?.dialer)
-        let phones = AttachedDevices()
+        let dialer = CompositeDialer(network: LANDialer(), usb: sources.devices?.dialer)
+        let attachedDevices = AttachedDevices()
         let tunnels = try await Self.reading { () async throws(TunnelError) in
             try await TunnelTable(
-                resolver: RegistryRouteResolver(registry: registry, devices: sources.devices, pairing: pairing),
+                resolver: RegistryRouteResolver(registry: registry, devices: sources.devices, accessStore: accessStore),
                 dialer: dialer,
                 store: TunnelStore(directory: directory, health: health, logger: logger),
                 limits: TunnelLimits(connections: descriptors.connections),
                 logger: logger
             )
         }
-        let crowd = ConnectionLimiter()
+        let connectionLimiter = ConnectionLimiter()
         let prober = LivenessProber(
-            board: ProbedRegistry(registry: registry, bonjour: sources.bonjour, tunnels: tunnels, clients: crowd),
+            store: ProbedRegistry(
+                registry: registry,
+                bonjour: sources.bonjour,
+                tunnels: tunnels,
+                clients: connectionLimiter
+            ),
             dialer: dialer
         )
         let ports = sources.devices.map { _ in
@@ -107,54 +119,61 @@ struct Daemon: Sendable {
                 ports: configuration.devices.probePorts,
                 dialer: dialer,
                 isInUse: { dialer.uses.contains($0) },
-                isWatched: { crowd.isPresent() },
+                isWatched: { connectionLimiter.hasRecentClient() },
                 logger: logger
             )
         }
 
-        // The doors.
-        let facade = try await Self.facade(configuration, environment, phones, dialer, tunnels.relay, logger)
+        // Servers.
+        let usbmuxServer = try await Self.makeUsbmuxServer(
+            configuration,
+            environment: environment,
+            devices: attachedDevices,
+            dialer: dialer,
+            relay: tunnels.relay,
+            logger: logger
+        )
         let start = Date()
         let activation = try SocketActivation(environment: environment)
-        let loopback = APITCPSockets(configuration.api, activation: activation, logger: logger)
-        let granted = TunnelPolicy(table: tunnels, pairing: pairing)
-        let agents = try await Self.reading { () async throws(StateError) in
+        let tcpSockets = APITCPSockets(configuration.api, activation: activation, logger: logger)
+        let tunnelPolicy = TunnelPolicy(registry: registry, table: tunnels, accessStore: accessStore)
+        let mcp = try await Self.reading { () async throws(StateError) in
             try await MCPComponents(
                 configuration.mcp,
                 in: directory,
                 health: health,
                 registry: registry,
                 tunnels: tunnels,
-                granted: granted,
-                pairing: pairing,
-                phones: phones,
+                tunnelPolicy: tunnelPolicy,
+                accessStore: accessStore,
+                attachedDevices: attachedDevices,
                 probe: { await prober.probe($0) },
                 dialer: dialer,
                 logger: logger
             )
         }
-        let broker = APIServices(
+        let apiServices = APIServices(
             registry: registry,
             tunnels: tunnels,
-            pairing: pairing,
-            grantedTunnels: granted,
-            agents: agents.agents,
-            port: loopback.port,
-            devices: phones,
+            accessStore: accessStore,
+            tunnelPolicy: tunnelPolicy,
+            mcp: mcp.servers,
+            tcpPort: tcpSockets.port,
+            devices: attachedDevices,
             advertisements: BonjourAdvertisementPublisher(source: sources.bonjour),
-            statics: statics,
+            staticEndpoints: staticEndpoints,
             probe: { await prober.probe($0) },
-            storageProblems: { await health.problems() + [pairing.storageProblem].compactMap { $0 } },
+            storageProblems: { await health.problems() + [accessStore.storageProblem].compactMap { $0 } },
             status: {
                 await BrokerStatus(
                     of: registry,
                     tunnels: tunnels,
-                    phones: phones,
-                    sources: sources.statuses() + (facade.map { [$0.status()] } ?? []),
-                    pairing: pairing,
+                    attachedDevices: attachedDevices,
+                    sources: sources.statuses() + (usbmuxServer.map { [$0.status()] } ?? []),
+                    accessStore: accessStore,
                     storage: await health.problems(),
-                    anyUser: configuration.api.anyUser,
-                    since: start
+                    allowAnyUser: configuration.api.anyUser,
+                    startedAt: start
                 )
             }
         )
@@ -165,7 +184,7 @@ struct Daemon: Sendable {
                 userID: geteuid()
             )
         )
-        let owners = OwnerPolicy.ofThisMachine()
+        let owners = OwnerPolicy.current()
         let socket = try APIUnixSocket(
             at: path,
             activation: activation,
@@ -173,37 +192,37 @@ struct Daemon: Sendable {
             anyUser: configuration.api.anyUser
         )
         self.socket = socket
-        func door(
+        func makeServer(
             _ listener: consuming Descriptor,
-            _ kind: APIServer.Kind,
+            _ transport: APIServer.Transport,
             onOpen: @escaping @Sendable () async -> Void
         ) -> APIServer {
             APIServer(
                 owning: listener,
-                kind: kind,
-                broker: broker,
+                transport: transport,
+                services: apiServices,
                 owners: owners,
                 origins: Set(configuration.api.allowedOrigins),
-                crowd: crowd,
+                limiter: connectionLimiter,
                 logger: logger,
                 onOpen: onOpen
             )
         }
-        let loopbackDoors = loopback.descriptors.map { socket in
-            door(Descriptor(owning: socket.number), .tcp(port: socket.port)) {}
+        let tcpServers = tcpSockets.descriptors.map { socket in
+            makeServer(Descriptor(owning: socket.number), .tcp(port: socket.port)) {}
         }
-        let door = door(try socket.descriptor(), .unix) { [notifier] in
+        let unixServer = makeServer(try socket.descriptor(), .unix) { [notifier] in
             notifier.ready("serving on \(socket.name)")
             logger.info(
-                "the door is open",
-                metadata: ["socket": "\(socket.name)", "tcp": "\(loopback.port.map(String.init) ?? "none")"]
+                "the API is open",
+                metadata: ["socket": "\(socket.name)", "tcp": "\(tcpSockets.port.map(String.init) ?? "none")"]
             )
         }
 
-        // In the order of the data's way; stopped in reverse.
+        // In start order, dependencies first; stopped in reverse order.
         var services: [any Service] = [
-            hangups, ExpirationService(of: pairing), broker.trust,
-            StaleSecretCleaner(registry: registry, pairing: pairing, logger: logger),
+            hangups, ExpirationService(of: accessStore), apiServices.approvalService,
+            StaleSecretCleaner(registry: registry, accessStore: accessStore, logger: logger),
             RegistryPersister(registry: registry, file: registryFile, logger: logger),
         ]
         if let bonjour = sources.bonjour {
@@ -215,7 +234,13 @@ struct Daemon: Sendable {
         if let devices = sources.devices, let ports {
             services += [
                 devices,
-                DeviceEventForwarder(source: devices, phones: phones, ports: ports, tunnels: tunnels, logger: logger),
+                DeviceEventForwarder(
+                    source: devices,
+                    attachedDevices: attachedDevices,
+                    ports: ports,
+                    tunnels: tunnels,
+                    logger: logger
+                ),
                 ports,
                 SightingForwarder(registry: registry, events: ports.events, logger: logger),
             ]
@@ -228,34 +253,36 @@ struct Daemon: Sendable {
             },
             EndpointLogger(registry: registry, logger: logger), TunnelLogger(tunnels: tunnels, logger: logger),
         ]
-        services += agents.services
-        services += loopbackDoors
-        services += [door, ShutdownNotifier(notifier: notifier, logger: logger)]
-        // After the tunnels, and so stopped before them: the relay is theirs.
-        if let facade { services.append(facade) }
+        services += mcp.services
+        services += tcpServers
+        services += [unixServer, ShutdownNotifier(notifier: notifier, logger: logger)]
+        // Started after the tunnels and stopped before them, because the tunnels own the relay.
+        if let usbmuxServer { services.append(usbmuxServer) }
         self.services = services
     }
 
-    /// - Throws: `DaemonError.state` with the message of what was thrown.
+    /// Converts the errors of a loading step.
+    ///
+    /// - Throws: `DaemonError.state` with the message of the original error.
     private static func reading<Value, Failure: Error & CustomStringConvertible>(
         _ body: () async throws(Failure) -> Value
     ) async throws(DaemonError) -> Value {
-        do { return try await body() } catch { throw .state(what: error.description) }
+        do { return try await body() } catch { throw .state(reason: error.description) }
     }
 
-    /// The door for usbmuxd's own clients, where one is wanted.
-    private static func facade(
+    /// Creates the usbmuxd-compatible server if the configuration enables it.
+    private static func makeUsbmuxServer(
         _ configuration: Configuration,
-        _ environment: [String: String],
-        _ phones: AttachedDevices,
-        _ dialer: CompositeDialer,
-        _ relay: Relay,
-        _ logger: Logger
+        environment: [String: String],
+        devices: AttachedDevices,
+        dialer: CompositeDialer,
+        relay: Relay,
+        logger: Logger
     ) async throws -> UsbmuxServer? {
-        guard let path = try configuration.facadePath(environment) else { return nil }
+        guard let path = try configuration.usbmuxServerPath(environment) else { return nil }
         return UsbmuxServer(
-            on: try APIUnixSocket.make(at: path, or: "devices.facade"),
-            phones: await phones.deviceLists(),
+            on: try APIUnixSocket.make(at: path, or: "devices.serve_usbmuxd"),
+            devices: await devices.deviceLists(),
             dialer: dialer,
             usbmuxd: NativeUsbmuxClient(address: try configuration.usbmuxdAddress(environment)),
             relay: relay,
@@ -269,9 +296,9 @@ struct Daemon: Sendable {
         return logger
     }
 
-    /// Serves until SIGTERM or SIGINT; SIGHUP ends nothing.
+    /// Serves until SIGTERM or SIGINT; SIGHUP is ignored.
     func run() async throws {
-        await statics.announce()
+        await staticEndpoints.announce()
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
                 services: services.map { .init(service: $0) },
@@ -281,8 +308,8 @@ struct Daemon: Sendable {
         )
         let end: Result<Void, any Error>
         do { end = .success(try await group.run()) } catch { end = .failure(error) }
-        do { try await pairing.close() } catch {
-            logger.error("what pairing keeps could not be saved at the end", metadata: ["error": "\(error)"])
+        do { try await accessStore.close() } catch {
+            logger.error("the access state could not be saved at shutdown", metadata: ["error": "\(error)"])
         }
         withExtendedLifetime((socket, lock)) {}
         try end.get()

@@ -6,23 +6,23 @@ import Glibc
 import Logging
 import Model
 
+/// The command line of the broker daemon.
 @main
 struct Patchbayd: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "patchbayd",
-        abstract: "The Patchbay broker: finds debug servers, reaches them, and shows one list of them all.",
+        abstract: "The Patchbay broker: finds debug servers, connects to them, and lists them all.",
         discussion: """
-            Runs in the foreground until SIGTERM or Ctrl-C; SIGHUP is ignored, and the configuration is read at the start \
-            only. It starts without a configuration file, without Avahi and \
-            without usbmuxd, says what is missing, and picks each up when it appears. `patchbay status` in another \
-            terminal shows how it is.
+            Runs in the foreground until SIGTERM or Ctrl-C. SIGHUP is ignored; the configuration is read at startup \
+            only. It starts without a configuration file, without Avahi and without usbmuxd, reports what is missing, \
+            and uses each when it appears. `patchbay status` in another terminal shows its state.
 
               patchbayd
               patchbayd --config ./patchbay.toml --check-config
               patchbayd --socket /tmp/p.sock --state-dir /tmp/p
 
-            Exit codes: 0 stopped as asked or configuration right, 1 it could not start or failed, 64 wrong command \
-            line, 78 the configuration or a path is wrong.
+            Exit codes: 0 stopped on request or configuration valid, 1 failed to start or to run, 64 invalid command \
+            line, 78 invalid configuration or path.
             """,
         version: Version.text
     )
@@ -49,7 +49,7 @@ struct Patchbayd: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The folder for what must outlive a restart; a relative path begins in the working directory.",
+            "The folder for persistent state; a relative path begins in the working directory.",
             discussion: "Default: broker.state_directory, else systemd's StateDirectory, else /var/lib/patchbay for "
                 + "root and $XDG_STATE_HOME/patchbay (~/.local/state where that is not set) for others.",
             valueName: "folder"
@@ -57,10 +57,10 @@ struct Patchbayd: AsyncParsableCommand {
     )
     var stateDir: String?
 
-    @Flag(help: "Read the configuration, say whether it is right, and exit.")
+    @Flag(help: "Check the configuration and exit.")
     var checkConfig = false
 
-    /// Like the parser's own, but an error has the form that `patchbay` gives it.
+    /// Replaces the parser's `main()`, so that errors have the same format as those of `patchbay`.
     static func main() async {
         do {
             let command = try parse()
@@ -68,23 +68,24 @@ struct Patchbayd: AsyncParsableCommand {
         } catch {
             let code = exitCode(for: error)
             guard code != .success, !(error is ExitCode) else { exit(withError: error) }
-            complain("error: \(message(for: error))\ntry: patchbayd --help")
+            printError("error: \(message(for: error))\ntry: patchbayd --help")
             exit(withError: ExitCode(64))
         }
     }
 
     func run() async throws {
-        CoreDump.forbid()
-        // What a thread frees in a heap of its own is of no use to the others; they are a dozen, and two of them are busy.
+        CoreDump.disable()
+        // Freed memory of one malloc arena is not available to other threads. About a dozen threads exist, two of them
+        // busy.
         CLinux_limit_heaps(2)
-        // A block of a screenshot goes back to the system when it is freed.
+        // Blocks from 1 MiB on, such as screenshots, are mapped and returned to the system when freed.
         CLinux_map_blocks(1 << 20)
         let environment = ProcessInfo.processInfo.environment
         do {
             let configuration = try Configuration.load(explicit: config, environment: environment)
             if checkConfig {
                 try configuration.check(environment)
-                return print("\(Self.origin(of: configuration, environment)): all right")
+                return print("\(Self.origin(of: configuration, environment)): the configuration is valid")
             }
             let daemon = try await Daemon(
                 configuration: configuration,
@@ -94,28 +95,28 @@ struct Patchbayd: AsyncParsableCommand {
             )
             try await daemon.run()
         } catch let error as ConfigurationError {
-            Self.complain("error: \(error)")
+            Self.printError("error: \(error)")
             throw ExitCode(78)
         } catch let error as DaemonError {
-            Self.complain("error: \(error)")
+            Self.printError("error: \(error)")
             throw ExitCode(error.exitCode)
         }
     }
 
-    /// The file, or where none was found.
+    /// The configuration file, or the paths at which none was found.
     static func origin(of configuration: Configuration, _ environment: [String: String]) -> String {
         if let file = configuration.file { return SanitizedText(file, limit: .max).text }
         let places = Configuration.places(environment).joined(separator: " nor at ")
         return "there is no file at \(places), so every key is at its default"
     }
 
-    private static func complain(_ text: String) {
+    private static func printError(_ text: String) {
         StandardErrorWriter.standardError.write("\(text)\n")
     }
 }
 
 extension DaemonError {
-    /// 78 (EX_CONFIG of sysexits.h) where another path would help, else 1.
+    /// 78 (EX_CONFIG of sysexits.h) if another path would help; otherwise 1.
     fileprivate var exitCode: CInt {
         switch self {
         case .stateDirectory, .path: 78
@@ -124,7 +125,7 @@ extension DaemonError {
     }
 }
 
-/// Standard error as a place for text that a person must see even when logging is off.
+/// Writes text to standard error, independent of the log level.
 struct StandardErrorWriter: Sendable {
     static let standardError = StandardErrorWriter(descriptor: 2)
     let descriptor: CInt
@@ -139,32 +140,33 @@ struct StandardErrorWriter: Sendable {
     }
 }
 
-/// Why the broker could not start.
+/// The reason why the broker could not start.
 enum DaemonError: Error, Equatable {
-    case stateDirectory(path: String, what: String)
-    /// Two brokers would overwrite what the other one kept; `holder` is nil where the system does not tell.
+    case stateDirectory(path: String, reason: String)
+    /// Another broker uses the state directory, and the two would overwrite each other's files. `holder` is nil if
+    /// unknown.
     case stateDirectoryTaken(path: String, holder: String?)
     case socket(String)
-    /// A path that cannot be what it is to be.
+    /// A path that is unsuitable for its purpose.
     case path(String)
-    case activation(what: String)
-    case pairing(what: String)
-    /// A file of the state folder is there and cannot be read.
-    case state(what: String)
+    case activation(reason: String)
+    case accessState(reason: String)
+    /// A file in the state directory exists and cannot be read.
+    case state(reason: String)
 }
 
 extension DaemonError: CustomStringConvertible {
     var description: String {
         switch self {
-        case .stateDirectory(let path, let what):
-            "the state folder \(path) cannot be used: \(what); name another with --state-dir"
+        case .stateDirectory(let path, let reason):
+            "the state folder \(path) cannot be used: \(reason); name another with --state-dir"
         case .stateDirectoryTaken(let path, let holder):
             "the state folder \(path) is in use by \(holder ?? "another broker"); stop that one, or name another folder "
                 + "with --state-dir"
-        case .socket(let what), .path(let what): what
-        case .pairing(let what): "who may come in cannot be known: \(what)"
-        case .state(let what): what
-        case .activation(let what): "the socket that systemd passed cannot be used: \(what)"
+        case .socket(let reason), .path(let reason): reason
+        case .accessState(let reason): "the access state cannot be read: \(reason)"
+        case .state(let reason): reason
+        case .activation(let reason): "the socket that systemd passed cannot be used: \(reason)"
         }
     }
 }

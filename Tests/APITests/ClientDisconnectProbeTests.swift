@@ -6,42 +6,42 @@ import Testing
 @testable import API
 
 @Suite struct ClientDisconnectProbeTests {
-    private let departures = DisconnectHandler()
+    private let handler = DisconnectHandler()
     private let channel = EmbeddedChannel()
-    private let told = Told()
+    private let log = Log()
 
-    init() throws { try channel.pipeline.syncOperations.addHandler(departures) }
+    init() throws { try channel.pipeline.syncOperations.addHandler(handler) }
 
-    private final class Told: Sendable {
+    private final class Log: Sendable {
         private let list = Mutex<[Int]>([])
 
         var numbers: [Int] { list.withLock { $0 } }
-        func tell(_ number: Int) { list.withLock { $0.append(number) } }
+        func append(_ number: Int) { list.withLock { $0.append(number) } }
     }
 
-    @Test(arguments: [true, false]) func `who closes a connection is gone, and that is told once`(isHalf: Bool) {
-        departures.next { [told] in told.tell(1) }
+    @Test(arguments: [true, false]) func `a closed connection calls the callback exactly once`(isHalf: Bool) {
+        handler.onDisconnect { [log] in log.append(1) }
 
         if isHalf { channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }
         channel.pipeline.fireChannelInactive()
 
-        #expect(told.numbers == [1])
+        #expect(log.numbers == [1])
     }
 
-    @Test func `the request that runs is told, and none that is over`() {
-        departures.next { [told] in told.tell(1) }
-        departures.next { [told] in told.tell(2) }
+    @Test func `only the callback of the current request is called`() {
+        handler.onDisconnect { [log] in log.append(1) }
+        handler.onDisconnect { [log] in log.append(2) }
 
         channel.pipeline.fireChannelInactive()
 
-        #expect(told.numbers == [2])
+        #expect(log.numbers == [2])
     }
 
-    @Test func `a request that comes when its caller has gone is told at once`() {
+    @Test func `a callback that is set after the disconnect is called at once`() {
         channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
 
-        departures.next { [told] in told.tell(1) }
+        handler.onDisconnect { [log] in log.append(1) }
 
-        #expect(told.numbers == [1])
+        #expect(log.numbers == [1])
     }
 }

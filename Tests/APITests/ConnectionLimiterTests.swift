@@ -4,17 +4,17 @@ import Testing
 
 @Suite struct ConnectionLimiterTests {
     @Test func `a client counts as present until a minute after its connection ended`() {
-        let crowd = ConnectionLimiter()
+        let limiter = ConnectionLimiter()
         let end = ContinuousClock.now
-        #expect(!crowd.isPresent())
+        #expect(!limiter.hasRecentClient())
 
-        crowd.enter()
-        crowd.enter()
-        crowd.leave(at: end)
-        #expect(crowd.isPresent(at: end + .seconds(3_600)))
+        limiter.connectionOpened()
+        limiter.connectionOpened()
+        limiter.connectionClosed(at: end)
+        #expect(limiter.hasRecentClient(at: end + .seconds(3_600)))
 
-        crowd.leave(at: end)
-        #expect(crowd.isPresent(at: end + .seconds(59)))
-        #expect(!crowd.isPresent(at: end + .seconds(60)))
+        limiter.connectionClosed(at: end)
+        #expect(limiter.hasRecentClient(at: end + .seconds(59)))
+        #expect(!limiter.hasRecentClient(at: end + .seconds(60)))
     }
 }

@@ -6,32 +6,34 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct EventLoopTaskExecutorTests {
-    private actor Elsewhere {
-        func visit() {}
+    private actor OtherActor {
+        func run() {}
     }
 
-    @Test func `a task and what it waits for run on the loop, and come back to it from elsewhere`() async throws {
+    @Test func `a task and its children run on the loop, and return to the loop after other executors`() async throws {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
-        let places = await withTaskGroup(of: [Bool].self) { group in
-            // Nobody but the task holds on to the executor.
+        let isExpectedThread = await withTaskGroup(of: [Bool].self) { group in
+            // Only the task retains the executor.
             group.addTask(executorPreference: EventLoopTaskExecutor(loop)) {
-                var places = [loop.inEventLoop]
+                var isExpectedThread = [loop.inEventLoop]
                 try? await Task.sleep(for: .milliseconds(1))
-                places.append(loop.inEventLoop)
-                await Elsewhere().visit()
+                isExpectedThread.append(loop.inEventLoop)
+                await OtherActor().run()
                 async let child = loop.inEventLoop
-                places.append(await child)
-                places.append(await withTaskExecutorPreference(globalConcurrentExecutor) { !loop.inEventLoop })
-                places.append(loop.inEventLoop)
-                return places
+                isExpectedThread.append(await child)
+                isExpectedThread.append(
+                    await withTaskExecutorPreference(globalConcurrentExecutor) { !loop.inEventLoop }
+                )
+                isExpectedThread.append(loop.inEventLoop)
+                return isExpectedThread
             }
             return await group.reduce(into: []) { $0 += $1 }
         }
 
-        #expect(places == [true, true, true, true, true])
+        #expect(isExpectedThread == [true, true, true, true, true])
     }
 
-    @Test func `ten thousand tasks on one loop all end`() async {
+    @Test func `ten thousand tasks on one loop all complete`() async {
         let executor = EventLoopTaskExecutor(MultiThreadedEventLoopGroup.singleton.next())
         let count = await withTaskGroup(of: Int.self) { group in
             for _ in 0..<10_000 {

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: Token.Kind.allCases)
-    func `a token is found wherever it is put, escaped or not`(kind: Token.Kind) throws {
+    func `a token is found anywhere in a URL or a cookie, escaped or not`(kind: Token.Kind) throws {
         let token = Token(random: kind)
         let text = token.reveal()
         let escaped = text.utf8.map { "%" + String($0, radix: 16, uppercase: true) }.joined()
@@ -27,14 +27,14 @@ import Testing
     }
 
     @Test(arguments: [("%D8%80", ""), ("", "%CC%81"), ("%E2%80%8D", "%E2%80%8D")])
-    func `a sign that joins a letter hides no token`(before: String, after: String) {
+    func `a combining character does not hide a token`(before: String, after: String) {
         let token = Token(random: .grant)
         let escaped = token.reveal().utf8.map { "%" + String($0, radix: 16) }.joined()
 
         #expect(found("/?t=\(before)\(escaped)\(after)")?.map(\.id) == [token.id])
     }
 
-    @Test func `what is mistyped is refused all the same, and ends nothing`() {
+    @Test func `a mistyped token is detected but not revoked`() {
         let text = Token(random: .grant).reveal()
 
         #expect(found("/?t=\(text.dropLast())")?.isEmpty == true)
@@ -42,5 +42,5 @@ import Testing
     }
 
     @Test(arguments: ["/v1/endpoints", "/v1/grants/abcdefgh", "/?app=pbi_x", "/?pbg_", "/pb/pb/pb", "/%zz%"])
-    func `an ordinary address is one`(path: String) { #expect(found(path) == nil) }
+    func `a URL without a token is accepted`(path: String) { #expect(found(path) == nil) }
 }

@@ -5,11 +5,11 @@ import Testing
 @testable import API
 
 @Suite struct RequestValidatorTests {
-    private let tcp = RequestValidator(port: 7_282, origins: ["http://localhost:5173"])
-    private let unix = RequestValidator(port: nil, origins: [])
+    private let tcp = RequestValidator(port: 7_282, allowedOrigins: ["http://localhost:5173"])
+    private let unix = RequestValidator(port: nil, allowedOrigins: [])
 
     private func status(
-        _ border: RequestValidator,
+        _ validator: RequestValidator,
         host: String? = "localhost",
         method: HTTPRequest.Method = .get,
         _ fields: [(String, String)] = []
@@ -18,7 +18,7 @@ import Testing
         for (name, value) in fields {
             request.headerFields.append(HTTPField(name: try #require(HTTPField.Name(name)), value: value))
         }
-        do { try border.check(request) } catch { return error.status }
+        do { try validator.validate(request) } catch { return error.status }
         return 200
     }
 
@@ -31,17 +31,17 @@ import Testing
         ("[::ffff:127.0.0.1]", 421), ("patchbay.local", 421), ("user@localhost", 421), ("localhost/", 421),
         ("", 421),
     ])
-    func `only a name of ours is answered to`(host: String, expected: Int) throws {
+    func `only loopback names with the right port are accepted as Host`(host: String, expected: Int) throws {
         #expect(try status(tcp, host: host) == expected)
     }
 
-    @Test func `there is exactly one Host`() throws {
+    @Test func `a request must have exactly one Host`() throws {
         #expect(try status(tcp, host: nil) == 400)
         #expect(try status(tcp, [("Host", "localhost")]) == 400)
         #expect(try status(tcp, [("host", "evil.test")]) == 400)
     }
 
-    @Test func `on the unix socket any port is as good as none`() throws {
+    @Test func `on the Unix socket, Host may have any port`() throws {
         #expect(try status(unix, host: "localhost:80") == 200)
         #expect(try status(unix, host: "evil.test") == 421)
     }
@@ -50,22 +50,22 @@ import Testing
         "https://evil.test", "null", "", "http://localhost.evil.test", "http://127.0.0.1:5173", "http://localhost:7282",
         "http://localhost:5173/", "http://localhost",
     ])
-    func `a page that is not listed is refused`(origin: String) throws {
+    func `an origin that is not listed is rejected`(origin: String) throws {
         #expect(try status(tcp, [("Origin", origin)]) == 403)
         #expect(try status(tcp, [("Origin", "http://localhost:5173"), ("Origin", origin)]) == 403)
     }
 
-    @Test func `a page that is listed is let in`() throws {
+    @Test func `a listed origin is accepted`() throws {
         #expect(try status(tcp, [("Origin", "http://localhost:5173"), ("Sec-Fetch-Site", "cross-site")]) == 200)
         #expect(try status(unix, [("Origin", "http://localhost:5173")]) == 403)
     }
 
     @Test(arguments: [("none", 200), ("same-origin", 403), ("same-site", 403), ("cross-site", 403)])
-    func `what a browser says of itself is believed`(site: String, expected: Int) throws {
+    func `requests that browsers mark with Sec-Fetch-Site are rejected`(site: String, expected: Int) throws {
         #expect(try status(tcp, [("Sec-Fetch-Site", site)]) == expected)
     }
 
-    @Test func `a preflight is not answered`() throws {
+    @Test func `a preflight is rejected`() throws {
         let fields = [("Origin", "https://evil.test"), ("Access-Control-Request-Private-Network", "true")]
 
         #expect(try status(tcp, method: .options, fields) == 405)
@@ -76,7 +76,7 @@ import Testing
         ("text/plain", 415), ("application/x-www-form-urlencoded", 415), ("multipart/form-data", 415),
         ("application/jsonp", 415), ("", 415),
     ])
-    func `a body is JSON, and says so`(type: String, expected: Int) throws {
+    func `a body must be declared as JSON`(type: String, expected: Int) throws {
         for size in [("Content-Length", "2"), ("Transfer-Encoding", "chunked")] {
             #expect(try status(tcp, method: .post, [size, ("Content-Type", type)]) == expected)
         }
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: ["xchunked", "gzip, chunked", "chunked, identity", ""])
-    func `a body whose end is a matter of opinion is refused`(coding: String) throws {
+    func `an ambiguous Transfer-Encoding is rejected`(coding: String) throws {
         let fields = [("Transfer-Encoding", coding), ("Content-Type", "application/json")]
 
         #expect(try status(tcp, method: .post, fields) == 400)
@@ -95,7 +95,7 @@ import Testing
         ("/v1/endpoints", nil), ("http://localhost/x", "localhost"), ("http://evil.test:1/x", "evil.test:1"),
         ("http://user@evil.test?x", "user@evil.test"), ("*", nil), ("evil.test:443", "evil.test:443"),
     ])
-    func `a target in absolute form names its host`(target: String, host: String?) {
+    func `a target in absolute form contains a host`(target: String, host: String?) {
         #expect(RequestProgressHandler.host(in: target) == host)
     }
 }

@@ -6,10 +6,10 @@ import Testing
 @testable import API
 
 @Suite struct RoutePermissionTests {
-    private func visitor(
+    private func principal(
         _ scopes: Set<Scope>,
         _ binding: GrantBinding = .bearer,
-        from origin: RequestSource = .tcp(address: "127.0.0.1")
+        from source: RequestSource = .tcp(address: "127.0.0.1")
     ) -> Principal {
         let grant = Grant(
             id: "abcdefgh",
@@ -18,54 +18,58 @@ import Testing
             binding: binding,
             parent: nil,
             invite: nil,
-            created: Date(),
-            expires: Date(),
-            lastUsed: Date(),
+            createdAt: Date(),
+            expiresAt: Date(),
+            lastUsedAt: Date(),
             idleSeconds: 1,
-            end: nil
+            endReason: nil
         )
-        return Principal(standing: .grant(grant), origin: origin, caller: .grant(grant.id), user: 1_000)
+        return Principal(role: .grant(grant), source: source, actor: .grant(grant.id), user: 1_000)
     }
 
-    private let stranger = Principal(standing: .stranger, origin: .tcp(address: "::1"), caller: .stranger, user: nil)
-    private let user = Principal(standing: .user, origin: .unix(uid: 65_534), caller: .stranger, user: 65_534)
-    private let owner = Principal(standing: .owner, origin: .unix(uid: 0), caller: .stranger, user: 0)
+    private let anonymous = Principal(role: .anonymous, source: .tcp(address: "::1"), actor: .anonymous, user: nil)
+    private let localUser = Principal(role: .localUser, source: .unix(uid: 65_534), actor: .anonymous, user: 65_534)
+    private let owner = Principal(role: .owner, source: .unix(uid: 0), actor: .anonymous, user: 0)
 
-    private func isIn(_ visitor: Principal, _ access: RoutePermission) -> Bool { (try? access.check(visitor)) != nil }
+    private func isAuthorized(_ principal: Principal, _ permission: RoutePermission) -> Bool {
+        (try? permission.authorize(principal)) != nil
+    }
 
-    @Test func `whoever has shown nothing gets what is for anyone, and no more`() {
-        let open = RouteTable.all.filter { isIn(stranger, $0.access) }.map(\.path)
+    @Test func `an anonymous client may use the public routes only`() {
+        let open = RouteTable.all.filter { isAuthorized(anonymous, $0.permission) }.map(\.path)
 
         #expect(
             Set(open) == ["/health", "/openapi.json", "/v1/invites/redeem", "/v1/endpoints/{id}/secret"],
-            "the last one looks for an invite inside"
+            "the handler of the last one checks a grant or an invite"
         )
-        #expect(throws: AccessError.refused) { try RoutePermission.owner.check(stranger) }
+        #expect(throws: AccessError.refused) { try RoutePermission.owner.authorize(anonymous) }
     }
 
-    @Test func `another user may ask, too`() {
-        let open = RouteTable.all.filter { isIn(user, $0.access) && !isIn(stranger, $0.access) }.map(\.path)
+    @Test func `a local user may also request access`() {
+        let open = RouteTable.all.filter {
+            isAuthorized(localUser, $0.permission) && !isAuthorized(anonymous, $0.permission)
+        }.map(\.path)
 
-        #expect(Set(open) == ["/v1/requests", "/v1/requests/poll"])
+        #expect(Set(open) == ["/v1/access-requests", "/v1/access-requests/poll"])
     }
 
-    @Test func `an owner may do everything`() {
-        #expect(RouteTable.all.allSatisfy { isIn(owner, $0.access) })
+    @Test func `an owner may use every route`() {
+        #expect(RouteTable.all.allSatisfy { isAuthorized(owner, $0.permission) })
     }
 
-    @Test(arguments: Scope.allCases) func `a scope opens its routes and no other`(scope: Scope) {
-        let visitor = visitor([scope])
+    @Test(arguments: Scope.allCases) func `a scope permits its own routes only`(scope: Scope) {
+        let principal = principal([scope])
 
-        for case .scope(let wanted) in RouteTable.all.map(\.access) {
-            #expect(isIn(visitor, .scope(wanted)) == (wanted == scope))
+        for case .scope(let wanted) in RouteTable.all.map(\.permission) {
+            #expect(isAuthorized(principal, .scope(wanted)) == (wanted == scope))
         }
-        #expect(!isIn(visitor, .owner))
+        #expect(!isAuthorized(principal, .owner))
     }
 
-    @Test func `admin counts on the unix socket, for the user to whom it is bound, and nowhere else`() {
-        #expect(isIn(visitor([.admin], .user(1_000), from: .unix(uid: 1_000)), .owner))
-        #expect(!isIn(visitor([.admin], .bearer, from: .unix(uid: 1_000)), .owner))
-        #expect(!isIn(visitor([.admin], .user(1_000), from: .unix(uid: 1_001)), .owner))
-        #expect(!isIn(visitor([.admin], .user(1_000)), .owner))
+    @Test func `admin is effective only on the Unix socket, for the bound user`() {
+        #expect(isAuthorized(principal([.admin], .user(1_000), from: .unix(uid: 1_000)), .owner))
+        #expect(!isAuthorized(principal([.admin], .bearer, from: .unix(uid: 1_000)), .owner))
+        #expect(!isAuthorized(principal([.admin], .user(1_000), from: .unix(uid: 1_001)), .owner))
+        #expect(!isAuthorized(principal([.admin], .user(1_000)), .owner))
     }
 }

@@ -5,23 +5,28 @@ import Testing
 @testable import API
 
 @Suite struct ToolCallRequestTests {
-    @Test func `an order has its tool, and the rest by itself`() throws {
-        let order = try ToolCallRequest(Array(#"{"tool":"tap"}"#.utf8))
+    @Test func `a request needs only a tool and gets default values`() throws {
+        let toolCall = try ToolCallRequest(Array(#"{"tool":"tap"}"#.utf8))
 
-        #expect(order.tool == "tap" && order.arguments == [:] && order.wait == 10 && order.maxPixels == 1_568)
+        #expect(
+            toolCall.tool == "tap" && toolCall.arguments == [:] && toolCall.waitSeconds == 10
+                && toolCall.maxPixels == 1_568
+        )
     }
 
-    @Test func `what came in the place of what belongs there is said`() {
-        let problem = #expect(throws: Problem.self) { try ToolCallRequest(Array(#"{"tool":"x","wait_s":"5"}"#.utf8)) }
+    @Test func `the error names the expected type and the type found`() {
+        let problem = #expect(throws: Problem.self) {
+            try ToolCallRequest(Array(#"{"tool":"x","waitSeconds":"5"}"#.utf8))
+        }
 
-        #expect(problem?.detail == #""wait_s" must be a whole number from 0 to 60, not a text"#)
+        #expect(problem?.detail == #""waitSeconds" must be a whole number from 0 to 60, not a text"#)
     }
 
     @Test(arguments: [
         ("{", "JSON"), ("{}", "tool"), (#"{"tool":1}"#, "tool"), (#"{"tool":"x","arguments":[]}"#, "arguments"),
-        (#"{"tool":"x","wait_s":61}"#, "wait_s"), (#"{"tool":"x","max_px":"big"}"#, "max_px"),
+        (#"{"tool":"x","waitSeconds":61}"#, "waitSeconds"), (#"{"tool":"x","maxPixels":"big"}"#, "maxPixels"),
     ])
-    func `what is wrong with it is named`(body: String, name: String) {
+    func `the error names the invalid member`(body: String, name: String) {
         let problem = #expect(throws: Problem.self) { try ToolCallRequest(Array(body.utf8)) }
 
         #expect(problem?.status == 400 && problem?.detail.contains(name) == true)

@@ -10,7 +10,7 @@ import Testing
     private static let udid = UDID("00008120-000A1B2C3D4E5F60")
     private static let shop = SanitizedText("com.example.shop")
 
-    private static func lan(
+    private static func network(
         _ address: String = "192.168.1.20",
         host: String? = "iphone.local",
         port: UInt16 = 49_213,
@@ -19,15 +19,17 @@ import Testing
         boot: String? = "1"
     ) -> EndpointRoute {
         EndpointRoute(
-            .lan(LANRoute(address: address, port: port, interface: interface, host: host.map { SanitizedText($0) })),
+            .network(
+                NetworkRoute(address: address, port: port, interface: interface, host: host.map { SanitizedText($0) })
+            ),
             app: app,
-            boot: boot.map { SanitizedText($0) }
+            launchID: boot.map { SanitizedText($0) }
         )
     }
 
     private static func usb(boot: String? = "1") throws -> EndpointRoute {
         let route = USBRoute(udid: try #require(udid), port: 49_213)
-        return EndpointRoute(.usb(route), app: shop, boot: boot.map { SanitizedText($0) })
+        return EndpointRoute(.usb(route), app: shop, launchID: boot.map { SanitizedText($0) })
     }
 
     private static func endpoint(_ routes: EndpointRoute...) throws -> Endpoint {
@@ -37,172 +39,173 @@ import Testing
             app: shop,
             name: SanitizedText("Shop"),
             state: .online,
-            approval: .discovered,
+            approval: .pending,
             routes: routes,
-            since: Date(timeIntervalSince1970: 0),
-            lastSeen: Date(timeIntervalSince1970: 0)
+            firstSeenAt: Date(timeIntervalSince1970: 0),
+            lastSeenAt: Date(timeIntervalSince1970: 0)
         )
     }
 
-    @Test func `an advert is only listed; a cable and a configured address are approved`() throws {
-        #expect(ApprovalPolicy.verdict(on: Self.lan(), nil) == .discovered)
-        #expect(ApprovalPolicy.verdict(on: try Self.usb(), nil) == .approved)
-        #expect(ApprovalPolicy.verdict(on: Self.lan(host: nil), nil) == .approved)
+    @Test func `advertised routes need approval; USB and configured routes are approved`() throws {
+        #expect(ApprovalPolicy.decision(on: Self.network(), nil) == .pending)
+        #expect(ApprovalPolicy.decision(on: try Self.usb(), nil) == .approved)
+        #expect(ApprovalPolicy.decision(on: Self.network(host: nil), nil) == .approved)
 
-        let advert = try Self.endpoint(Self.lan())
+        let advert = try Self.endpoint(Self.network())
         let refusal = try #require(ApprovalPolicy.refusal(of: advert, nil))
-        #expect(refusal.next == "patchbay approve shop-iphone --address 192.168.1.20")
+        #expect(refusal.hint == "patchbay approve shop-iphone --address 192.168.1.20")
         #expect(refusal.detail.contains("192.168.1.20:49213"))
-        #expect(ApprovalPolicy.refusal(of: try Self.endpoint(Self.usb(), Self.lan()), nil) == nil)
+        #expect(ApprovalPolicy.refusal(of: try Self.endpoint(Self.usb(), Self.network()), nil) == nil)
     }
 
-    @Test func `a cable does not approve the adverts that are listed with it`() throws {
-        let both = try Self.endpoint(Self.usb(), Self.lan())
+    @Test func `a USB route does not approve the advertised routes of the same endpoint`() throws {
+        let both = try Self.endpoint(Self.usb(), Self.network())
         #expect(ApprovalPolicy.approvedRoutes(of: both, nil) == [try Self.usb()])
     }
 
-    @Test func `an approval is for one app on one host at one address`() async throws {
+    @Test func `an approval covers one app on one host at one address`() async throws {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch)
-            let real = try Self.endpoint(Self.lan())
-            let approval = try await store.approve(real, by: Bench.owner, from: Bench.socket)
-            #expect(ApprovalPolicy.verdict(on: Self.lan(), approval) == .approved)
-            // The port and the launch change each time that the app is started.
-            #expect(ApprovalPolicy.verdict(on: Self.lan(port: 5_000, boot: "2"), approval) == .approved)
+            let store = try Fixture.store(in: scratch)
+            let real = try Self.endpoint(Self.network())
+            let approval = try await store.approve(real, by: Fixture.owner, from: Fixture.socket)
+            #expect(ApprovalPolicy.decision(on: Self.network(), approval) == .approved)
+            // Port and launch change whenever the app restarts.
+            #expect(ApprovalPolicy.decision(on: Self.network(port: 5_000, boot: "2"), approval) == .approved)
 
             let fakes = [
-                Self.lan("192.168.1.66"), Self.lan(host: "evil.local"), Self.lan(interface: "eth9"),
-                Self.lan(app: SanitizedText("com.example.bank")), Self.lan(port: 22),
+                Self.network("192.168.1.66"), Self.network(host: "evil.local"), Self.network(interface: "eth9"),
+                Self.network(app: SanitizedText("com.example.bank")), Self.network(port: 22),
             ]
             for fake in fakes {
-                guard case .changed = ApprovalPolicy.verdict(on: fake, approval) else {
+                guard case .changed = ApprovalPolicy.decision(on: fake, approval) else {
                     Issue.record("\(fake) is dialled")
                     continue
                 }
                 #expect(ApprovalPolicy.refusal(of: try Self.endpoint(fake), approval) != nil)
             }
-            // An address that joins the real one gets nothing, and takes nothing away.
-            let joined = try Self.endpoint(Self.lan(), Self.lan("192.168.1.66"))
-            #expect(ApprovalPolicy.approvedRoutes(of: joined, approval) == [Self.lan()])
+            // An address that an attacker adds to the endpoint is not approved, and the real one stays approved.
+            let joined = try Self.endpoint(Self.network(), Self.network("192.168.1.66"))
+            #expect(ApprovalPolicy.approvedRoutes(of: joined, approval) == [Self.network()])
             #expect(ApprovalPolicy.approval(of: joined, approval) == .approved)
         }
     }
 
-    @Test func `an approval names its address, and a port below 1024 as well`() async throws {
+    @Test func `an approval requires a current address, and a named port below 1024`() async throws {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch)
-            let endpoint = try Self.endpoint(Self.lan("192.168.1.20", port: 80), Self.lan("192.168.1.21"))
+            let store = try Fixture.store(in: scratch)
+            let endpoint = try Self.endpoint(Self.network("192.168.1.20", port: 80), Self.network("192.168.1.21"))
             await #expect(throws: AccessError.self) {
-                try await store.approve(endpoint, by: Bench.owner, from: Bench.socket)
+                try await store.approve(endpoint, by: Fixture.owner, from: Fixture.socket)
             }
             await #expect(throws: AccessError.self) {
-                try await store.approve(endpoint, at: "192.168.1.99", by: Bench.owner, from: Bench.socket)
+                try await store.approve(endpoint, at: "192.168.1.99", by: Fixture.owner, from: Fixture.socket)
             }
             let second = try await store.approve(
                 endpoint,
                 at: "192.168.1.21",
-                by: Bench.owner,
-                from: Bench.socket
+                by: Fixture.owner,
+                from: Fixture.socket
             )
             #expect(second.addresses.map(\.address) == ["192.168.1.21"])
             let both = try await store.approve(
                 endpoint,
                 at: "192.168.1.20",
                 port: 80,
-                by: Bench.owner,
-                from: Bench.socket
+                by: Fixture.owner,
+                from: Fixture.socket
             )
             #expect(both.addresses.map(\.address) == ["192.168.1.21", "192.168.1.20"])
             #expect(ApprovalPolicy.approvedRoutes(of: endpoint, both).count == 2)
             await #expect(throws: AccessError.self) {
-                try await store.approve(try Self.endpoint(Self.usb()), by: Bench.owner, from: Bench.socket)
+                try await store.approve(try Self.endpoint(Self.usb()), by: Fixture.owner, from: Fixture.socket)
             }
         }
     }
 
-    @Test func `a secret is sent over the route and to the launch that it was given for`() async throws {
+    @Test func `a secret is sent only over its route and to its launch`() async throws {
         try await withScratchFolder { scratch in
             let clock = TestClock()
-            var store = try Bench.store(in: scratch, clock: clock)
+            var store = try Fixture.store(in: scratch, clock: clock)
             let secret = try EndpointSecret("f00dfeed" + String(repeating: "5", count: 56))
-            let real = try Self.endpoint(Self.lan())
+            let real = try Self.endpoint(Self.network())
             await #expect(throws: AccessError.self) {
-                try await store.setSecret(secret, of: real, by: Bench.owner, from: Bench.socket)
+                try await store.setSecret(secret, of: real, by: Fixture.owner, from: Fixture.socket)
             }
-            try await store.approve(real, by: Bench.owner, from: Bench.socket)
-            try await store.setSecret(secret, of: real, by: Bench.owner, from: Bench.socket)
+            try await store.approve(real, by: Fixture.owner, from: Fixture.socket)
+            try await store.setSecret(secret, of: real, by: Fixture.owner, from: Fixture.socket)
             try await store.close()
-            store = try Bench.store(in: scratch, clock: clock)
+            store = try Fixture.store(in: scratch, clock: clock)
 
-            #expect(try await store.secret(of: real, over: Self.lan())?.reveal() == secret.reveal())
+            #expect(try await store.secret(of: real, over: Self.network())?.reveal() == secret.reveal())
             let others = [
-                Self.lan("192.168.1.66"), Self.lan(host: "evil.local"), Self.lan(boot: "2"), Self.lan(boot: nil),
-                // The cable of the same launch has no secret: none was given for it.
+                Self.network("192.168.1.66"), Self.network(host: "evil.local"), Self.network(boot: "2"),
+                Self.network(boot: nil),
+                // The USB route of the same launch has no secret, because none was set for it.
                 try Self.usb(),
             ]
             for other in others {
                 let endpoint = try Self.endpoint(other)
                 await #expect(throws: AccessError.self) { try await store.secret(of: endpoint, over: other) }
             }
-            // Not over a route that the endpoint does not have.
+            // A route that the endpoint does not have is rejected.
             await #expect(throws: AccessError.self) { try await store.secret(of: real, over: try Self.usb()) }
-            // Another approval finds no secret.
-            let moved = try Self.endpoint(Self.lan(host: "evil.local"))
-            try await store.approve(moved, by: Bench.owner, from: Bench.socket)
+            // A new approval has no secret.
+            let moved = try Self.endpoint(Self.network(host: "evil.local"))
+            try await store.approve(moved, by: Fixture.owner, from: Fixture.socket)
             #expect(try await store.secret(of: moved, over: moved.routes[0]) == nil)
         }
     }
 
-    @Test func `approving an address gives it no secret that was given for the cable, and takes none away`()
+    @Test func `approving an address neither extends nor deletes the secret of the USB route`()
         async throws
     {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch)
-            let both = try Self.endpoint(Self.usb(), Self.lan())
-            try await store.setSecret(EndpointSecret("abc"), of: both, by: Bench.owner, from: Bench.socket)
-            try await store.approve(both, by: Bench.owner, from: Bench.socket)
+            let store = try Fixture.store(in: scratch)
+            let both = try Self.endpoint(Self.usb(), Self.network())
+            try await store.setSecret(EndpointSecret("abc"), of: both, by: Fixture.owner, from: Fixture.socket)
+            try await store.approve(both, by: Fixture.owner, from: Fixture.socket)
 
             #expect(try await store.secret(of: both, over: try Self.usb())?.reveal() == "abc")
-            await #expect(throws: AccessError.self) { try await store.secret(of: both, over: Self.lan()) }
-            let passages = store.clearance(of: both).passages
-            #expect(passages.map { $0.secret != nil } == [true, false])
+            await #expect(throws: AccessError.self) { try await store.secret(of: both, over: Self.network()) }
+            let routes = store.access(to: both).routes
+            #expect(routes.map { $0.secret != nil } == [true, false])
         }
     }
 
-    @Test func `a secret that its app did not take is not held, until another one is set or it is taken after all`()
+    @Test func `a rejected secret does not count as held until it is accepted or replaced`()
         async throws
     {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch)
+            let store = try Fixture.store(in: scratch)
             let endpoint = try Self.endpoint(Self.usb())
-            try await store.setSecret(EndpointSecret("abc"), of: endpoint, by: Bench.owner, from: Bench.socket)
+            try await store.setSecret(EndpointSecret("abc"), of: endpoint, by: Fixture.owner, from: Fixture.socket)
 
-            store.noteSecret(of: endpoint.id, isTaken: false)
+            store.recordSecretResult(for: endpoint.id, accepted: false)
             #expect(await !store.holdsSecret(of: endpoint))
-            // Shown it is again: the app may have been on its way down.
+            // The rejected secret is still sent, because the app may have been shutting down.
             #expect(try await store.secret(of: endpoint, over: endpoint.routes[0])?.reveal() == "abc")
-            store.noteSecret(of: endpoint.id, isTaken: true)
+            store.recordSecretResult(for: endpoint.id, accepted: true)
             #expect(await store.holdsSecret(of: endpoint))
 
-            store.noteSecret(of: endpoint.id, isTaken: false)
-            try await store.setSecret(EndpointSecret("def"), of: endpoint, by: Bench.owner, from: Bench.socket)
+            store.recordSecretResult(for: endpoint.id, accepted: false)
+            try await store.setSecret(EndpointSecret("def"), of: endpoint, by: Fixture.owner, from: Fixture.socket)
             #expect(await store.holdsSecret(of: endpoint))
         }
     }
 
-    @Test func `a secret for an unseen launch is for the first that takes it, on its own route`() async throws {
+    @Test func `a secret for an unseen launch binds to the first launch that accepts it on its route`() async throws {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch)
-            let (old, new, later) = (Self.lan(boot: "1"), Self.lan(boot: "2"), Self.lan(boot: "3"))
+            let store = try Fixture.store(in: scratch)
+            let (old, new, later) = (Self.network(boot: "1"), Self.network(boot: "2"), Self.network(boot: "3"))
             let real = try Self.endpoint(old)
-            try await store.approve(real, by: Bench.owner, from: Bench.socket)
-            func give() async throws {
+            try await store.approve(real, by: Fixture.owner, from: Fixture.socket)
+            func saveSecret() async throws {
                 try await store.setSecret(
                     EndpointSecret("abc"),
                     of: real,
                     isForUnseen: true,
-                    by: Bench.owner,
-                    from: Bench.socket
+                    by: Fixture.owner,
+                    from: Fixture.socket
                 )
             }
             func sent(_ routes: EndpointRoute...) async throws -> [Bool] {
@@ -213,85 +216,84 @@ import Testing
                 }
                 return sent
             }
-            try await give()
+            try await saveSecret()
             #expect(try await sent(old, new) == [true, true])
             let others = try await sent(
                 try Self.usb(),
-                Self.lan("192.168.1.66", boot: "2"),
-                Self.lan(host: "evil.local", boot: "2")
+                Self.network("192.168.1.66", boot: "2"),
+                Self.network(host: "evil.local", boot: "2")
             )
             #expect(others == [false, false, false])
 
-            // The launch that was there refuses it on its way down.
-            try await store.settleSecret(of: real, isTaken: false)
+            // The launch that existed before rejects the secret while shutting down.
+            try await store.confirmSecret(of: real, accepted: false)
             #expect(try await sent(new) == [true])
-            try await store.settleSecret(of: try Self.endpoint(new), isTaken: true)
+            try await store.confirmSecret(of: try Self.endpoint(new), accepted: true)
             #expect(try await sent(old, new, later) == [false, true, false])
-            #expect(store.clearance(of: try Self.endpoint(new)).passages.first?.secret?.reveal() == "abc")
+            #expect(store.access(to: try Self.endpoint(new)).routes.first?.secret?.reveal() == "abc")
 
-            try await give()
-            try await store.settleSecret(of: try Self.endpoint(new), isTaken: false)
+            try await saveSecret()
+            try await store.confirmSecret(of: try Self.endpoint(new), accepted: false)
             #expect(try await sent(old, new, later) == [true, false, false])
         }
     }
 
-    @Test func `a secret that is given while its app is away is for its next launch at an approved address`()
+    @Test func `a secret set while the app is unavailable applies to its next launch at an approved address`()
         async throws
     {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch)
-            try await store.approve(try Self.endpoint(Self.lan()), by: Bench.owner, from: Bench.socket)
+            let store = try Fixture.store(in: scratch)
+            try await store.approve(try Self.endpoint(Self.network()), by: Fixture.owner, from: Fixture.socket)
             let away = try Self.endpoint()
-            func give(on port: UInt16?) async throws {
+            func saveSecret(on port: UInt16?) async throws {
                 try await store.setSecret(
                     EndpointSecret("abc"),
                     of: away,
                     on: port,
                     isForUnseen: port == nil,
-                    by: Bench.owner,
-                    from: Bench.socket
+                    by: Fixture.owner,
+                    from: Fixture.socket
                 )
             }
             func isSent(_ route: EndpointRoute) async throws -> Bool {
                 (try? await store.secret(of: try Self.endpoint(route), over: route)) != nil
             }
-            try await give(on: Self.lan().port)
-            #expect(try await isSent(Self.lan(boot: nil)))
-            #expect(try await !isSent(Self.lan(boot: "1")))
-            #expect(try await !isSent(Self.lan("192.168.1.66", boot: nil)))
-            #expect(try await !isSent(Self.lan(host: "evil.local", boot: nil)))
-            try await give(on: Self.lan().port + 1)
-            #expect(try await !isSent(Self.lan(boot: nil)))
+            try await saveSecret(on: Self.network().port)
+            #expect(try await isSent(Self.network(boot: nil)))
+            #expect(try await !isSent(Self.network(boot: "1")))
+            #expect(try await !isSent(Self.network("192.168.1.66", boot: nil)))
+            #expect(try await !isSent(Self.network(host: "evil.local", boot: nil)))
+            try await saveSecret(on: Self.network().port + 1)
+            #expect(try await !isSent(Self.network(boot: nil)))
 
-            // A bare token names no port: the first launch that takes it is its launch.
-            try await give(on: nil)
-            #expect(try await isSent(Self.lan(boot: "1")))
-            #expect(try await !isSent(Self.lan("192.168.1.66")))
-            try await store.settleSecret(of: try Self.endpoint(Self.lan(boot: "1")), isTaken: true)
-            #expect(try await isSent(Self.lan(boot: "1")))
-            #expect(try await !isSent(Self.lan(boot: "2")))
+            // A bare token names no port, so it belongs to the first launch that accepts it.
+            try await saveSecret(on: nil)
+            #expect(try await isSent(Self.network(boot: "1")))
+            #expect(try await !isSent(Self.network("192.168.1.66")))
+            try await store.confirmSecret(of: try Self.endpoint(Self.network(boot: "1")), accepted: true)
+            #expect(try await isSent(Self.network(boot: "1")))
+            #expect(try await !isSent(Self.network(boot: "2")))
 
-            try await store.withdrawApproval(of: away.id, by: Bench.owner, from: Bench.socket)
-            await #expect(throws: AccessError.self) { try await give(on: nil) }
+            try await store.revokeApproval(of: away.id, by: Fixture.owner, from: Fixture.socket)
+            await #expect(throws: AccessError.self) { try await saveSecret(on: nil) }
         }
     }
 
-    @Test func `the secret of an app on the cable is kept without an approval, and forgotten on request`() async throws
-    {
+    @Test func `a USB app's secret needs no approval, and is deleted on request`() async throws {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch)
+            let store = try Fixture.store(in: scratch)
             let endpoint = try Self.endpoint(Self.usb())
-            try await store.setSecret(EndpointSecret("abc"), of: endpoint, by: Bench.owner, from: Bench.socket)
+            try await store.setSecret(EndpointSecret("abc"), of: endpoint, by: Fixture.owner, from: Fixture.socket)
             #expect(await store.approval(of: endpoint.id) == nil)
             #expect(await store.holdsSecret(of: endpoint))
 
-            try await store.forgetSecret(of: endpoint.id, by: Bench.owner, from: Bench.socket)
+            try await store.deleteSecret(of: endpoint.id, by: Fixture.owner, from: Fixture.socket)
             #expect(try await store.secret(of: endpoint, over: endpoint.routes[0]) == nil)
         }
     }
 
     @Test(arguments: ["", "a b", "a\r\nX: y", "ä", String(repeating: "a", count: 4_097)])
-    func `what cannot stand in a header is no secret`(text: String) {
+    func `a secret that is not a valid header value is rejected`(text: String) {
         #expect(throws: AccessError.self) { try EndpointSecret(text) }
     }
 
@@ -304,7 +306,7 @@ import Testing
         }
     }
 
-    @Test func `a flipped byte of a sealed secret is noticed, and no other context opens it`() throws {
+    @Test func `a sealed secret does not open after a changed byte or with another context`() throws {
         let keys = Keyring(.init(size: .bits256))
         let id = try #require(EndpointID("shop"))
         func record(_ sealed: Data, _ endpoint: EndpointID = id, origin: String = "a", launch: String = "1")
@@ -314,7 +316,7 @@ import Testing
                 endpoint: endpoint,
                 bindings: [.init(origin: origin, launch: launch)],
                 sealed: sealed,
-                set: MonotonicTime(milliseconds: 0)
+                setAt: MonotonicTime(milliseconds: 0)
             )
         }
         let sealed = try keys.seal(EndpointSecret("hunter2"), context: record(Data()).context)
@@ -330,25 +332,25 @@ import Testing
         }
     }
 
-    @Test func `of an approval and a revocation that are saved together, the later one stands`() throws {
-        let real = try Self.endpoint(Self.lan())
+    @Test func `the later of an approval and a revocation in one commit applies`() throws {
+        let real = try Self.endpoint(Self.network())
         let approval = Approval(
             id: "yes",
             endpoint: real.id,
-            by: Bench.owner,
-            at: Date(),
+            approvedBy: Fixture.owner,
+            approvedAt: Date(),
             app: Self.shop,
             host: SanitizedText("iphone.local"),
             addresses: []
         )
-        var (yes, no) = (ChangeSet(), ChangeSet())
-        yes.approvals = [approval]
-        no.unapproved = [real.id]
+        var (approving, revoking) = (ChangeSet(), ChangeSet())
+        approving.approvals = [approval]
+        revoking.removedApprovals = [real.id]
 
-        for (changes, approved) in [([no, yes], true), ([yes, no], false)] {
-            var ledger = AccessState()
-            ledger.apply(changes[0] + changes[1])
-            #expect((ledger.approvals[real.id] == approval) == approved)
+        for (changes, approved) in [([revoking, approving], true), ([approving, revoking], false)] {
+            var state = AccessState()
+            state.apply(changes[0] + changes[1])
+            #expect((state.approvals[real.id] == approval) == approved)
         }
     }
 }

@@ -9,39 +9,39 @@ import Testing
 
 @Suite struct AuditTests {
     private func fill(_ scratch: ScratchFolder) async throws -> (head: AuditEntry.Head, text: Data) {
-        let store = try Bench.store(in: scratch)
+        let store = try Fixture.store(in: scratch)
         for number in 0..<4 { _ = try await store.grant(to: "\(number)") }
-        try await store.revoke(.all, by: Bench.owner, from: Bench.socket)
+        try await store.revoke(.all, by: Fixture.owner, from: Fixture.socket)
         try await store.close()
         let text = try Data(contentsOf: URL(filePath: scratch.file("audit.jsonl")))
         let last = try #require(text.split(separator: UInt8(ascii: "\n")).last)
         return (AuditEntry.Head(number: 9, hash: AuditEntry.hash(of: last)), text)
     }
 
-    private func verify(_ text: Data, _ head: AuditEntry.Head, in scratch: ScratchFolder) throws -> AuditReport {
+    private func verify(_ text: Data, _ head: AuditEntry.Head, in scratch: ScratchFolder) throws -> AuditVerification {
         try text.write(to: URL(filePath: "\(scratch.path)/audit.jsonl"))
         return try report(scratch, head)
     }
 
-    /// Of the log in a folder, all its segments together.
-    private func report(_ scratch: ScratchFolder, _ head: AuditEntry.Head) throws -> AuditReport {
+    /// Verifies all segments of the log in a folder.
+    private func report(_ scratch: ScratchFolder, _ head: AuditEntry.Head) throws -> AuditVerification {
         let segments = try AuditSegments(in: scratch.path)
         var chain = AuditChain(endingAt: head)
         var lines = AuditLines(segments, from: segments.full.first)
-        while let line = try lines.next() { chain.take(line) }
+        while let line = try lines.next() { chain.append(line) }
         return chain.report
     }
 
-    @Test func `whichever byte of the log flips, the line is named, or the one after it`() async throws {
+    @Test func `a changed byte anywhere in the log is reported at its line or the next one`() async throws {
         try await withScratchFolder { scratch in
             let (head, text) = try await fill(scratch)
-            #expect(try verify(text, head, in: scratch) == AuditReport(lines: 9, broken: nil))
+            #expect(try verify(text, head, in: scratch) == AuditVerification(entries: 9))
             var line = 1
             for index in text.indices {
                 var flipped = text
                 flipped[index] ^= 1 << UInt8(index % 7)
                 if index.isMultiple(of: 7) {
-                    let broken = try verify(flipped, head, in: scratch).broken?.line
+                    let broken = try verify(flipped, head, in: scratch).firstInvalidEntry
                     #expect(broken == line || broken == line + 1, "byte \(index) of line \(line): \(broken ?? 0)")
                 }
                 if text[index] == UInt8(ascii: "\n") { line += 1 }
@@ -49,38 +49,38 @@ import Testing
         }
     }
 
-    @Test func `a line that was taken out, put in, swapped or cut off at the end is noticed`() async throws {
+    @Test func `removed, inserted, swapped and truncated lines are detected`() async throws {
         try await withScratchFolder { scratch in
             let (head, text) = try await fill(scratch)
             let lines = text.split(separator: UInt8(ascii: "\n"))
             func joined(_ lines: [Data]) -> Data { Data(lines.joined(separator: [UInt8(ascii: "\n")])) + [10] }
             var swapped = lines
             swapped.swapAt(3, 4)
-            let forgeries: [(lines: [Data], broken: Int)] = [
+            let forgeries: [(lines: [Data], invalid: Int)] = [
                 (Array(lines[..<4] + lines[5...]), 5), (Array(lines[...4] + lines[4...]), 6), (swapped, 4),
                 (Array(lines.dropLast()), 9), ([], 1),
             ]
             for forgery in forgeries {
-                #expect(try verify(joined(forgery.lines), head, in: scratch).broken?.line == forgery.broken)
+                #expect(try verify(joined(forgery.lines), head, in: scratch).firstInvalidEntry == forgery.invalid)
             }
         }
     }
 
-    @Test func `who did what from where is in it, and what the caller chose is not`() async throws {
+    @Test func `an entry has actor, action and source, and no text that the caller chose`() async throws {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch)
+            let store = try Fixture.store(in: scratch)
             let (grant, _) = try await store.grant(to: "evil\u{1B}[2J name")
-            try await store.revoke(.one(grant.id), by: Bench.owner, from: Bench.socket)
-            let events = try Bench.audit(in: scratch).map(\.event)
+            try await store.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
+            let events = try Fixture.audit(in: scratch).map(\.event)
             #expect(events.map(\.action) == [.invited, .redeemed, .revoked])
-            #expect(events[0].who == Bench.owner && events[0].from == Bench.socket)
-            #expect(events[1].from == Bench.loopback && events[1].grant == grant.id)
+            #expect(events[0].who == Fixture.owner && events[0].from == Fixture.socket)
+            #expect(events[1].from == Fixture.loopback && events[1].grant == grant.id)
             #expect(events[2].ended == [grant.id])
             #expect(try !Data(contentsOf: URL(filePath: scratch.file("audit.jsonl"))).contains(0x1B))
         }
     }
 
-    @Test func `a log that was shortened is noticed at start, and again by a check`() async throws {
+    @Test func `a shortened log is detected at startup and by a verification`() async throws {
         try await withScratchFolder { scratch in
             let (_, text) = try await fill(scratch)
             let lines = text.split(separator: UInt8(ascii: "\n"))
@@ -88,25 +88,27 @@ import Testing
             unlink(scratch.file("audit.jsonl"))
             try PrivateFile.make(scratch.file("audit.jsonl"), content: short)
 
-            let store = try Bench.store(in: scratch)
+            let store = try Fixture.store(in: scratch)
             #expect(await store.findings.contains { $0.contains("shortened from outside after line 3 of 9") })
             _ = try await store.grant()
-            #expect(try await store.verifyAudit().broken?.line == 4)
+            #expect(try await store.verifyAudit().firstInvalidEntry == 4)
         }
     }
 
-    @Test func `a full file becomes a segment, the chain goes on in the next, and no line is deleted`() async throws {
+    @Test func `a full file becomes a segment, the chain continues in the next file, and no line is deleted`()
+        async throws
+    {
         try await withScratchFolder { scratch in
-            var store = try Bench.store(in: scratch, auditSegment: 1_500)
+            var store = try Fixture.store(in: scratch, auditSegment: 1_500)
             for number in 0..<40 {
                 _ = try await store.grant(to: "\(number)")
                 if number.isMultiple(of: 9) {
                     try await store.close()
-                    store = try Bench.store(in: scratch, auditSegment: 1_500)
+                    store = try Fixture.store(in: scratch, auditSegment: 1_500)
                     #expect(await store.findings.isEmpty)
                 }
             }
-            #expect(try await store.verifyAudit() == AuditReport(lines: 80, broken: nil))
+            #expect(try await store.verifyAudit() == AuditVerification(entries: 80))
             let segments = try AuditSegments(in: scratch.path)
             #expect(segments.full.count > 5 && segments.full == Array(1...segments.full.count))
 
@@ -124,7 +126,7 @@ import Testing
             #expect(try await numbers(after: 80, 5) == [])
             #expect(try await numbers(after: 0, 1_000) == Array(1...80))
 
-            // A segment that is gone, and a changed byte in an old one.
+            // A missing segment, and a changed byte in an old segment.
             let (first, aside) = (segments.path(of: 3), scratch.file("aside"))
             let missing = try #require(
                 try AuditSegments.lines(after: 0, limit: 80, in: scratch.path).firstIndex {
@@ -132,23 +134,23 @@ import Testing
                 }
             )
             #expect(rename(first, aside) == 0)
-            #expect(try await store.verifyAudit().broken?.line == missing + 1)
+            #expect(try await store.verifyAudit().firstInvalidEntry == missing + 1)
             var text = try Data(contentsOf: URL(filePath: aside))
             text[20] ^= 1
             try text.write(to: URL(filePath: aside))
             #expect(rename(aside, first) == 0)
-            #expect(try await [missing + 1, missing + 2].contains(store.verifyAudit().broken?.line))
+            #expect(try await [missing + 1, missing + 2].contains(store.verifyAudit().firstInvalidEntry))
         }
     }
 
-    @Test func `pages and the check are right while lines are added and segments begin`() async throws {
+    @Test func `pages and verification are correct while lines are appended and segments begin`() async throws {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch, auditSegment: 700)
+            let store = try Fixture.store(in: scratch, auditSegment: 700)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { for number in 0..<60 { _ = try await store.grant(to: "\(number)") } }
                 group.addTask {
                     for _ in 0..<60 {
-                        #expect(try await store.verifyAudit().broken == nil)
+                        #expect(try await store.verifyAudit().firstInvalidEntry == nil)
                         let lines = try await store.auditLines(after: nil, limit: 7)
                         let numbers = try lines.map {
                             try JSONCoding.decoder().decode(AuditEntry.self, from: $0).number
@@ -161,23 +163,23 @@ import Testing
         }
     }
 
-    @Test func `a log of other days is not read at start, and no more of it for a page than is shown`() async throws {
+    @Test func `old segments are not read at startup, and a page reads only the segments it needs`() async throws {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch, auditSegment: 1_500)
+            let store = try Fixture.store(in: scratch, auditSegment: 1_500)
             for number in 0..<40 { _ = try await store.grant(to: "\(number)") }
             try await store.close()
-            // Files that cannot be read: a start that opens them fails.
+            // Makes the files unreadable, so that a start that opens them fails.
             let segments = try AuditSegments(in: scratch.path)
-            for number in segments.full.dropLast() { try Self.shorten(segments.path(of: number)) }
+            for number in segments.full.dropLast() { try Self.truncateToZero(segments.path(of: number)) }
 
-            let next = try Bench.store(in: scratch, auditSegment: 1_500)
+            let next = try Fixture.store(in: scratch, auditSegment: 1_500)
             #expect(await next.findings.isEmpty)
             #expect(try await next.auditLines(after: nil, limit: 2).count == 2)
-            #expect(try await next.verifyAudit().broken?.line == 1)
+            #expect(try await next.verifyAudit().firstInvalidEntry == 1)
         }
     }
 
-    /// Makes every write to the log's open file fail, as on a disk without room, and lets it go on again.
+    /// Makes every write to the log's open file fail, as on a full disk, until `repair` is called.
     private final class BrokenFile: Sendable {
         private let number: CInt
         private let good: CInt
@@ -197,16 +199,15 @@ import Testing
             close(full)
         }
 
-        func mend() { dup2(good, number) }
+        func repair() { dup2(good, number) }
 
         deinit { close(good) }
     }
 
-    @Test func `a change that is committed and not in the log yet is told, and its line is written once`() async throws
-    {
+    @Test func `a committed change whose log write failed takes effect, and its line is written once`() async throws {
         try await withScratchFolder { scratch in
             let broken = Mutex<BrokenFile?>(nil)
-            let store = try Bench.store(in: scratch) { point in
+            let store = try Fixture.store(in: scratch) { point in
                 if point == .afterCommit { broken.withLock { $0?.fail() } }
             }
             let (grant, token) = try await store.grant()
@@ -215,22 +216,22 @@ import Testing
             let wakes = await store.makeWakes()
 
             await #expect(throws: AccessError.self) {
-                try await store.revoke(.one(grant.id), by: Bench.owner, from: Bench.socket)
+                try await store.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
             }
 
-            await #expect(throws: AccessError.self) { try await store.authenticate(token, from: Bench.loopback) }
+            await #expect(throws: AccessError.self) { try await store.authenticate(token, from: Fixture.loopback) }
             for await _ in wakes { break }
             broken.withLock { broken in
-                broken?.mend()
+                broken?.repair()
                 broken = nil
             }
             _ = try await store.grant(to: "another")
-            #expect(try await store.verifyAudit().broken == nil)
-            let actions = try Bench.audit(in: scratch).map(\.event.action)
+            #expect(try await store.verifyAudit().firstInvalidEntry == nil)
+            let actions = try Fixture.audit(in: scratch).map(\.event.action)
             #expect(actions == [.invited, .redeemed, .revoked, .invited, .redeemed])
         }
     }
 
-    /// Leaves a file of the same name with nothing in it.
-    private static func shorten(_ path: String) throws { try #require(truncate(path, 0) == 0) }
+    /// Truncates a file to zero bytes.
+    private static func truncateToZero(_ path: String) throws { try #require(truncate(path, 0) == 0) }
 }

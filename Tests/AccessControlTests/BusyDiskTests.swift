@@ -6,10 +6,10 @@ import Testing
 
 @testable import AccessControl
 
-/// What does not wait while the disk takes its time.
+/// Operations that do not wait for a slow disk.
 @Suite(.timeLimit(.minutes(1)))
 struct BusyDiskTests {
-    /// A disk that holds on to the commits that are made while it is slow.
+    /// A disk that blocks commits while it is slow.
     private final class Disk: Sendable {
         let isSlow = Mutex(false)
         let (reached, reach) = AsyncStream.makeStream(of: Void.self)
@@ -27,71 +27,71 @@ struct BusyDiskTests {
             close(writer)
         }
 
-        func take(_ point: FailurePoint) {
+        func block(_ point: FailurePoint) {
             guard point == .beforeCommit, isSlow.withLock({ $0 }) else { return }
             reach.finish()
             var byte: UInt8 = 0
             _ = read(reader, &byte, 1)
         }
 
-        func goOn() {
+        func resume() {
             isSlow.withLock { $0 = false }
             write(writer, "x", 1)
         }
     }
 
-    @Test func `a right token lets in, and something is opened under its grant, while another commit waits`()
+    @Test func `a valid token is accepted and a session is registered while another commit waits`()
         async throws
     {
         try await withScratchFolder { scratch in
             let disk = Disk()
-            let store = try Bench.store(in: scratch) { disk.take($0) }
+            let store = try Fixture.store(in: scratch) { disk.block($0) }
             let (grant, token) = try await store.grant()
             disk.isSlow.withLock { $0 = true }
-            async let invited = store.invite(InviteTerms(Bench.reader), by: Bench.owner, from: Bench.socket)
+            async let invited = store.invite(InviteTerms(Fixture.reader), by: Fixture.owner, from: Fixture.socket)
             for await _ in disk.reached {}
 
-            #expect(try await store.authenticate(token, from: Bench.loopback).id == grant.id)
-            store.close(try store.open(under: grant.id) {})
+            #expect(try await store.authenticate(token, from: Fixture.loopback).id == grant.id)
+            store.unregister(try store.register(under: grant.id) {})
 
-            disk.goOn()
+            disk.resume()
             _ = try await invited
-            #expect(try await store.authenticate(token, from: Bench.loopback).id == grant.id)
+            #expect(try await store.authenticate(token, from: Fixture.loopback).id == grant.id)
         }
     }
 
-    @Test func `a grant that is being ended lets nobody in, though the disk has not heard of it`() async throws {
+    @Test func `a grant that is being revoked is rejected before the commit completes`() async throws {
         try await withScratchFolder { scratch in
             let disk = Disk()
-            let store = try Bench.store(in: scratch) { disk.take($0) }
+            let store = try Fixture.store(in: scratch) { disk.block($0) }
             let (grant, _) = try await store.grant()
-            let cut = AsyncStream.makeStream(of: Void.self)
-            _ = try store.open(under: grant.id) { cut.continuation.finish() }
+            let closed = AsyncStream.makeStream(of: Void.self)
+            _ = try store.register(under: grant.id) { closed.continuation.finish() }
             disk.isSlow.withLock { $0 = true }
-            async let ended = store.revoke(.one(grant.id), by: Bench.owner, from: Bench.socket)
+            async let ended = store.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
             for await _ in disk.reached {}
 
-            for await _ in cut.stream {}
-            #expect(throws: AccessError.refused) { try store.open(under: grant.id) {} }
+            for await _ in closed.stream {}
+            #expect(throws: AccessError.refused) { try store.register(under: grant.id) {} }
 
-            disk.goOn()
+            disk.resume()
             #expect(try await ended == [grant.id])
         }
     }
 
-    @Test func `uses that follow one another wake nobody for each`() {
-        var uses = GrantSessions()
-        let first = uses.open(of: "a", signal: {}, finish: {})
-        #expect(!uses.isWatched)
+    @Test func `short consecutive sessions do not wake the service each time`() {
+        var sessions = GrantSessions()
+        let first = sessions.register(under: "a", signal: {}, finish: {})
+        #expect(!sessions.isPolled)
 
-        let isWatched = uses.watch()
-        uses.close(first)
-        uses.close(uses.open(of: "a", signal: {}, finish: {}))
-        #expect(isWatched && uses.isWatched)
+        let isPolled = sessions.updatePolling()
+        sessions.remove(first)
+        sessions.remove(sessions.register(under: "a", signal: {}, finish: {}))
+        #expect(isPolled && sessions.isPolled)
 
-        let isWatchedStill = uses.watch()
-        let isWatchedLater = uses.watch()
-        #expect(isWatchedStill, "one has lived since the last look")
-        #expect(!isWatchedLater)
+        let isStillPolled = sessions.updatePolling()
+        let isPolledLater = sessions.updatePolling()
+        #expect(isStillPolled, "a session existed since the last update")
+        #expect(!isPolledLater)
     }
 }

@@ -9,17 +9,17 @@ import Testing
         ClockReading(wall: start.wall + wall, boot: start.boot + boot)
     }
 
-    @Test func `it goes with the machine while the wall clock is set back`() {
+    @Test func `the clock follows the boot clock while the wall clock is set back`() {
         var clock = MonotonicWallClock(highWater: nil, reading: start)
 
         clock.advance(to: reading(wall: 10_000, boot: 10_000))
         clock.advance(to: reading(wall: -600_000, boot: 20_000))
 
         #expect(clock.now.milliseconds == 1_020_000)
-        #expect(clock.behind == .seconds(620))
+        #expect(clock.wallClockLag == .seconds(620))
     }
 
-    @Test func `a wall clock that is set forward pulls it up, and setting it back again changes nothing`() {
+    @Test func `the clock follows a wall clock that is set forward, and stays when it is set back`() {
         var clock = MonotonicWallClock(highWater: nil, reading: start)
 
         clock.advance(to: reading(wall: 3_600_000, boot: 1_000))
@@ -30,19 +30,19 @@ import Testing
         #expect(clock.now.milliseconds == 4_601_000)
     }
 
-    @Test func `sleep counts`() {
+    @Test func `time in suspend counts`() {
         var clock = MonotonicWallClock(highWater: nil, reading: start)
         clock.advance(to: reading(wall: 0, boot: 7_200_000))
         #expect(clock.now.milliseconds == 1_000_000 + 7_200_000)
     }
 
-    @Test func `a restart begins no earlier than what was kept`() {
+    @Test func `a restart begins at or after the saved high-water mark`() {
         let clock = MonotonicWallClock(highWater: MonotonicTime(milliseconds: 5_000_000), reading: start)
         #expect(clock.now.milliseconds == 5_000_000)
-        #expect(clock.behind == .seconds(4_000))
+        #expect(clock.wallClockLag == .seconds(4_000))
     }
 
-    @Test func `whatever the two clocks do, it never goes back`() {
+    @Test func `the clock never goes back, whatever the two clocks do`() {
         var clock = MonotonicWallClock(highWater: nil, reading: start)
         var last = clock.now
         for step in 0..<10_000 {
@@ -53,9 +53,9 @@ import Testing
         }
     }
 
-    @Test func `the two clocks of the machine drifting apart is no finding`() {
+    @Test func `drift between the two clocks is not reported as lag`() {
         var clock = MonotonicWallClock(highWater: nil, reading: start)
         clock.advance(to: reading(wall: 59_000, boot: 60_000))
-        #expect(clock.behind == .zero)
+        #expect(clock.wallClockLag == .zero)
     }
 }

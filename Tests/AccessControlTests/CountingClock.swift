@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The continuous clock, with a count of how often somebody slept by it.
+/// A continuous clock that counts calls of `sleep`.
 final class CountingClock: Clock {
     private let count = Mutex(0)
 

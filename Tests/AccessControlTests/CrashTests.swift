@@ -6,10 +6,10 @@ import Testing
 
 @testable import AccessControl
 
-/// A process that is killed while it pairs, and what the next one finds.
+/// Kills a process during access control operations, and checks the state that the next process finds.
 @Suite struct CrashTests {
-    /// What the process was told is done.
-    private struct Told {
+    /// The operations that the process was told are complete.
+    private struct CompletedOperations {
         var created: [Token] = []
         var redeemed: [(invite: String, grant: Token)] = []
         var rotated: [(old: Token, new: Token)] = []
@@ -28,19 +28,20 @@ import Testing
         }
     }
 
-    /// When to kill it, if it does not do it itself: some time after it began, or after it had done something.
+    /// Time of the kill, for a process that does not kill itself: after a delay from its start or from its first
+    /// operation.
     private struct Kill {
         let pause: Duration
         let isOnceReady: Bool
     }
 
-    /// One life of the process, in a folder in which it may have died before.
-    private func live(
+    /// Runs the process once, in a folder where an earlier process may have been killed.
+    private func run(
         _ scratch: ScratchFolder,
-        _ name: String,
+        named name: String,
         _ arguments: [String],
         until moment: Kill? = nil
-    ) async throws -> Told {
+    ) async throws -> CompletedOperations {
         let folder = try scratch.makeFolder(name)
         chmod(folder, 0o700)
         let path = try Executable.built("PairingCrash")
@@ -52,109 +53,117 @@ import Testing
         }
         #expect(try await program.exitStatus() == .signalled(SIGKILL), "\(name): \(program.story)")
         for await _ in program.transcript.elements() {}
-        return try Told(program.output)
+        return try CompletedOperations(program.output)
     }
 
-    /// Nothing that was told in any life is lost, and nothing is half done.
-    private func check(_ folder: String, _ lives: [Told], _ name: String) async throws {
-        let store = try AccessStore(in: folder, logger: Bench.quiet)
-        for told in lives { try await check(told, store, name) }
-        try await checkWholeness(store, folder, name)
-        for told in lives { try await checkRetry(told, store, name) }
+    /// Checks that no completed operation of any run is lost, and that none is incomplete.
+    private func check(_ folder: String, _ runs: [CompletedOperations], named name: String) async throws {
+        let store = try AccessStore(in: folder, logger: Fixture.quiet)
+        for completed in runs { try await check(completed, store, named: name) }
+        try await checkConsistency(store, folder, named: name)
+        for completed in runs { try await checkRetry(completed, store, named: name) }
         try await store.close()
     }
 
-    private func check(_ told: Told, _ store: AccessStore, _ name: String) async throws {
-        let ledger = await store.ledger
+    private func check(_ completed: CompletedOperations, _ store: AccessStore, named name: String) async throws {
+        let state = await store.state
         let now = store.now()
         let origin = RequestSource.unix(uid: 0)
         func accepts(_ token: Token) -> Bool {
-            if case .accepted = ledger.judge(token, from: origin, at: now) { return true }
+            if case .accepted = state.verify(token, from: origin, at: now) { return true }
             return false
         }
-        for invite in told.created { #expect(ledger.invites[invite.id] != nil, "\(name): an invite is lost") }
-        let replaced = Dictionary(uniqueKeysWithValues: told.rotated.map { ($0.old.id, $0.new) })
-        for (invite, grant) in told.redeemed {
-            #expect(ledger.invites[invite]?.end == .spent, "\(name): a spent invite is good again")
-            let isLast = told.redeemed.last?.invite == invite
-            guard ledger.grants[grant.id] != nil else {
+        for invite in completed.created { #expect(state.invites[invite.id] != nil, "\(name): an invite is lost") }
+        let replaced = Dictionary(uniqueKeysWithValues: completed.rotated.map { ($0.old.id, $0.new) })
+        for (invite, grant) in completed.redeemed {
+            #expect(state.invites[invite]?.endReason == .spent, "\(name): a spent invite is good again")
+            let isLast = completed.redeemed.last?.invite == invite
+            guard state.grants[grant.id] != nil else {
                 Issue.record("\(name): a grant is lost")
                 continue
             }
-            if told.revoked.contains(grant.id) {
-                #expect(ledger.grants[grant.id]?.end == .revoked, "\(name): a revoked grant is back")
+            if completed.revoked.contains(grant.id) {
+                #expect(state.grants[grant.id]?.endReason == .revoked, "\(name): a revoked grant is back")
             } else if !isLast {
                 #expect(accepts(replaced[grant.id] ?? grant), "\(name): a grant is not accepted")
             }
         }
-        for (old, new) in told.rotated {
+        for (old, new) in completed.rotated {
             #expect(!accepts(old), "\(name): a replaced secret counts")
-            if !told.revoked.contains(new.id), told.redeemed.last?.grant.id != new.id {
+            if !completed.revoked.contains(new.id), completed.redeemed.last?.grant.id != new.id {
                 #expect(accepts(new), "\(name): a new secret is lost")
             }
         }
     }
 
-    /// Rows and log say the same.
-    private func checkWholeness(_ store: AccessStore, _ folder: String, _ name: String) async throws {
+    /// Checks that database and audit log agree.
+    private func checkConsistency(_ store: AccessStore, _ folder: String, named name: String) async throws {
         let report = try await store.verifyAudit()
-        #expect(report.broken == nil, "\(name): \(String(describing: report.broken))")
+        #expect(report.firstInvalidEntry == nil, "\(name): \(String(describing: report.firstInvalidEntry))")
         let events = try AuditSegments.lines(after: 0, limit: .max, in: folder)
             .map { try JSONCoding.decoder().decode(AuditEntry.self, from: $0).event }
-        let ledger = await store.ledger
-        for invite in ledger.invites.values {
-            #expect(ledger.given(by: invite.id).count == invite.used, "\(name): a spent invite without its grant")
+        let state = await store.state
+        for invite in state.invites.values {
+            #expect(
+                state.grantRecords(fromInvite: invite.id).count == invite.useCount,
+                "\(name): a spent invite without its grant"
+            )
         }
         let redeemed = events.filter { $0.action == .redeemed }.compactMap(\.grant)
-        #expect(Set(redeemed) == Set(ledger.grants.keys) && redeemed.count == ledger.grants.count, "\(name)")
+        #expect(Set(redeemed) == Set(state.grants.keys) && redeemed.count == state.grants.count, "\(name)")
         #expect(
-            Set(events.filter { $0.action == .invited }.compactMap(\.invite)) == Set(ledger.invites.keys),
+            Set(events.filter { $0.action == .invited }.compactMap(\.invite)) == Set(state.invites.keys),
             "\(name)"
         )
         let rotated = events.filter { $0.action == .rotated }.compactMap(\.grant)
-        #expect(rotated.count == ledger.grants.values.reduce(0) { $0 + $1.retired.count }, "\(name)")
+        #expect(rotated.count == state.grants.values.reduce(0) { $0 + $1.retired.count }, "\(name)")
         let revoked = events.filter { $0.action == .revoked }.flatMap { $0.ended ?? [] }
-        #expect(Set(revoked) == Set(ledger.grants.values.filter { $0.end != nil }.map(\.id)), "\(name)")
+        #expect(Set(revoked) == Set(state.grants.values.filter { $0.endReason != nil }.map(\.id)), "\(name)")
     }
 
-    /// The client whose reply got lost asks again, and has its grant.
-    private func checkRetry(_ told: Told, _ store: AccessStore, _ name: String) async throws {
-        guard let invite = told.created.last, !told.redeemed.contains(where: { $0.invite == invite.id }) else { return }
-        let round = told.created.count
+    /// Checks that a client whose response was lost gets its grant by repeating the request.
+    private func checkRetry(_ completed: CompletedOperations, _ store: AccessStore, named name: String) async throws {
+        guard let invite = completed.created.last, !completed.redeemed.contains(where: { $0.invite == invite.id })
+        else { return }
+        let round = completed.created.count
         let client = Redemption(client: Data("client of round \(round)".utf8), name: SanitizedText("client"))
         let (grant, token) = try await store.redeem(invite, for: client, from: .unix(uid: 0))
         #expect(try await store.authenticate(token, from: .unix(uid: 0)).id == grant.id, "\(name)")
-        #expect(await store.ledger.given(by: invite.id).count == 1, "\(name): a retry made a second grant")
+        #expect(
+            await store.state.grantRecords(fromInvite: invite.id).count == 1,
+            "\(name): a retry made a second grant"
+        )
     }
 
     @Test(arguments: ["create", "redeem", "rotate", "revoke"])
-    func `a kill at any point of an operation loses nothing that was told, and leaves nothing half done`(
+    func `a kill at any failure point loses no completed operation and leaves none incomplete`(
         operation: String
     ) async throws {
         try await withScratchFolder { scratch in
             for point in FailurePoint.allCases {
                 let name = "\(operation)-\(point.rawValue)"
-                let told = try await live(scratch, name, [operation, point.rawValue, "2"])
-                try await check(scratch.file(name), [told], name)
+                let completed = try await run(scratch, named: name, [operation, point.rawValue, "2"])
+                try await check(scratch.file(name), [completed], named: name)
             }
         }
     }
 
-    /// The first life of a folder ends somewhere in its work, the four after it there or while they put in order what the
-    /// one before left.
-    @Test func `a kill at a random moment loses nothing either, also where the start before it was killed`()
+    /// The first run of a folder is killed during its work. The four later runs are killed there or during recovery.
+    @Test func `repeated kills at random times lose no completed operation`()
         async throws
     {
         try await withScratchFolder { scratch in
             var random = SeededGenerator(seed: 4)
             for number in 0..<Scale.pick(short: 4, soak: 400) {
                 let name = "random-\(number)"
-                var lives: [Told] = []
-                for life in 0..<5 {
+                var runs: [CompletedOperations] = []
+                for attempt in 0..<5 {
                     let pause = Duration.microseconds(Int.random(in: 0...60_000, using: &random))
-                    lives.append(try await live(scratch, name, [], until: Kill(pause: pause, isOnceReady: life == 0)))
+                    runs.append(
+                        try await run(scratch, named: name, [], until: Kill(pause: pause, isOnceReady: attempt == 0))
+                    )
                 }
-                try await check(scratch.file(name), lives, name)
+                try await check(scratch.file(name), runs, named: name)
                 try FileManager.default.removeItem(atPath: scratch.file(name))
             }
         }

@@ -5,17 +5,17 @@ import Testing
 
 @testable import AccessControl
 
-/// What README says of guessing and of the audit log, worked out from the numbers of the code.
+/// The statements of docs/security.md about guessing and the audit log, calculated from the constants of the code.
 @Suite struct GuessBoundTests {
     private static let bearer = Permissions([.registryRead], on: .all)
-    /// More than one broker answers, by far.
+    /// Far more than one broker can answer.
     private static let guessesPerSecond = 1_000_000
     private static let letters = Double(Base62.letters.count)
 
-    private func readme() throws -> String {
+    private func document() throws -> String {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        return try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+        return try String(contentsOf: root.appending(path: "docs/security.md"), encoding: .utf8)
     }
 
     private func raised(_ number: String) -> String {
@@ -35,7 +35,7 @@ import Testing
         return "\(factor) × 10" + raised(String(Int(exponent)))
     }
 
-    @Test func `README says what a guesser of an invite can do`() throws {
+    @Test func `security.md states the odds of guessing an invite`() throws {
         let length = TokenFormat.Kind.invite.secretLength
         let bits = Double(length) * log2(Self.letters)
         let guesses = AccessState.wrongLimit
@@ -47,10 +47,10 @@ import Testing
             \(powerOfTwo(log2(Double(guesses)) - bits)), in its whole life |
             """
 
-        #expect(try readme().contains(row), "\(row)")
+        #expect(try document().contains(row), "\(row)")
     }
 
-    @Test func `README says what a guesser of a grant can do`() throws {
+    @Test func `security.md states the odds of guessing a grant`() throws {
         let length = TokenFormat.Kind.grant.secretLength
         let bits = Double(length) * log2(Self.letters)
         let usual = InviteTerms.defaultGrantLifetime / 3_600
@@ -62,65 +62,65 @@ import Testing
             62\(raised("\(length)")), or \(powerOfTwo(log2(guesses) - bits)) |
             """
 
-        #expect(try readme().contains(row), "\(row)")
+        #expect(try document().contains(row), "\(row)")
     }
 
-    @Test func `README says what a guesser of a request can do`() throws {
+    @Test func `security.md states the odds of guessing a request`() throws {
         let length = TokenFormat.Kind.invite.secretLength
         let bits = Double(length) * log2(Self.letters)
         let minutes = AccessRequestQueue.lifetime / 60
         let guesses = Double(Self.guessesPerSecond) * Double(AccessRequestQueue.lifetime)
-        let handle = """
-            | handle of a request (its asker's; \(minutes) minutes) | \(length) letters of 62: \(Int(bits.rounded())) bits \
+        let deviceCode = """
+            | device code of a request (its requester's; \(minutes) minutes) | \(length) letters of 62: \(Int(bits.rounded())) bits \
             | any number until it is answered | with a million a second \(powerOfTen(guesses, digits: 0)) in \
             62\(raised("\(length)")), or \(powerOfTwo(log2(guesses) - bits)) |
             """
         let codes = pow(Double(UserCode.letters.count), Double(UserCode.length))
         let limit = UserCodeAttemptLimiter.limit
         let hours = UserCodeAttemptLimiter.window / 3_600
-        let code = """
-            | code of a request (`WDJB-MJHT`; \(minutes) minutes; only owners may type it) | \(UserCode.length) letters of \
+        let userCode = """
+            | user code of a request (`WDJB-MJHT`; \(minutes) minutes; only owners may type it) | \(UserCode.length) letters of \
             \(UserCode.letters.count): \(String(format: "%.1f", log2(codes))) bits | \(limit) in an hour close all \
-            requests until `patchbay requests --reopen` | \(limit) in \(UserCode.letters.count)\
+            requests until `patchbay requests unlock` | \(limit) in \(UserCode.letters.count)\
             \(raised("\(UserCode.length)")), or 1 in \(powerOfTen(codes / Double(limit), digits: 2)), in an hour, for each \
             open request |
             """
 
         #expect(hours == 1)
-        #expect(try readme().contains(handle), "\(handle)")
-        #expect(try readme().contains(code), "\(code)")
+        #expect(try document().contains(deviceCode), "\(deviceCode)")
+        #expect(try document().contains(userCode), "\(userCode)")
     }
 
-    @Test func `an invite takes no more guesses than its number, from however many places and however long`()
+    @Test func `an invite allows only its number of guesses, from any number of clients and for any time`()
         async throws
     {
         try await withScratchFolder { scratch in
             let clock = TestClock()
-            var store = try Bench.store(in: scratch, clock: clock)
+            var store = try Fixture.store(in: scratch, clock: clock)
             let lifetime = InviteTerms.lifetimes.upperBound
-            let terms = InviteTerms(Bench.reader, uses: 100, lifetime: lifetime)
-            let (_, invite) = try await store.invite(terms, by: Bench.owner, from: Bench.socket)
+            let terms = InviteTerms(Fixture.reader, uses: 100, lifetime: lifetime)
+            let (_, invite) = try await store.invite(terms, by: Fixture.owner, from: Fixture.socket)
             var looked = 0
             for place in 0..<24 {
-                let before = await store.invites.first?.wrong
-                let origin = place.isMultiple(of: 3) ? Bench.loopback : .unix(uid: UInt32(place))
-                _ = try? await store.redeem(Bench.forged(invite), for: Bench.client("x"), from: origin)
-                if await store.invites.first?.wrong != before { looked += 1 }
+                let before = await store.invites.first?.failedAttempts
+                let origin = place.isMultiple(of: 3) ? Fixture.loopback : .unix(uid: UInt32(place))
+                _ = try? await store.redeem(Fixture.forged(invite), for: Fixture.client("x"), from: origin)
+                if await store.invites.first?.failedAttempts != before { looked += 1 }
                 clock.pass(Double(lifetime) / 25)
                 try await store.close()
-                store = try Bench.store(in: scratch, clock: clock)
+                store = try Fixture.store(in: scratch, clock: clock)
             }
 
             #expect(looked == AccessState.wrongLimit)
             await #expect(throws: AccessError.refused) {
-                try await store.redeem(invite, for: Bench.client("a"), from: Bench.socket)
+                try await store.redeem(invite, for: Fixture.client("a"), from: Fixture.socket)
             }
         }
     }
 
-    @Test func `README says how fast the audit log can grow by what others do`() async throws {
+    @Test func `security.md states how fast other users can make the audit log grow`() async throws {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch)
+            let store = try Fixture.store(in: scratch)
             for _ in 0..<FailedAttemptLimiter.limit {
                 _ = try? await store.authenticate(Token(random: .grant), from: .unix(uid: .max))
             }
@@ -133,9 +133,9 @@ import Testing
             #expect(lines.count == FailedAttemptLimiter.limit)
             #expect(longest < 400, "\(longest)")
             let sentence = """
-                with at most \(FailedAttemptLimiter.limit) lines a minute from one place, \(megabytes) MB a day
+                with at most \(FailedAttemptLimiter.limit) lines a minute from one client, \(megabytes) MB a day
                 """
-            #expect(try readme().contains(sentence), "\(sentence)")
+            #expect(try document().contains(sentence), "\(sentence)")
         }
     }
 }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import AccessControl
 
-/// Somebody who tries tokens, near misses among them.
+/// An attacker who guesses tokens, including near misses.
 @Suite struct GuessTests {
-    /// A grant that is good, one that has ended, an invite that is open.
+    /// A valid grant, an ended grant and an open invite.
     private struct Targets {
         let store: AccessStore
         let good: Token
@@ -23,11 +23,11 @@ import Testing
             good = try await store.grant(to: "good").1
             other = try await store.grant(to: "other").1
             ended = try await store.grant(to: "ended").1
-            try await store.revoke(.one(ended.id), by: Bench.owner, from: Bench.socket)
-            invite = try await store.invite(InviteTerms(Bench.reader), by: Bench.owner, from: Bench.socket).1
+            try await store.revoke(.one(ended.id), by: Fixture.owner, from: Fixture.socket)
+            invite = try await store.invite(InviteTerms(Fixture.reader), by: Fixture.owner, from: Fixture.socket).1
         }
 
-        /// The same token but for one letter of its secret, with the checksum that fits.
+        /// Returns the token with one letter of its secret changed and a matching checksum.
         mutating func nearMiss(of token: Token) -> Token {
             var secret = Array(token.reveal().split(separator: "_")[2].utf8)
             let place = Int.random(in: secret.indices, using: &random)
@@ -41,31 +41,32 @@ import Testing
             let token =
                 switch number % 5 {
                 case 0: Token(random: .grant)
-                case 1: Token(random: .grant).renamed(good.id)
+                case 1: Token(random: .grant).withID(good.id)
                 case 2: nearMiss(of: good)
-                case 3: other.renamed(good.id)
+                case 3: other.withID(good.id)
                 default: ended
                 }
-            let origin = number.isMultiple(of: 2) ? Bench.loopback : .unix(uid: 1_001)
+            let origin = number.isMultiple(of: 2) ? Fixture.loopback : .unix(uid: 1_001)
             return (try? await store.authenticate(token, from: origin)) != nil
         }
 
-        /// Each invite takes five and is then replaced, so that all of them are tried on one that is open.
+        /// Tries an invite. An invite is burnt after five attempts and then replaced, so every guess is made at an open
+        /// invite.
         private mutating func guessInvite() async throws -> Bool {
             if guessesLeft == 0 {
-                invite = try await store.invite(InviteTerms(Bench.reader), by: Bench.owner, from: Bench.socket).1
+                invite = try await store.invite(InviteTerms(Fixture.reader), by: Fixture.owner, from: Fixture.socket).1
                 guessesLeft = AccessState.wrongLimit
                 invites += 1
             }
             guessesLeft -= 1
-            let token = guessesLeft.isMultiple(of: 2) ? nearMiss(of: invite) : Bench.forged(invite)
-            return (try? await store.redeem(token, for: Bench.client("x"), from: Bench.loopback)) != nil
+            let token = guessesLeft.isMultiple(of: 2) ? nearMiss(of: invite) : Fixture.forged(invite)
+            return (try? await store.redeem(token, for: Fixture.client("x"), from: Fixture.loopback)) != nil
         }
     }
 
-    @Test func `a guess is never accepted, and costs the disk nothing after the first few`() async throws {
+    @Test func `guesses are never accepted, and only the first few are written to the disk`() async throws {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch)
+            let store = try Fixture.store(in: scratch)
             var targets = try await Targets(store)
             var accepted = 0
             for number in 0..<Scale.pick(short: 100_000, soak: 10_000_000) {
@@ -73,12 +74,12 @@ import Testing
             }
 
             #expect(accepted == 0)
-            _ = try await store.authenticate(targets.good, from: Bench.loopback)
-            // Every invite that was made and burnt, and of the grants' guesses a minute's worth for each of two places.
-            let lines = try Bench.audit(in: scratch).count
+            _ = try await store.authenticate(targets.good, from: Fixture.loopback)
+            // Every created and burnt invite, and one minute of grant guesses for each of two clients.
+            let lines = try Fixture.audit(in: scratch).count
             let limit = 7 + targets.invites * (1 + AccessState.wrongLimit) + 2 * FailedAttemptLimiter.limit
             #expect(lines <= limit, "\(lines) of at most \(limit)")
-            #expect(await store.invites.filter { $0.end == .burnt }.count >= targets.invites - 1)
+            #expect(await store.invites.filter { $0.endReason == .burnt }.count >= targets.invites - 1)
         }
     }
 }

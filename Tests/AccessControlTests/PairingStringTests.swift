@@ -12,7 +12,7 @@ import Testing
         ("127.0.0.1", nil), ("[::1]", nil), ("mac.local", String(pin)), ("192.168.1.2", String(pin)),
         ("[fe80::1%eth0]", String(pin)),
     ])
-    func `it is read as it was printed`(host: String, pin: String?) throws {
+    func `a pairing string parses as it was printed`(host: String, pin: String?) throws {
         let string = try PairingString(host: host, port: 7_282, pin: pin, invite: Self.invite)
         let read = try PairingString(string.reveal())
 
@@ -21,7 +21,7 @@ import Testing
         #expect(!"\(string)".contains(Self.invite.reveal()))
     }
 
-    @Test func `another version, a pin too many or too few, or a broken part is refused`() {
+    @Test func `another version, a missing or extra pin, or an invalid part is rejected`() {
         let invite = Self.invite.reveal()
         let strings = [
             "", "PATCHBAY", "PATCHBAY:2:127.0.0.1:1::\(invite)", "PATCHBAY:1:127.0.0.1:7282:\(Self.pin):\(invite)",
@@ -39,13 +39,13 @@ import Testing
         }
     }
 
-    @Test func `a sign that joins a colon is not overlooked`() {
+    @Test func `a combining character after a colon is rejected`() {
         #expect(throws: AccessError.self) {
             try PairingString("PATCHBAY:\u{301}1:127.0.0.1:7282::\(Self.invite.reveal())")
         }
     }
 
-    @Test func `what would be too long to be read is not made`() throws {
+    @Test func `a pairing string that is too long to parse is not created`() throws {
         func make(_ length: Int) throws {
             let host = String(repeating: "a", count: length)
             let string = try PairingString(host: host, port: 7_282, pin: String(Self.pin), invite: Self.invite)
@@ -55,7 +55,7 @@ import Testing
         #expect(throws: AccessError.self) { try make(145) }
     }
 
-    @Test func `no bytes whatever make the parser fall over`() {
+    @Test func `the parser accepts arbitrary bytes without crashing`() {
         var random = SeededGenerator(seed: 2)
         let whole = Array("PATCHBAY:1:[::1]:7282::\(Self.invite.reveal())".utf8)
         var accepted = 0
@@ -75,7 +75,7 @@ import Testing
                 #expect(read.reveal() == text)
             }
         }
-        // Ports and hosts may be changed into other good ones.
+        // A mutation may produce another valid port or host.
         #expect(accepted < 4_000)
     }
 }

@@ -6,12 +6,12 @@ import Testing
 
 @testable import AccessControl
 
-/// Something that can be spent once.
+/// A resource that can be spent once.
 private protocol Spender: Sendable {
     func spend(_ number: Int, by racer: Int) async -> Bool
 }
 
-/// What must not be: looks, waits for a disk, and then writes. Swift lets the next caller in while an actor waits.
+/// A wrong implementation: it checks, waits, and then writes. During the wait the actor runs the next caller.
 private actor CheckThenWrite: Spender {
     private var spent: Set<Int> = []
 
@@ -28,8 +28,8 @@ private struct StoreSpender: Spender {
     let invites: [Token]
 
     func spend(_ number: Int, by racer: Int) async -> Bool {
-        let client = Bench.client("\(racer)/\(number)")
-        return (try? await store.redeem(invites[number], for: client, from: Bench.loopback)) != nil
+        let client = Fixture.client("\(racer)/\(number)")
+        return (try? await store.redeem(invites[number], for: client, from: Fixture.loopback)) != nil
     }
 }
 
@@ -42,7 +42,7 @@ private final class Count: Sendable {
 @Suite struct RaceTests {
     private static let racers = 50
 
-    /// Every racer tries every one.
+    /// Lets every racer try every resource.
     private func race(_ spender: some Spender, count: Int) async -> Int {
         await withTaskGroup(of: Int.self) { group in
             for racer in 0..<Self.racers {
@@ -56,13 +56,15 @@ private final class Count: Sendable {
         }
     }
 
-    @Test func `racing redemptions give exactly one grant for each invite`() async throws {
+    @Test func `concurrent redemptions give exactly one grant for each invite`() async throws {
         try await withScratchFolder { scratch in
             let count = Scale.pick(short: 400, soak: 20_000)
-            let store = try Bench.store(in: scratch)
+            let store = try Fixture.store(in: scratch)
             var invites: [Token] = []
             for _ in 0..<count {
-                invites.append(try await store.invite(InviteTerms(Bench.reader), by: Bench.owner, from: Bench.socket).1)
+                invites.append(
+                    try await store.invite(InviteTerms(Fixture.reader), by: Fixture.owner, from: Fixture.socket).1
+                )
             }
 
             let won = await race(StoreSpender(store: store, invites: invites), count: count)
@@ -70,21 +72,21 @@ private final class Count: Sendable {
             #expect(won == count)
             #expect(await store.grants.count == count)
             #expect(Set(await store.grants.compactMap(\.invite)).count == count)
-            #expect(try await store.verifyAudit().broken == nil)
+            #expect(try await store.verifyAudit().firstInvalidEntry == nil)
         }
     }
 
-    @Test func `the same race finds a store out that looks first and writes later`() async {
-        // One race may go well by luck; a hundred do not.
+    @Test func `the race detects a store that checks first and writes later`() async {
+        // One race may pass by luck, but a hundred do not.
         var won = 400
         for _ in 0..<100 where won == 400 { won = await race(CheckThenWrite(), count: 400) }
 
         #expect(won > 400)
     }
 
-    @Test func `no use is alive after the grant was revoked, however the two race`() async throws {
+    @Test func `no session survives a concurrent revocation of its grant`() async throws {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch)
+            let store = try Fixture.store(in: scratch)
             let rounds = Scale.pick(short: 1_250, soak: 12_500)
             let openers = 8
             let survivors = Count()
@@ -96,12 +98,13 @@ private final class Count: Sendable {
                 await withDiscardingTaskGroup { group in
                     for opener in 0..<openers {
                         group.addTask {
-                            // Opening waits for nobody, ending hops to the store: left to themselves all would be first.
+                            // Registering does not wait, but revoking hops to the store's thread. Without these delays
+                            // all registrations would come first.
                             if opener > 0 { while begun.value == 0 { await Task.yield() } }
                             if opener == openers - 1 { while ended.value == 0 { await Task.yield() } }
                             for _ in 0..<(round + opener) % 5 * opener { await Task.yield() }
                             alive.add(1)
-                            let use = try? store.open(under: grant.id) {
+                            let use = try? store.register(under: grant.id) {
                                 alive.add(-1)
                             }
                             if use == nil {
@@ -113,7 +116,7 @@ private final class Count: Sendable {
                     }
                     group.addTask {
                         begun.add(1)
-                        _ = try? await store.revoke(.one(grant.id), by: Bench.owner, from: Bench.socket)
+                        _ = try? await store.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
                         ended.add(1)
                     }
                 }
@@ -122,7 +125,7 @@ private final class Count: Sendable {
 
             let alive = survivors.value
             #expect(alive == 0)
-            // Both orders came about, or the race was none.
+            // Both orders must occur; otherwise nothing was tested.
             let count = opened.value
             #expect(count > 0 && count < rounds * openers, "\(count) of \(rounds * openers) were opened")
         }

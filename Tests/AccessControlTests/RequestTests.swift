@@ -8,29 +8,29 @@ import Testing
 
 @Suite struct RequestTests {
     private static let agent = AuditActor.process(uid: 1_001, pid: 77, executable: SanitizedText("/usr/bin/agent"))
-    private static let door = RequestSource.unix(uid: 1_001)
+    private static let source = RequestSource.unix(uid: 1_001)
     private static let key = Data(repeating: 7, count: 32)
-    private static let terms = AccessTerms(Bench.reader, name: SanitizedText("agent"))
+    private static let terms = AccessTerms(Fixture.reader, name: SanitizedText("agent"))
 
     private func poll(_ store: AccessStore, _ handle: Token) async throws -> AccessStore.RequestState {
-        try await store.poll(handle, client: Self.key, name: SanitizedText("agent"), from: Self.door)
+        try await store.poll(handle, client: Self.key, name: SanitizedText("agent"), from: Self.source)
     }
 
-    @Test func `a person's yes gives the asker a grant of its own, and only to it`() async throws {
+    @Test func `an approval gives a grant to the requester only`() async throws {
         try await withScratchFolder { scratch in
             let clock = TestClock()
-            let store = try Bench.store(in: scratch, clock: clock)
+            let store = try Fixture.store(in: scratch, clock: clock)
             let (request, handle) = try await store.request(Self.terms, by: Self.agent)
-            #expect(request.code.wholeMatch(of: /[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}/) != nil)
+            #expect(request.userCode.wholeMatch(of: /[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}/) != nil)
             clock.pass(5)
             guard case .waiting = try await poll(store, handle) else {
                 Issue.record("it does not wait")
                 return
             }
-            // Typed as people type.
-            let typed = request.code.lowercased().replacing("-", with: " ")
-            let approved = try await store.approve(typed, by: Bench.owner, from: Bench.socket)
-            #expect(approved.asker == Self.agent)
+            // In lower case and with a space, as a person may type it.
+            let typed = request.userCode.lowercased().replacing("-", with: " ")
+            let approved = try await store.approve(typed, by: Fixture.owner, from: Fixture.socket)
+            #expect(approved.requester == Self.agent)
             await #expect(throws: AccessError.refused) {
                 try await store.poll(handle, client: Self.key, name: SanitizedText("x"), from: .unix(uid: 1_002))
             }
@@ -41,22 +41,24 @@ import Testing
                 Issue.record("nothing is granted")
                 return
             }
-            #expect(grant.binding == .user(1_001) && grant.permissions == Bench.reader)
+            #expect(grant.binding == .user(1_001) && grant.permissions == Fixture.reader)
             #expect(token.reveal() == again.reveal())
-            _ = try await store.authenticate(token, from: Self.door)
+            _ = try await store.authenticate(token, from: Self.source)
             #expect(await store.requests.isEmpty)
             #expect(
-                try Bench.audit(in: scratch).contains { $0.event.action == .approved && $0.event.who == Bench.owner }
+                try Fixture.audit(in: scratch).contains {
+                    $0.event.action == .approved && $0.event.who == Fixture.owner
+                }
             )
         }
     }
 
-    @Test func `a person's no is told once, and what is over is unknown`() async throws {
+    @Test func `a denial is reported once, and an ended request is unknown`() async throws {
         try await withScratchFolder { scratch in
             let clock = TestClock()
-            let store = try Bench.store(in: scratch, clock: clock)
+            let store = try Fixture.store(in: scratch, clock: clock)
             let (request, handle) = try await store.request(Self.terms, by: Self.agent)
-            _ = try await store.deny(request.code, by: Bench.owner, from: Bench.socket)
+            _ = try await store.deny(request.userCode, by: Fixture.owner, from: Fixture.socket)
             guard case .denied = try await poll(store, handle) else {
                 Issue.record("it is not denied")
                 return
@@ -64,7 +66,7 @@ import Testing
             let (late, lateHandle) = try await store.request(Self.terms, by: Self.agent)
             clock.pass(300)
             await #expect(throws: AccessError.self) {
-                try await store.approve(late.code, by: Bench.owner, from: Bench.socket)
+                try await store.approve(late.userCode, by: Fixture.owner, from: Fixture.socket)
             }
             for handle in [handle, lateHandle] {
                 await #expect(throws: AccessError.refused) { try await poll(store, handle) }
@@ -72,10 +74,10 @@ import Testing
         }
     }
 
-    @Test func `who asks too often has to wait longer each time`() async throws {
+    @Test func `polling too early increases the interval each time`() async throws {
         try await withScratchFolder { scratch in
             let clock = TestClock()
-            let store = try Bench.store(in: scratch, clock: clock)
+            let store = try Fixture.store(in: scratch, clock: clock)
             let (_, handle) = try await store.request(Self.terms, by: Self.agent)
             clock.pass(1)
             await #expect(throws: AccessError.slowDown(seconds: 10)) { try await poll(store, handle) }
@@ -86,9 +88,9 @@ import Testing
         }
     }
 
-    @Test func `five hundred requests of one user are eight, and others can still ask`() async throws {
+    @Test func `one user can have eight pending requests, and other users can still request`() async throws {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch)
+            let store = try Fixture.store(in: scratch)
             for _ in 0..<500 { _ = try? await store.request(Self.terms, by: Self.agent) }
             #expect(await store.requests.count == 8)
             _ = try await store.request(Self.terms, by: .process(uid: 5, pid: 1, executable: SanitizedText("x")))
@@ -96,61 +98,61 @@ import Testing
         }
     }
 
-    @Test func `wrong codes count, close the requests after twenty, and stay counted through a restart`() async throws {
+    @Test func `twenty wrong codes close requests, even across restarts`() async throws {
         try await withScratchFolder { scratch in
             let clock = TestClock()
-            var store = try Bench.store(in: scratch, clock: clock)
+            var store = try Fixture.store(in: scratch, clock: clock)
             let wrong = ["0BCDFGHJ", "OBCDFGHJ", "ABCDFGHJ", "BCDFGHJ", "", "BCDF-GHJKL", "ВCDF-GHJK"]
             for number in 0..<19 {
                 await #expect(throws: AccessError.self) {
-                    try await store.approve(wrong[number % wrong.count], by: Bench.owner, from: Bench.socket)
+                    try await store.approve(wrong[number % wrong.count], by: Fixture.owner, from: Fixture.socket)
                 }
             }
             try await store.close()
-            store = try Bench.store(in: scratch, clock: clock)
+            store = try Fixture.store(in: scratch, clock: clock)
             _ = try await store.request(Self.terms, by: Self.agent)
             await #expect(throws: AccessError.self) {
-                try await store.approve("BBBB-BBBB", by: Bench.owner, from: Bench.socket)
+                try await store.approve("BBBB-BBBB", by: Fixture.owner, from: Fixture.socket)
             }
             await #expect(throws: AccessError.requestsClosed) { try await store.request(Self.terms, by: Self.agent) }
             try await store.close()
-            store = try Bench.store(in: scratch, clock: clock)
+            store = try Fixture.store(in: scratch, clock: clock)
             await #expect(throws: AccessError.requestsClosed) { try await store.request(Self.terms, by: Self.agent) }
 
-            try await store.reopenRequests()
+            try await store.unlockRequests()
             _ = try await store.request(Self.terms, by: Self.agent)
         }
     }
 
-    @Test func `the yes is refused when the process that asked has ended`() async throws {
+    @Test func `an approval is rejected when the requesting process has exited`() async throws {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch)
+            let store = try Fixture.store(in: scratch)
             let isRunning = Atomic(true)
             let (request, _) = try await store.request(Self.terms, by: Self.agent) {
                 isRunning.load(ordering: .sequentiallyConsistent)
             }
             isRunning.store(false, ordering: .sequentiallyConsistent)
-            await #expect(throws: AccessError.askerGone(code: request.code)) {
-                try await store.approve(request.code, by: Bench.owner, from: Bench.socket)
+            await #expect(throws: AccessError.requesterExited(code: request.userCode)) {
+                try await store.approve(request.userCode, by: Fixture.owner, from: Fixture.socket)
             }
         }
     }
 
-    @Test func `a code is never written to the disk`() async throws {
+    @Test func `a user code is never written to the disk`() async throws {
         try await withScratchFolder { scratch in
-            let store = try Bench.store(in: scratch)
+            let store = try Fixture.store(in: scratch)
             let (request, handle) = try await store.request(Self.terms, by: Self.agent)
-            _ = try await store.approve(request.code, by: Bench.owner, from: Bench.socket)
+            _ = try await store.approve(request.userCode, by: Fixture.owner, from: Fixture.socket)
             _ = try await poll(store, handle)
             try await store.close()
-            #expect(try scratch.filesHolding(request.code).isEmpty)
-            #expect(try scratch.filesHolding(request.code.replacing("-", with: "")).isEmpty)
+            #expect(try scratch.filesHolding(request.userCode).isEmpty)
+            #expect(try scratch.filesHolding(request.userCode.replacing("-", with: "")).isEmpty)
         }
     }
 }
 
 extension ScratchFolder {
-    /// The files in which a text stands as it is.
+    /// Returns the files that contain a text.
     func filesHolding(_ text: String) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: path).filter {
             try Data(contentsOf: URL(filePath: file($0))).firstRange(of: Data(text.utf8)) != nil

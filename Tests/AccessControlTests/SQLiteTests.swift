@@ -23,7 +23,7 @@ import Testing
             .blob(Data([0, 255, 0])),
         ] as [SQLiteValue]
     )
-    func `a value comes back as it was`(value: SQLiteValue) async throws {
+    func `a value round-trips`(value: SQLiteValue) async throws {
         try await withFile { file in
             try file.run("INSERT INTO things VALUES (1, ?)", value)
 
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `a statement that is run again has nothing of the values before`() async throws {
+    @Test func `a reused statement has no earlier bindings`() async throws {
         try await withFile { file in
             for id in 1...3 { try file.run("INSERT INTO things VALUES (?, ?)", .integer(id), .text("\(id)")) }
             try file.run("INSERT INTO things VALUES (?, ?)", .integer(4))
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `a transaction that throws has not happened, and the next one can`() async throws {
+    @Test func `a transaction that throws is rolled back, and the next one succeeds`() async throws {
         try await withFile { file in
             #expect(throws: Stop.self) {
                 try file.transaction {
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `a file that another connection writes to is busy at once`() async throws {
+    @Test func `a file locked by another connection is busy at once`() async throws {
         try await withScratchFolder { scratch in
             let (one, other) = (
                 try SQLite(opening: scratch.file("file")), try SQLite(opening: scratch.file("file"))
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `where there is no folder nothing is opened`() {
+    @Test func `opening a file in a missing folder fails`() {
         let refusal = #expect(throws: SQLiteError.self) { try SQLite(opening: "/nowhere/file") }
 
         #expect(refusal?.code == SQLITE_CANTOPEN)

@@ -8,7 +8,7 @@ import Testing
 @Suite struct TokenTests {
     private static let letters = Base62.letters
 
-    @Test func `a token is read as it was printed, and has the form that scanners look for`() throws {
+    @Test func `a token parses as it was printed and has the documented format`() throws {
         for kind in Token.Kind.allCases {
             let token = Token(random: kind)
             let text = token.reveal()
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `no single wrong letter goes unnoticed`() {
+    @Test func `every single wrong letter is detected`() {
         var random = SeededGenerator(seed: 1)
         var undetected = 0
         for _ in 0..<20_000 {
@@ -53,13 +53,13 @@ import Testing
         "pbi_00000000_0000000000000000000000_000000", "PBI_00000000_0000000000000000000000_000000",
         "pbi__0000000_0000000000000000000000_000000",
     ])
-    func `what is no token is refused, and the refusal does not repeat it`(text: String) {
+    func `text that is not a token is rejected, and the error does not repeat it`(text: String) {
         let error = #expect(throws: AccessError.notAToken) { try Token(text) }
 
         #expect(text.isEmpty || error?.description.contains(text) == false)
     }
 
-    @Test func `a token that was cut off, lengthened or changed in case is refused`() {
+    @Test func `a truncated, extended or case-changed token is rejected`() {
         let text = Token(random: .invite).reveal()
         for wrong in [String(text.dropLast()), text + "0", text + "\n", text.lowercased(), text.uppercased()]
         where wrong != text {
@@ -67,13 +67,13 @@ import Testing
         }
     }
 
-    @Test func `the checksum is the CRC-32 that everybody knows`() {
+    @Test func `the checksum is the standard CRC-32`() {
         #expect(CRC32.checksum(of: "123456789".utf8) == 0xCBF4_3926)
     }
 
-    /// 61 degrees of freedom: a fair source is above 110 once in 10,000 runs, and one that takes bytes modulo 62 without
-    /// drawing again is far beyond it.
-    @Test func `tokens are all different, and even over their letters`() {
+    /// 61 degrees of freedom. A fair source exceeds 110 once in 10,000 runs. A source that takes bytes modulo 62
+    /// without rejection is far above.
+    @Test func `tokens are unique, and their letters are uniformly distributed`() {
         let count = 20_000
         var seen: Set<String> = []
         var letters: [UInt8: Int] = [:]
@@ -91,7 +91,7 @@ import Testing
         #expect(chiSquare < 130, "chi-square \(chiSquare)")
     }
 
-    @Test func `bytes that would favour some letters are drawn again`() {
+    @Test func `bytes that would bias the letters are rejected`() {
         #expect((UInt8.min...UInt8.max).filter { Base62.letter(for: $0) == nil } == Array(248...255))
         let counts = Dictionary(grouping: (0..<248).compactMap { Base62.letter(for: $0) }, by: { $0 }).mapValues(
             \.count

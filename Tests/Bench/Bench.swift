@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import SystemIO
 
-/// Compares Patchbay with what else forwards a port to a phone, on this machine.
+/// Compares Patchbay with other forwarders to a phone's port on this machine.
 @main
 struct Bench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -48,10 +48,10 @@ struct Bench: AsyncParsableCommand {
     func run() async throws {
         // 5,000 clients and their servers are in this process, and children inherit the limit.
         try FileDescriptorLimit.raise()
-        let plan = Plan(
+        let plan = BenchmarkPlan(
             rounds: quick ? min(rounds, 2) : rounds,
             topics: Set(only),
-            beds: plain ? [.plain] : Bed.Kind.allCases,
+            beds: plain ? [.plain] : TestBed.Kind.allCases,
             isQuick: quick
         )
         try await withScratchFolder { scratch in
@@ -61,7 +61,7 @@ struct Bench: AsyncParsableCommand {
                 date: .now,
                 commandLine: CommandLine.arguments,
                 machine: machine,
-                results: try await Run(plan, in: scratch, say: Self.say).results()
+                results: try await BenchmarkRun(plan, in: scratch, say: Self.say).results()
             )
             record.loadAtEnd = await Machine.here(in: scratch).load
             let kept = try record.save(in: output)
@@ -69,7 +69,7 @@ struct Bench: AsyncParsableCommand {
         }
     }
 
-    /// What goes on, at once: a pipe would keep what is printed until the end.
+    /// Prints progress to standard error without buffering.
     private static func say(_ line: String) {
         let bytes = Array("\(line)\n".utf8)
         _ = write(STDERR_FILENO, bytes, bytes.count)

@@ -3,11 +3,12 @@ import FoundationEssentials
 import Glibc
 import SystemIO
 
-/// Ctrl-C in the middle of a run: nothing of it is left behind.
+/// Removes the scratch folder when a run is interrupted with Ctrl-C.
 ///
-/// The programs need no care: the kernel kills each when this process ends.
+/// The kernel kills the started programs when this process ends.
 enum Interruption {
-    /// What a signal's handler may do is next to nothing (signal-safety(7)): it writes here, and a thread does the rest.
+    /// Wakes the cleanup thread. Signal handlers may call few functions (signal-safety(7)), so the handler only writes
+    /// here.
     private static let wake = eventfd(0, CInt(EFD_CLOEXEC))
 
     static func watch(removing folder: String) {

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What a call through Patchbay costs beside a direct one, and beside other MCP proxies, in one run on one machine.
+"""Compares the cost of a call through Patchbay with a direct call and with other MCP proxies, on one machine.
 
   make bench-agents ARGS="--rounds 5 --calls 200"
 
-Every path leads to the same sample app, which has AppReveal's habits, and is asked by the same client: one at a time, over a
-connection that is kept where the server keeps it. The paths take turns, so that what else the machine does hits all alike. Rivals
-are installed from PyPI at the first run; --only NAME leaves the others out. --before FOLDER measures an earlier build, too. Prints what is added to a direct call, how many
-times more the rivals add, and what memory the broker takes with many endpoints; the same goes as JSON into --output. Takes
-three minutes once everything is installed. It judges nothing: it ends with 1 only when somebody does not answer as they should.
+Every path leads to the same sample app, which behaves like AppReveal, and is called by the same client: one call at a time, over
+a persistent connection if the server keeps it open. The paths take turns, so that other load affects all of them. Other proxies are
+installed from PyPI at the first run; --only NAME leaves the others out. --before FOLDER also measures an earlier build. Prints the
+time added to a direct call, the ratio for the other proxies, and the broker's memory with many endpoints; writes the same as JSON
+to --output. Takes 3 min after the installation. Exits with 1 only after a wrong response, not because of a figure.
 """
 import argparse
 import json
@@ -34,8 +34,8 @@ def percentile(values, share):
 
 
 def measure(path, client, calls):
-    """Seconds of each call; nothing that is no answer counts as fast."""
-    # Since its last turn the server may have closed the connection.
+    """Returns the seconds of each call; a failed call is an error."""
+    # The server may have closed the connection since the last round.
     client.connection.close()
     client.call(path.tool)
     before = path.processor_seconds()
@@ -50,7 +50,7 @@ class Result:
         self.memory = None
 
     def figures(self, direct):
-        """Milliseconds and megabytes."""
+        """Returns milliseconds and megabytes."""
         found = {"calls": len(self.times)}
         for name, share in (("p50", 0.5), ("p99", 0.99)):
             found[name] = percentile(self.times, share) * 1e3
@@ -80,12 +80,12 @@ def table(figures):
 
 
 def ratio(figures, rival, ours):
-    # What nothing can be measured of counts as a microsecond.
+    # An immeasurably short time counts as 1 µs.
     return figures[rival]["added p50"] / max(figures[ours]["added p50"], 0.001)
 
 
 def run(options, work):
-    """Everything that was measured, for the record."""
+    """Returns all measurements for the JSON record."""
     load = os.getloadavg()
     app = paths.App(work)
     chosen = [paths.Direct(app)]
@@ -102,7 +102,7 @@ def run(options, work):
         for path in chosen:
             results[path.name] = Result()
             clients[path.name].open()
-            # The first calls fill caches and pools; they are nobody's usual cost.
+            # Warm-up: the first calls fill caches and pools.
             measure(path, clients[path.name], 20)
         for number in range(options.rounds):
             print("round %d of %d, load %.2f" % (number + 1, options.rounds, os.getloadavg()[0]), flush=True)

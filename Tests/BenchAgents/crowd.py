@@ -1,4 +1,4 @@
-"""Many apps in one process, each at a port of its own, with a list of tools as long as AppReveal's: 45 tools, 20 kB."""
+"""Many apps in one process, each at its own port, with a tool list as long as that of AppReveal: 45 tools, 20 kB."""
 import http.server
 import json
 import threading

@@ -1,4 +1,4 @@
-"""FastMCP's own proxy in front of a server: fastmcp_proxy.py URL PORT."""
+"""Runs FastMCP's own proxy for a server: fastmcp_proxy.py URL PORT."""
 import sys
 
 from fastmcp.server import create_proxy

@@ -1,4 +1,4 @@
-"""The ways to one app: directly, through Patchbay, and through its rivals."""
+"""The paths to one app: directly, through Patchbay, and through other proxies."""
 import base64
 import http.client
 import json
@@ -21,7 +21,7 @@ class Failure(Exception):
 
 
 def python(library):
-    """A Python with that library, which is installed if it is missing."""
+    """Returns a Python with the library, which is installed if it is missing."""
     script = os.path.join(TESTS, "EndToEndTests/Agents/environment")
     made = subprocess.run(["sh", script, library], stdout=subprocess.PIPE, text=True)
     if made.returncode:
@@ -49,7 +49,7 @@ def eventually(what, check, seconds=120):
 
 
 def ask(address, method, target, body=None, headers=None):
-    """One request of the JSON kind."""
+    """Sends one JSON request."""
     connection = wire.Connection(address)
     try:
         connection.request(method, target, None if body is None else json.dumps(body),
@@ -64,7 +64,7 @@ def ask(address, method, target, body=None, headers=None):
 
 
 class App:
-    """The sample app, as evenly as it can."""
+    """The sample app with an even response time."""
 
     def __init__(self, work):
         self.log = open(os.path.join(work, "app.log"), "w+")
@@ -89,7 +89,7 @@ class Path:
     process = None
 
     def processes(self):
-        """The process and all below it."""
+        """Returns the process and all its descendants."""
         if self.process is None:
             return []
         found, todo = [], [self.process.pid]

@@ -5,7 +5,7 @@ import Testing
 @Suite struct MuxConversationTests {
     private let apps: [UInt16: App] = [9_876: .echo]
 
-    @Test func `a Connect in pieces opens the app at that port, once it is whole`() {
+    @Test func `a fragmented Connect opens the app at its port when complete`() {
         var conversation = MuxConversation(udid: Phone.udid, apps: apps)
         let request = MuxMessage.connect(port: 9_876)
 
@@ -15,7 +15,7 @@ import Testing
         #expect(conversation.next() == .open(.echo, answer: MuxMessage.result(0, tag: 1)))
     }
 
-    @Test func `a port where no app listens is refused, and the conversation goes on`() {
+    @Test func `a port without an app is refused, and the session continues`() {
         var conversation = MuxConversation(udid: Phone.udid, apps: apps)
 
         conversation.append((MuxMessage.connect(port: 1) + MuxMessage.connect(port: 9_876))[...])
@@ -23,10 +23,10 @@ import Testing
         #expect(conversation.next() == .open(.echo, answer: MuxMessage.result(0, tag: 1)))
     }
 
-    @Test func `an order is read as it was written`() {
-        let order = Order(length: 123_456_789_012, isPattern: true)
+    @Test func `a transfer request is decoded as encoded`() {
+        let request = TransferRequest(length: 123_456_789_012, isPattern: true)
 
-        #expect(Order(order.bytes) == order)
-        #expect(Order([1, 2, 3]) == nil)
+        #expect(TransferRequest(request.bytes) == request)
+        #expect(TransferRequest([1, 2, 3]) == nil)
     }
 }

@@ -4,16 +4,16 @@ import Testing
 
 @Suite struct StatisticsTests {
     @Test(arguments: [([3.0], 3.0), ([9.0, 1.0, 5.0], 5.0), ([4.0, 1.0, 3.0, 2.0], 2.5)])
-    func `the median is in the middle, or between the two that are`(figures: [Double], median: Double) {
+    func `the median is the middle value or the mean of the two middle values`(figures: [Double], median: Double) {
         #expect(figures.median == median)
     }
 
-    @Test func `nothing has no median and no percentile`() {
+    @Test func `an empty array has no median and no percentile`() {
         #expect([Double]().median == nil)
         #expect([Double]().percentile(99) == nil)
     }
 
-    @Test func `a percentile is a figure that was measured`() {
+    @Test func `a percentile is one of the measured values`() {
         let figures = (1...200).map(Double.init).shuffled()
 
         #expect(figures.percentile(50) == 100)
@@ -21,9 +21,9 @@ import Testing
         #expect([7.0].percentile(99) == 7)
     }
 
-    @Test func `ratios are of figures of the same round, also after a round without one`() {
-        var mine = Series()
-        var other = Series()
+    @Test func `ratios use figures of the same round, also after a round without one`() {
+        var mine = MeasurementSeries()
+        var other = MeasurementSeries()
         for (round, figure) in [(0, 10.0), (2, 9), (3, 8)] { mine.set(figure, in: round) }
         for (round, figure) in [(0, 5.0), (1, 1), (3, 2)] { other.set(figure, in: round) }
 
@@ -35,7 +35,7 @@ import Testing
         (0.0, "0"), (0.0481, "0.048"), (1.005, "1.00"), (2.5, "2.50"), (44.04, "44.0"), (999.6, "1000"),
         (5_000, "5,000"), (1_234_567, "1,234,567"), (10_011, "10,011"),
     ])
-    func `numbers are short and keep what counts`(number: Double, text: String) {
+    func `numbers are rounded to three significant digits`(number: Double, text: String) {
         #expect(number.shown == text)
     }
 }

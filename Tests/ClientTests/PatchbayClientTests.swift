@@ -4,7 +4,7 @@ import Model
 import Testing
 
 @Suite struct PatchbayClientTests {
-    @Test func `a list is asked for with its filters escaped and read whole`() async throws {
+    @Test func `a list request escapes its filters, and its response is decoded`() async throws {
         let list = EndpointList(revision: 9, endpoints: [Samples.endpoint])
 
         try await ScriptedBroker.with(.pieces([ScriptedBroker.json(try Samples.json(list))])) { broker, client in
@@ -12,12 +12,14 @@ import Testing
 
             #expect(answer == list)
             let request = try #require(broker.requests.first)
-            #expect(request.hasPrefix("GET /v1/endpoints?since=8&wait=1&state=online&app=a%26b%20c HTTP/1.1\r\n"))
+            #expect(
+                request.hasPrefix("GET /v1/endpoints?since=8&waitSeconds=1&state=online&app=a%26b%20c HTTP/1.1\r\n")
+            )
             #expect(request.contains("Host: localhost\r\n"))
         }
     }
 
-    @Test func `an answer may come in any number of pieces`() async throws {
+    @Test func `a response may arrive in any number of pieces`() async throws {
         let text = ScriptedBroker.json(try Samples.json(TunnelList(tunnels: [Samples.tunnel])))
 
         try await ScriptedBroker.with(.pieces(text.map(String.init))) { _, client in
@@ -27,15 +29,15 @@ import Testing
         }
     }
 
-    @Test func `a chunked answer is put together`() async throws {
+    @Test func `a chunked response is joined`() async throws {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-        try await ScriptedBroker.with(.pieces([head, "5\r\n{\"rem\r\n", "b\r\noved\":   3}\r\n0\r\n\r\n"])) {
+        try await ScriptedBroker.with(.pieces([head, "5\r\n{\"del\r\n", "10\r\netedCount\":   3}\r\n0\r\n\r\n"])) {
             _,
             client in
-            let removed = try await client.removeAllTunnels()
+            let count = try await client.removeAllTunnels()
 
-            #expect(removed == 3)
+            #expect(count == 3)
         }
     }
 
@@ -54,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `an id that a person typed cannot leave its place in the path`() async throws {
+    @Test func `a typed ID cannot add path segments`() async throws {
         try await ScriptedBroker.with(.pieces(["HTTP/1.1 204 No Content\r\n\r\n"])) { broker, client in
             try await client.removeTunnel("../t1?x#y")
 
@@ -62,8 +64,8 @@ import Testing
         }
     }
 
-    @Test func `a problem arrives as the broker said it`() async throws {
-        let problem = Problem(.notFound, "no endpoint \"x\"", next: "patchbay list")
+    @Test func `a problem document is thrown unchanged`() async throws {
+        let problem = Problem(.notFound, "no endpoint \"x\"", hint: "patchbay list")
         let answer = ScriptedBroker.json(
             try Samples.json(problem),
             status: "404 Not Found",
@@ -77,7 +79,7 @@ import Testing
 
             #expect(error == .refused(problem))
             #expect(error?.description == "no endpoint \"x\"")
-            #expect(error?.remedy == "patchbay list")
+            #expect(error?.hint == "patchbay list")
         }
     }
 
@@ -87,11 +89,11 @@ import Testing
         "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nnot json!",
         "SSH-2.0-OpenSSH_9.2\r\n",
     ])
-    func `an answer that no broker gives is named as such`(answer: String) async throws {
+    func `an invalid response is reported as such`(answer: String) async throws {
         try await ScriptedBroker.with(.pieces([answer])) { _, client in
             let error = await #expect(throws: ClientError.self) { try await client.status() }
 
-            guard case .notUnderstood(let what, _) = error else {
+            guard case .invalidResponse(let what, _) = error else {
                 Issue.record("not understood was expected, not \(String(describing: error))")
                 return
             }
@@ -100,21 +102,21 @@ import Testing
     }
 
     @Test(arguments: ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"a\":"])
-    func `a connection that ends early is lost, not misread`(answer: String) async throws {
+    func `a connection that ends early is reported as lost`(answer: String) async throws {
         try await ScriptedBroker.with(.pieces([answer])) { _, client in
             await #expect(throws: ClientError.connectionLost(what: "GET /v1/status")) { try await client.status() }
         }
     }
 
-    @Test func `a broker that says nothing is given up after the patience`() async throws {
-        try await ScriptedBroker.with(.silence, patience: .milliseconds(300)) { _, client in
+    @Test func `a silent broker times out`() async throws {
+        try await ScriptedBroker.with(.silence, timeout: .milliseconds(300)) { _, client in
             await #expect(throws: ClientError.timedOut(what: "GET /v1/status", seconds: 0.3)) {
                 try await client.status()
             }
         }
     }
 
-    @Test func `an answer without end is cut off`() async throws {
+    @Test func `a response without end is aborted`() async throws {
         let piece = String(repeating: "x", count: 1 << 20)
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 40000000\r\n\r\n"
 
@@ -124,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `where no socket is, no broker runs`() async throws {
+    @Test func `a missing socket means that no broker is running`() async throws {
         let missing = PatchbayClient(socketPath: "/nonexistent/patchbay.sock")
 
         await #expect(throws: ClientError.brokerNotRunning(path: "/nonexistent/patchbay.sock")) {
@@ -133,14 +135,14 @@ import Testing
     }
 
     @Test(arguments: [("/dev/null", "it is a file"), ("/tmp", "it is a folder")])
-    func `what is there and no socket is said to be so`(path: String, reason: String) async throws {
+    func `a path that is not a socket is reported with its kind`(path: String, reason: String) async throws {
         await #expect(throws: ClientError.unusablePath(path: path, reason: reason)) {
             try await PatchbayClient(socketPath: path).status()
         }
     }
 
     @Test(arguments: ["relative.sock", "/" + String(repeating: "x", count: 107)])
-    func `a path that cannot be a socket is said before anything is tried`(path: String) async throws {
+    func `an invalid socket path is rejected before connecting`(path: String) async throws {
         let error = await #expect(throws: ClientError.self) { try await PatchbayClient(socketPath: path).status() }
 
         guard case .unusablePath = error else {

@@ -11,11 +11,11 @@ import Testing
         binding: .bearer,
         parent: nil,
         invite: nil,
-        created: Samples.date,
-        expires: Samples.date,
-        lastUsed: Samples.date,
+        createdAt: Samples.date,
+        expiresAt: Samples.date,
+        lastUsedAt: Samples.date,
         idleSeconds: 1,
-        end: nil
+        endReason: nil
     )
 
     @Test func `a secret travels in the body, and its request names only the endpoint`() async throws {
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `a redemption brings the grant with its token`() async throws {
+    @Test func `a redemption returns the grant with its token`() async throws {
         let answer = ScriptedBroker.json(
             try Samples.json(IssuedGrant(grant: Self.grant, token: "pbg_x")),
             status: "201 Created"
@@ -44,15 +44,15 @@ import Testing
         }
     }
 
-    @Test func `an error about a secret call does not hold the secret`() async throws {
+    @Test func `an error of a request with a secret does not contain the secret`() async throws {
         try await ScriptedBroker.with(.pieces(["garbage"])) { _, client in
             let spec = RedemptionSpec(token: "pbi_geheim", client: "key", name: SanitizedText("agent"))
             let error = await #expect(throws: ClientError.self) { try await client.redeem(spec) }
-            #expect(error.map { "\($0) \($0.remedy ?? "")".contains("geheim") } == false)
+            #expect(error.map { "\($0) \($0.hint ?? "")".contains("geheim") } == false)
         }
     }
 
-    @Test func `the audit log comes as its own lines`() async throws {
+    @Test func `the audit log is returned as its original lines`() async throws {
         let answer = ScriptedBroker.json(#"{"schema":1,"lines":["{\"number\":1}","{\"number\":2}"]}"#)
         try await ScriptedBroker.with(.pieces([answer])) { broker, client in
             let audit = try await client.audit(after: 0, limit: 2)
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func `a broker on the loopback is told the address as its host`() async throws {
+    @Test func `a request over loopback has the address as its host`() async throws {
         try await ScriptedBroker.onLoopback(.pieces([ScriptedBroker.json(#"{"ended":["a"]}"#)])) { broker, port in
             let client = PatchbayClient(address: .loopback(host: "127.0.0.1", port: port))
 
@@ -73,13 +73,13 @@ import Testing
         }
     }
 
-    @Test func `nobody on the loopback is a broker that does not run`() async throws {
+    @Test func `a refused loopback connection means that no broker is running`() async throws {
         let client = PatchbayClient(address: .loopback(host: "::1", port: 1))
 
         await #expect(throws: ClientError.brokerNotRunning(path: "[::1]:1")) { try await client.invites() }
     }
 
-    @Test func `a token is shown with every call, and in no description`() async throws {
+    @Test func `a token is sent with every request, and is in no description`() async throws {
         try await ScriptedBroker.onLoopback(.pieces([ScriptedBroker.json(#"{"ended":["a"]}"#)])) { broker, port in
             let token = AccessToken("pbg_geheim")
             let client = PatchbayClient(address: .loopback(host: "127.0.0.1", port: port)) { token }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Model
 
-/// One of each word, for tests.
+/// One sample of each document.
 enum Samples {
     static let date = Date(timeIntervalSince1970: 1_795_000_000.25)
     static let udid: UDID = {
@@ -10,18 +10,18 @@ enum Samples {
     }()
 
     static let endpoint = Endpoint(
-        id: EndpointID(app: SanitizedText("com.example.shop"), place: "Test iPhone"),
+        id: EndpointID(app: SanitizedText("com.example.shop"), location: "Test iPhone"),
         kind: .appreveal,
         app: SanitizedText("com.example.shop"),
         name: SanitizedText("Shop"),
-        place: Endpoint.Place(udid: udid),
+        location: Endpoint.Location(udid: udid),
         state: .online,
         approval: .approved,
         routes: [EndpointRoute(.usb(USBRoute(udid: udid, port: 9876)))],
         txt: TXTRecord(items: [Array("auth=none".utf8)]),
-        sources: [.usb],
-        since: date,
-        lastSeen: date
+        sources: [.usbmuxd],
+        firstSeenAt: date,
+        lastSeenAt: date
     )
 
     static let tunnel = Tunnel(
@@ -29,15 +29,15 @@ enum Samples {
         spec: TunnelSpec(local: .tcp(host: nil, port: 0), target: .device(udid: udid, port: 22)),
         owner: 1_000,
         state: .waiting(reason: "the phone is not plugged in"),
-        bound: [.tcp(host: "127.0.0.1", port: 43211)],
-        since: date
+        listenAddresses: [.tcp(host: "127.0.0.1", port: 43211)],
+        createdAt: date
     )
 
     static let advertisement = Advertisement(
         id: "a1",
         spec: AdvertisementSpec(name: "Shop", type: .appreveal, port: 8080),
         state: .published,
-        finalName: SanitizedText("Shop #2")
+        publishedName: SanitizedText("Shop #2")
     )
 
     static func json(_ value: some Encodable) throws -> String {

@@ -5,50 +5,50 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A broker that answers each connection with bytes written beforehand, on a unix socket of its own.
+/// A broker on its own unix socket that answers each connection with prepared bytes.
 ///
-/// It knows no HTTP: what a real server would never send can be sent as well.
+/// Contains no HTTP implementation, so it can also send malformed responses.
 struct ScriptedBroker {
-    /// What happens to the first connection, to the second, and so on; the last goes for all that follow.
+    /// The behavior on one connection. The last element applies to all further connections.
     enum Answer: Sendable {
-        /// Sends each piece by itself, then closes.
+        /// Sends each piece separately, then closes.
         case pieces([String])
-        /// Sends, and leaves the connection open.
+        /// Sends the pieces and keeps the connection open.
         case open([String])
-        /// Takes the request and never says a word.
+        /// Reads the request and never responds.
         case silence
     }
 
     let path: String
-    private let heard: Heard
+    private let received: Received
 
-    /// The requests so far, whole and in order.
-    var requests: [String] { heard.requests.withLock { $0 } }
+    /// The complete requests so far, in order.
+    var requests: [String] { received.requests.withLock { $0 } }
 
-    private final class Heard: Sendable {
+    private final class Received: Sendable {
         let requests = Mutex<[String]>([])
         let connections = Mutex(0)
     }
 
-    private init(path: String, heard: Heard) {
+    private init(path: String, received: Received) {
         self.path = path
-        self.heard = heard
+        self.received = received
     }
 
-    /// Runs the body against a broker with these answers.
+    /// Runs the body with a broker that gives these answers.
     static func with(
         _ answers: Answer...,
-        patience: Duration = .seconds(20),
+        timeout: Duration = .seconds(20),
         body: (ScriptedBroker, PatchbayClient) async throws -> Void
     ) async throws {
         let path = "/tmp/patchbay-test-\(getpid())-\(UInt32.random(in: 0...UInt32.max)).sock"
-        let heard = Heard()
-        let server = try await bootstrap(answers, heard)
+        let received = Received()
+        let server = try await bootstrap(answers, received)
             .bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get()
         do {
             try await body(
-                ScriptedBroker(path: path, heard: heard),
-                PatchbayClient(socketPath: path, patience: patience)
+                ScriptedBroker(path: path, received: received),
+                PatchbayClient(socketPath: path, timeout: timeout)
             )
         } catch {
             try await server.close()
@@ -59,13 +59,13 @@ struct ScriptedBroker {
         unlink(path)
     }
 
-    /// The same on 127.0.0.1; the body is told the port.
+    /// Runs the body with a broker on 127.0.0.1 and passes the port.
     static func onLoopback(_ answers: Answer..., body: (ScriptedBroker, UInt16) async throws -> Void) async throws {
-        let heard = Heard()
-        let server = try await bootstrap(answers, heard).bind(host: "127.0.0.1", port: 0).get()
+        let received = Received()
+        let server = try await bootstrap(answers, received).bind(host: "127.0.0.1", port: 0).get()
         let port = UInt16(server.localAddress?.port ?? 0)
         do {
-            try await body(ScriptedBroker(path: "127.0.0.1:\(port)", heard: heard), port)
+            try await body(ScriptedBroker(path: "127.0.0.1:\(port)", received: received), port)
         } catch {
             try await server.close()
             throw error
@@ -73,53 +73,53 @@ struct ScriptedBroker {
         try await server.close()
     }
 
-    private static func bootstrap(_ answers: [Answer], _ heard: Heard) -> ServerBootstrap {
+    private static func bootstrap(_ answers: [Answer], _ received: Received) -> ServerBootstrap {
         ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let number = heard.connections.withLock { count in
+                    let number = received.connections.withLock { count in
                         defer { count += 1 }
                         return count
                     }
                     let answer = answers[min(number, answers.count - 1)]
-                    try channel.pipeline.syncOperations.addHandler(Actor(answer: answer, heard: heard))
+                    try channel.pipeline.syncOperations.addHandler(AnswerHandler(answer: answer, received: received))
                 }
             }
     }
 
-    /// The head of an answer with a JSON body.
+    /// Returns a response with a JSON body.
     static func json(_ body: String, status: String = "200 OK", type: String = "application/json") -> String {
         "HTTP/1.1 \(status)\r\nContent-Type: \(type)\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
     }
 
     static let streamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
-    /// Waits for the whole request (its bodies are small), then plays its part.
-    private final class Actor: ChannelInboundHandler {
+    /// Waits for the whole request (its body is small), then gives its answer.
+    private final class AnswerHandler: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
 
         let answer: Answer
-        let heard: Heard
+        let received: Received
         var request = ""
         var isDone = false
 
-        init(answer: Answer, heard: Heard) {
+        init(answer: Answer, received: Received) {
             self.answer = answer
-            self.heard = heard
+            self.received = received
         }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             request += String(decoding: unwrapInboundIn(data).readableBytesView, as: UTF8.self)
             guard !isDone, isWhole else { return }
             isDone = true
-            heard.requests.withLock { $0.append(request) }
+            received.requests.withLock { $0.append(request) }
             switch answer {
             case .silence: break
             case .open(let pieces): send(pieces[...], context)
             case .pieces(let pieces):
                 send(pieces[...], context)
-                // A close would drop what the socket has not taken yet; an empty write stands behind it.
+                // Closes after an empty write, because a close would drop unsent bytes.
                 let last = context.eventLoop.makePromise(of: Void.self)
                 let channel = context.channel
                 last.futureResult.whenComplete { _ in channel.close(promise: nil) }

@@ -4,7 +4,7 @@ import Model
 import Testing
 
 @Suite struct StreamTests {
-    @Test func `the feed delivers snapshot, changes and phones in order and asks for what was missed`() async throws {
+    @Test func `the stream delivers snapshot, changes and devices in order, and requests missed events`() async throws {
         let list = EndpointList(revision: 4, endpoints: [Samples.endpoint])
         let change = EndpointChange(revision: 5, kind: .changed, endpoint: Samples.endpoint)
         let pieces = [
@@ -15,7 +15,7 @@ import Testing
 
         try await ScriptedBroker.with(.pieces(pieces)) { broker, client in
             var events: [BrokerEvent] = []
-            try await client.followEvents(after: 3) { events.append($0) }
+            try await client.streamEvents(after: 3) { events.append($0) }
 
             #expect(events == [.snapshot(list), .endpoint(change), .devices(DeviceList(devices: []))])
             #expect(broker.requests.first?.contains("Last-Event-ID: 3\r\n") == true)
@@ -23,14 +23,14 @@ import Testing
         }
     }
 
-    @Test func `an event that is not JSON ends the feed with its reason`() async throws {
+    @Test func `an event that is not JSON ends the stream with an error`() async throws {
         try await ScriptedBroker.with(.open([ScriptedBroker.streamHead, "event: endpoint\ndata: {\n\n"])) { _, client in
-            let error = await #expect(throws: ClientError.self) { try await client.followEvents { _ in } }
-            #expect(error?.description.hasPrefix("an endpoint event was not understood") == true)
+            let error = await #expect(throws: ClientError.self) { try await client.streamEvents { _ in } }
+            #expect(error?.description.hasPrefix("an endpoint event is not valid") == true)
         }
     }
 
-    @Test func `held tunnels are told with their addresses, then their failures`() async throws {
+    @Test func `ephemeral tunnels report their addresses, then their failures`() async throws {
         let failure = TunnelConnectionFailure(tunnel: "t3", reason: .refused, detail: "nothing listens on port 22")
         let pieces = [
             ScriptedBroker.streamHead, "event: tunnels\ndata: \(try Samples.json([Samples.tunnel]))\n\n",
@@ -39,32 +39,34 @@ import Testing
 
         try await ScriptedBroker.with(.pieces(pieces)) { broker, client in
             var events: [EphemeralTunnelEvent] = []
-            try await client.holdTunnels([Samples.tunnel.spec]) { events.append($0) }
+            try await client.openEphemeralTunnels([Samples.tunnel.spec]) { events.append($0) }
 
             #expect(events == [.opened([Samples.tunnel]), .failure(failure)])
-            #expect(broker.requests.first?.hasPrefix("POST /v1/tunnels/held HTTP/1.1") == true)
+            #expect(broker.requests.first?.hasPrefix("POST /v1/tunnels/ephemeral HTTP/1.1") == true)
         }
     }
 
-    @Test func `a held advertisement tells each name it gets`() async throws {
+    @Test func `an ephemeral advertisement reports each of its names`() async throws {
         let pieces = [
             ScriptedBroker.streamHead, "event: advertisement\ndata: \(try Samples.json(Samples.advertisement))\n\n",
         ]
 
         try await ScriptedBroker.with(.pieces(pieces)) { _, client in
             var names: [String] = []
-            try await client.holdAdvertisement(Samples.advertisement.spec) { names.append($0.finalName.text) }
+            try await client.publishEphemeralAdvertisement(Samples.advertisement.spec) {
+                names.append($0.publishedName.text)
+            }
 
             #expect(names == ["Shop #2"])
         }
     }
 
-    @Test func `what the reader throws is thrown, and the connection closed`() async throws {
+    @Test func `an error of the handler is rethrown, and the connection closes`() async throws {
         struct Enough: Error {}
         let pieces = [ScriptedBroker.streamHead, "event: devices\ndata: {\"schema\":1,\"devices\":[]}\n\n"]
 
         try await ScriptedBroker.with(.open(pieces)) { _, client in
-            await #expect(throws: Enough.self) { try await client.followEvents { _ in throw Enough() } }
+            await #expect(throws: Enough.self) { try await client.streamEvents { _ in throw Enough() } }
         }
     }
 
@@ -76,7 +78,7 @@ import Testing
             await withTaskGroup(of: (any Error)?.self) { group in
                 group.addTask {
                     do {
-                        try await client.followEvents { _ in sign.yield() }
+                        try await client.streamEvents { _ in sign.yield() }
                         return nil
                     } catch { return error }
                 }

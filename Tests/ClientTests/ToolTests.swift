@@ -6,7 +6,7 @@ import Testing
 @Suite struct ToolTests {
     private let id = EndpointID("shop")
 
-    @Test func `the list of tools is the app's, with what the broker says of it`() async throws {
+    @Test func `a tool list has the app's tools and the broker's state`() async throws {
         let body = #"{"schema":1,"tools":[{"name":"tap","x":1.0}],"stale":true,"changed":false}"#
         let id = try #require(id)
 
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func `a call carries its arguments as they are, and what to wait for`() async throws {
+    @Test func `a tool call sends its arguments unchanged and its timeouts`() async throws {
         let body = #"{"schema":1,"result":{"content":[],"isError":false}}"#
         let id = try #require(id)
 
@@ -27,12 +27,12 @@ import Testing
             let result = try await client.call("tap", of: id, arguments: arguments, wait: 3, maxPixels: 0)
 
             #expect(result == ["content": [], "isError": false])
-            let sent = #"{"tool":"tap","arguments":{"b":1,"a":[true]},"wait_s":3,"max_px":0}"#
+            let sent = #"{"tool":"tap","arguments":{"b":1,"a":[true]},"waitSeconds":3,"maxPixels":0}"#
             #expect(broker.requests.first?.hasSuffix("\r\n\r\n\(sent)") == true)
         }
     }
 
-    @Test func `an answer without a result is not understood`() async throws {
+    @Test func `a response without a result is invalid`() async throws {
         let id = try #require(id)
         try await ScriptedBroker.with(.pieces([ScriptedBroker.json("[]")])) { _, client in
             await #expect(throws: ClientError.self) { try await client.call("tap", of: id, arguments: [:]) }

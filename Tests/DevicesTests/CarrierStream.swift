@@ -1,13 +1,13 @@
 import Glibc
 import SystemIO
 
-/// Reads from a stream until so many bytes are there, or its end.
-func read(_ count: Int, from carrier: borrowing Connection) async throws -> String {
-    var bytes = carrier.early
+/// Reads from a connection until `count` bytes have arrived or the stream ends.
+func read(_ count: Int, from connection: borrowing Connection) async throws -> String {
+    var bytes = connection.initialBytes
     while bytes.count < count {
-        try await Poller.shared.wait(for: .readable, of: carrier.descriptor.number)
+        try await Poller.shared.wait(for: .readable, of: connection.descriptor.number)
         var buffer = [UInt8](repeating: 0, count: count - bytes.count)
-        let got = recv(carrier.descriptor.number, &buffer, buffer.count, 0)
+        let got = recv(connection.descriptor.number, &buffer, buffer.count, 0)
         guard got > 0 else { break }
         bytes += buffer[..<got]
     }

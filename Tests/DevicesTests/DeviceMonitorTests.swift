@@ -9,51 +9,51 @@ import Testing
 @testable import Devices
 
 @Suite struct DeviceMonitorTests {
-    @Test func `usbmuxd that is absent is said, and picked up when it comes`() async throws {
+    @Test func `an absent usbmuxd is reported, and connected when it starts`() async throws {
         try await withScratchFolder { scratch in
             let path = scratch.file("usbmuxd")
-            try await withSource(at: .unix(path: path)) { source in
-                try await eventually("the absence is noticed") { await source.status().state == .missing }
-                let status = await source.status()
-                #expect(status.remedy?.contains("sudo apt install usbmuxd") == true)
-                #expect(await source.devices() == [])
+            try await withMonitor(at: .unix(path: path)) { monitor in
+                try await eventually("the absence is noticed") { await monitor.status().state == .missing }
+                let status = await monitor.status()
+                #expect(status.hint?.contains("sudo apt install usbmuxd") == true)
+                #expect(await monitor.devices() == [])
 
                 let fake = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Samples.phone)]) }
                 scratch.atEnd { fake.stop() }
 
                 try await eventually(within: .milliseconds(1500), "the phone is listed") {
-                    await source.devices().map(\.udid.text) == [Samples.phone]
+                    await monitor.devices().map(\.udid.text) == [Samples.phone]
                 }
-                try await eventually("the status is good") { await source.status().state == .ok }
+                try await eventually("the status is good") { await monitor.status().state == .ok }
             }
         }
     }
 
-    @Test func `usbmuxd that hangs is reported within 3 s, and its phones stay for a while`() async throws {
+    @Test func `a hung usbmuxd is reported within 3 s, and its devices stay listed for a while`() async throws {
         try await withScratchFolder { scratch in
             let isHung = Mutex(false)
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 if isHung.withLock({ $0 }) { return client.waitForEnd() }
                 client.behave(phones: [(1, Samples.phone)])
             }
-            try await withSource(at: fake.address) { source in
-                try await eventually("the status is good") { await source.status().state == .ok }
+            try await withMonitor(at: fake.address) { monitor in
+                try await eventually("the status is good") { await monitor.status().state == .ok }
                 isHung.withLock { $0 = true }
 
                 try await eventually(within: .milliseconds(3_500), "the silence is reported") {
-                    await source.status().detail.contains("not answered for")
+                    await monitor.status().detail.contains("not answered for")
                 }
-                #expect(await source.status().state == .starting)
-                #expect(await source.devices().count == 1)
+                #expect(await monitor.status().state == .starting)
+                #expect(await monitor.devices().count == 1)
                 isHung.withLock { $0 = false }
                 try await eventually(within: .seconds(10), "the status is good") {
-                    await source.status().state == .ok
+                    await monitor.status().state == .ok
                 }
             }
         }
     }
 
-    @Test func `what happens is told in order`() async throws {
+    @Test func `events are reported in order`() async throws {
         try await withScratchFolder { scratch in
             let path = scratch.file("usbmuxd")
             let first = try FakeUsbmuxd(at: path) { client in
@@ -65,8 +65,8 @@ import Testing
                 client.send(Samples.frame(Samples.detached(1), tag: 0))
                 client.waitForEnd()
             }
-            try await withSource(at: .unix(path: path)) { source in
-                var events = source.events.makeAsyncIterator()
+            try await withMonitor(at: .unix(path: path)) { monitor in
+                var events = monitor.events.makeAsyncIterator()
                 var told: [String] = []
                 func next() async { if let event = await events.next() { told.append(Self.name(of: event)) } }
                 for _ in 0..<3 { await next() }
@@ -85,21 +85,21 @@ import Testing
         }
     }
 
-    @Test func `one that accepts and hangs up is not asked more than a few times a second`() async throws {
+    @Test func `a usbmuxd that accepts and hangs up is retried only a few times per second`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { _ in }
-            try await withSource(at: fake.address) { source in
+            try await withMonitor(at: fake.address) { monitor in
                 try await eventually("it was tried") { fake.accepted > 0 }
                 try await Task.sleep(for: .seconds(2))
 
                 #expect(fake.accepted < 16)
-                #expect(await source.status().detail.contains("hangs up"))
+                #expect(await monitor.status().detail.contains("closes connections"))
             }
         }
     }
 
     @Test(arguments: NativeUsbmuxClientTests.Garbage.allCases)
-    func `garbage in the middle of listening ends that run, and the next one is heard`(
+    func `invalid data during Listen ends the session, and the next one is used`(
         garbage: NativeUsbmuxClientTests.Garbage
     ) async throws {
         try await withScratchFolder { scratch in
@@ -109,35 +109,35 @@ import Testing
                 _ = client.request()
                 client.send(Samples.result(0) + garbage.bytes)
             }
-            try await withSource(at: fake.address) { source in
+            try await withMonitor(at: fake.address) { monitor in
                 try await eventually("it was tried") { fake.accepted > 2 }
                 isMad.withLock { $0 = false }
 
-                try await eventually("the phone is listed") { await source.devices().count == 1 }
+                try await eventually("the phone is listed") { await monitor.devices().count == 1 }
             }
         }
     }
 
-    @Test func `a failed list takes no phone away`() async throws {
+    @Test func `a failed list removes no device`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 guard client.request() == "Listen" else { return client.send(Samples.result(1)) }
                 client.send(Samples.result(0) + Samples.frame(Samples.attached(1, Samples.phone), tag: 0))
                 client.waitForEnd()
             }
-            try await withSource(at: fake.address) { source in
-                try await eventually("the status is good") { await source.status().state == .ok }
-                try await eventually("the phone is listed") { await source.devices().count == 1 }
+            try await withMonitor(at: fake.address) { monitor in
+                try await eventually("the status is good") { await monitor.status().state == .ok }
+                try await eventually("the phone is listed") { await monitor.devices().count == 1 }
             }
         }
     }
 
-    @Test func `a socket that is no socket is a reason in words`() async throws {
+    @Test func `an address that is not a socket is reported with a reason`() async throws {
         try await withScratchFolder { scratch in
             let path = try scratch.write("", to: "usbmuxd")
-            try await withSource(at: .unix(path: path)) { source in
-                try await eventually("the status has a remedy") { await source.status().remedy != nil }
-                #expect(await source.status().state == .missing)
+            try await withMonitor(at: .unix(path: path)) { monitor in
+                try await eventually("the status has a hint") { await monitor.status().hint != nil }
+                #expect(await monitor.status().state == .missing)
             }
         }
     }
@@ -152,17 +152,17 @@ import Testing
     }
 }
 
-/// A source that runs as long as the body does.
-func withSource(
+/// Runs a monitor while the body runs.
+func withMonitor(
     at address: UsbmuxAddress,
     client: (any UsbmuxClient)? = nil,
     _ body: (DeviceMonitor) async throws -> Void
 ) async throws {
     let client = client ?? NativeUsbmuxClient(address: address)
-    let source = DeviceMonitor(address: address, client: client, logger: Logger(label: "test"))
+    let monitor = DeviceMonitor(address: address, client: client, logger: Logger(label: "test"))
     try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { try await source.run() }
+        group.addTask { try await monitor.run() }
         defer { group.cancelAll() }
-        try await body(source)
+        try await body(monitor)
     }
 }

@@ -7,8 +7,8 @@ import Testing
 @testable import Devices
 
 @Suite(.timeLimit(.minutes(1))) struct DevicePresenceCheckerTests {
-    /// Lists what the test says, when it says so.
-    private final class Lister: UsbmuxClient {
+    /// Returns the lists that the test provides, when the test provides them.
+    private final class ScriptedListClient: UsbmuxClient {
         let asked = AsyncStream.makeStream(of: Void.self)
         let lists = AsyncStream.makeStream(of: [UsbmuxDeviceRecord]?.self)
 
@@ -39,88 +39,88 @@ import Testing
         }
     }
 
-    /// A roll call that runs, and usbmuxd's end of the epoch.
-    private func withRollCall(
-        _ body: (DevicePresenceChecker, Lister, _ daemon: CInt) async throws -> Void
+    /// Runs a presence checker. The body also gets usbmuxd's end of the session.
+    private func withChecker(
+        _ body: (DevicePresenceChecker, ScriptedListClient, _ daemon: CInt) async throws -> Void
     ) async throws {
         var numbers: [CInt] = [-1, -1]
         try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &numbers) == 0)
         let daemon = Descriptor(owning: numbers[1])
-        let lister = Lister()
-        let rollCall = DevicePresenceChecker(
+        let listClient = ScriptedListClient()
+        let presenceChecker = DevicePresenceChecker(
             of: UsbmuxdSession(listeningOn: Descriptor(owning: numbers[0])),
-            asking: lister
+            client: listClient
         )
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await rollCall.run() }
-            try await body(rollCall, lister, daemon.number)
+            group.addTask { await presenceChecker.run() }
+            try await body(presenceChecker, listClient, daemon.number)
             group.cancelAll()
         }
     }
 
-    private func answer(_ rollCall: DevicePresenceChecker, _ deviceID: UInt32) async -> Bool {
+    private func answer(_ presenceChecker: DevicePresenceChecker, _ deviceID: UInt32) async -> Bool {
         await withCheckedContinuation { continuation in
-            rollCall.ask(about: deviceID) { continuation.resume(returning: $0) }
+            presenceChecker.check(deviceID) { continuation.resume(returning: $0) }
         }
     }
 
-    @Test func `who is on the list is there, and nobody else`() async throws {
-        try await withRollCall { rollCall, lister, _ in
-            try lister.list(3, 5)
-            #expect(await answer(rollCall, 3))
-            try lister.list(3, 5)
-            #expect(await !answer(rollCall, 4))
+    @Test func `a listed device is connected, and every other device is not`() async throws {
+        try await withChecker { presenceChecker, listClient, _ in
+            try listClient.list(3, 5)
+            #expect(await answer(presenceChecker, 3))
+            try listClient.list(3, 5)
+            #expect(await !answer(presenceChecker, 4))
         }
     }
 
-    @Test func `one list answers all who asked before it was asked for, and no one later`() async throws {
-        try await withRollCall { rollCall, lister, _ in
+    @Test func `one list answers all checks made before its request, and none made later`() async throws {
+        try await withChecker { presenceChecker, listClient, _ in
             let answers = AsyncStream.makeStream(of: Bool.self)
             var all = answers.stream.makeAsyncIterator()
             let say: @Sendable (Bool) -> Void = { answers.continuation.yield($0) }
-            rollCall.ask(about: 1, say)
-            await lister.wait()
-            // The list that is on its way may have been made before these streams ended.
-            for _ in 0..<100 { rollCall.ask(about: 1, say) }
-            try lister.list(1)
+            presenceChecker.check(1, say)
+            await listClient.wait()
+            // The list in progress may have been made before these streams ended.
+            for _ in 0..<100 { presenceChecker.check(1, say) }
+            try listClient.list(1)
             #expect(await all.next() == true)
-            await lister.wait()
-            try lister.list()
+            await listClient.wait()
+            try listClient.list()
 
             for _ in 0..<100 { #expect(await all.next() == false) }
         }
     }
 
-    @Test func `a list that fails vouches for nobody`() async throws {
-        try await withRollCall { rollCall, lister, _ in
-            lister.lists.continuation.yield(nil)
-            #expect(await !answer(rollCall, 1))
+    @Test func `a failed list confirms no device`() async throws {
+        try await withChecker { presenceChecker, listClient, _ in
+            listClient.lists.continuation.yield(nil)
+            #expect(await !answer(presenceChecker, 1))
         }
     }
 
-    @Test func `a list of the next usbmuxd says nothing about this one's phones`() async throws {
-        try await withRollCall { rollCall, lister, daemon in
-            async let isThere = answer(rollCall, 1)
-            await lister.wait()
+    @Test func `a list of the next usbmuxd says nothing about devices of this session`() async throws {
+        try await withChecker { presenceChecker, listClient, daemon in
+            async let isThere = answer(presenceChecker, 1)
+            await listClient.wait()
             shutdown(daemon, CInt(SHUT_RDWR))
-            try lister.list(1)
+            try listClient.list(1)
 
             #expect(await !isThere)
-            // Nobody is asked any more.
-            #expect(await !answer(rollCall, 1))
+            // Later checks send no request.
+            #expect(await !answer(presenceChecker, 1))
         }
     }
 
-    @Test func `the end of the run answers all who wait, and all who come`() async throws {
-        try await withRollCall { rollCall, lister, _ in
-            async let first = answer(rollCall, 1)
-            await lister.wait()
-            async let second = answer(rollCall, 1)
-            rollCall.close()
+    @Test func `the end of the session answers all pending and all later checks`() async throws {
+        try await withChecker { presenceChecker, listClient, _ in
+            async let first = answer(presenceChecker, 1)
+            await listClient.wait()
+            async let second = answer(presenceChecker, 1)
+            presenceChecker.close()
 
             #expect(await !second)
-            #expect(await !answer(rollCall, 1))
-            try lister.list(1)
+            #expect(await !answer(presenceChecker, 1))
+            try listClient.list(1)
             _ = await first
         }
     }

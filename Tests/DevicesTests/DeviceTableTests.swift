@@ -15,14 +15,14 @@ import Testing
         UsbmuxDeviceRecord(deviceID: deviceID, udid: try #require(UDID(udid)), transport: transport)
     }
 
-    @Test func `a phone comes once and goes once`() throws {
+    @Test func `a device is attached once and detached once`() throws {
         var table = DeviceTable()
 
         let came = table.attach(try Self.record(1), at: now)
         let again = table.attach(try Self.record(1), at: now)
         let went = table.detach(1)
 
-        let device = Device(udid: try #require(UDID(Samples.phone)), transport: .usb, since: now)
+        let device = Device(udid: try #require(UDID(Samples.phone)), transport: .usb, attachedAt: now)
         #expect(came == [.attached(device)])
         #expect(again == [])
         #expect(went == [.detached(device)])
@@ -30,7 +30,7 @@ import Testing
         #expect(table.devices == [])
     }
 
-    @Test func `a replug seen in the wrong order is no event and the new number is used`() throws {
+    @Test func `a replug reported in the wrong order causes no event, and the new DeviceID is used`() throws {
         var table = DeviceTable()
         _ = table.attach(try Self.record(1), at: now)
 
@@ -40,7 +40,7 @@ import Testing
         #expect(table.record(of: try #require(UDID(Samples.phone)))?.deviceID == 2)
     }
 
-    @Test func `the cable is preferred to the network`() throws {
+    @Test func `USB is preferred to the network`() throws {
         var table = DeviceTable()
         let udid = try #require(UDID(Samples.phone))
         _ = table.attach(try Self.record(1), at: now)
@@ -52,7 +52,7 @@ import Testing
         #expect(table.record(of: udid)?.deviceID == 2)
     }
 
-    @Test func `a number that names another phone takes it from the first`() throws {
+    @Test func `a DeviceID that is reused for another device detaches the first one`() throws {
         var table = DeviceTable()
         _ = table.attach(try Self.record(1), at: now)
 
@@ -63,7 +63,7 @@ import Testing
         #expect(table.devices.map(\.udid.text) == [Samples.other])
     }
 
-    @Test func `a list adds what nobody told and brings nothing back`() throws {
+    @Test func `a list adds unreported devices and does not restore detached ones`() throws {
         var table = DeviceTable()
         _ = table.attach(try Self.record(1), at: now)
         table.expectList()
@@ -79,7 +79,7 @@ import Testing
         #expect(table.devices.map(\.transport) == [.network, .usb])
     }
 
-    @Test func `phones without end are not kept`() throws {
+    @Test func `the number of devices is limited`() throws {
         var table = DeviceTable()
         for deviceID in 1...1000 as ClosedRange<UInt32> {
             let digits = String(deviceID, radix: 16)

@@ -6,7 +6,7 @@ import Synchronization
 
 @testable import Devices
 
-/// A usbmuxd that says what a test wants it to say, on a unix socket of its own; each client is served on a thread.
+/// A fake usbmuxd with scripted behaviour on a unix socket; each client is served on a thread.
 final class FakeUsbmuxd: Sendable {
     private struct State {
         var isOpen = true
@@ -18,8 +18,8 @@ final class FakeUsbmuxd: Sendable {
     private let listener: CInt
     private let state = Mutex(State())
 
-    /// Takes the path from whoever had it, as usbmuxd does. `serve` gets a blocking socket, closed when it returns; `pause`
-    /// is how long the fake is busy before it accepts another.
+    /// Takes over the path from a previous owner, as usbmuxd does. `serve` gets a blocking socket, which is closed when
+    /// `serve` returns. `pause` is the time before the fake accepts another client.
     init(
         at path: String,
         backlog: CInt = 128,
@@ -32,7 +32,7 @@ final class FakeUsbmuxd: Sendable {
         self.listener = listener
         let status = try SocketAddress.unix(path: path).withRaw { bind(listener, $0, $1) }
         guard status == 0, listen(listener, backlog) == 0 else {
-            throw RigError("no socket at \(path): errno \(errno)")
+            throw TestSupportError("no socket at \(path): errno \(errno)")
         }
         startThread(named: "fake-usbmuxd") { [self] in accept(pause, serve) }
     }
@@ -50,7 +50,7 @@ final class FakeUsbmuxd: Sendable {
     var address: UsbmuxAddress { .unix(path: path) }
     var accepted: Int { state.withLock { $0.accepted } }
 
-    /// Every client's stream ends, then nobody listens; the file stays.
+    /// Ends every client's stream and stops listening; the socket file stays.
     func stop() {
         state.withLock { state in
             guard state.isOpen else { return }
@@ -90,13 +90,13 @@ final class FakeUsbmuxd: Sendable {
 struct FakeClient: Sendable {
     let number: CInt
 
-    /// The name of the next request; nil when the client hung up.
+    /// The name of the next request; nil if the client closed the connection.
     func request() -> String? {
         let text = requestText() ?? ""
         return ["Listen", "ListDevices", "Connect", "ReadBUID"].first { text.contains("<string>\($0)</string>") }
     }
 
-    /// The next request as the property list that it is.
+    /// The next request as a property list.
     func requestText() -> String? {
         var decoder = UsbmuxFrameDecoder()
         while true {
@@ -104,7 +104,7 @@ struct FakeClient: Sendable {
                 guard case .propertyList(let bytes) = message.body else { return nil }
                 return String(decoding: bytes, as: UTF8.self)
             }
-            var buffer = [UInt8](repeating: 0, count: decoder.missing)
+            var buffer = [UInt8](repeating: 0, count: decoder.bytesNeeded)
             let count = recv(number, &buffer, buffer.count, 0)
             guard count > 0 else { return nil }
             decoder.append(buffer[..<count])
@@ -113,13 +113,13 @@ struct FakeClient: Sendable {
 
     func send(_ bytes: [UInt8]) { _ = TestSupport.Stream.send(bytes[...], to: number) }
 
-    /// Keeps the connection until the other end closes it.
+    /// Keeps the connection open until the client closes it.
     func waitForEnd() {
         var byte: UInt8 = 0
         while recv(number, &byte, 1, 0) > 0 {}
     }
 
-    /// Answers as usbmuxd does, with these phones on the cable; a Connect ends with `welcome` from the phone.
+    /// Replies like usbmuxd with these devices connected. After a Connect the device sends `welcome`.
     func behave(phones: [(deviceID: Int, udid: String)], connect: UInt32 = 0, welcome: String = "") {
         let records = phones.map { Samples.attached($0.deviceID, $0.udid) }
         switch request() {

@@ -7,7 +7,7 @@ import Testing
 @testable import Devices
 
 @Suite struct LibusbmuxdClientTests {
-    @Test func `it works where it would abort the process, beyond descriptor 1024`() async throws {
+    @Test func `it works with descriptors above 1024, where libusbmuxd would abort`() async throws {
         try await withScratchFolder { scratch in
             try FileDescriptorLimit.raise()
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(1, Samples.phone)], welcome: "hello") }
@@ -18,18 +18,18 @@ import Testing
             let client = LibusbmuxdClient(address: fake.address)
 
             #expect(try await client.listDevices().map(\.deviceID) == [1])
-            let carrier = try await client.connect(deviceID: 1, port: 1)
+            let connection = try await client.connect(deviceID: 1, port: 1)
 
-            #expect(try await read(5, from: carrier) == "hello")
+            #expect(try await read(5, from: connection) == "hello")
         }
     }
 
-    @Test func `what it closes is not ours`() async throws {
+    @Test func `a close on the library thread keeps the descriptor of the process open`() async throws {
         let thread = IsolatedLibraryThread(named: "test")
         let ours = try #require(SocketPair())
         let number = ours.near.number
 
-        // As libusbmuxd does with a number that has become another thread's.
+        // libusbmuxd does this with a number that now belongs to another thread.
         let status = try await thread.call { _ in close(number) }
 
         #expect(status == -1)
@@ -38,7 +38,7 @@ import Testing
         #expect(recv(number, &byte, 1, CInt(MSG_DONTWAIT)) == 1)
     }
 
-    @Test func `what goes on after a call is woken at once, and in the process's own table`() async throws {
+    @Test func `a caller resumes within 500 ms, in the descriptor table of the process`() async throws {
         let thread = IsolatedLibraryThread(named: "test")
         let ours = try #require(SocketPair())
         var slowest = Duration.zero
@@ -52,16 +52,16 @@ import Testing
         #expect(slowest < .milliseconds(500))
     }
 
-    @Test func `no stream opens late`() async throws {
+    @Test func `each of 200 streams opens within 500 ms`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], welcome: "hello") }
             let client = LibusbmuxdClient(address: fake.address)
             var times: [Duration] = []
             for _ in 0..<200 {
                 let start = ContinuousClock.now
-                let carrier = try await client.connect(deviceID: 1, port: 1)
+                let connection = try await client.connect(deviceID: 1, port: 1)
                 times.append(ContinuousClock.now - start)
-                _ = consume carrier
+                _ = consume connection
             }
             times.sort()
 
@@ -70,25 +70,25 @@ import Testing
         }
     }
 
-    @Test func `its streams do not block, and hold a place`() async throws {
+    @Test func `its streams are non-blocking and count towards the connection limit`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], welcome: "hello") }
-            let budget = UsbmuxConnectionLimit()
-            let client = LibusbmuxdClient(address: fake.address, budget: budget)
+            let connectionLimit = UsbmuxConnectionLimit()
+            let client = LibusbmuxdClient(address: fake.address, connectionLimit: connectionLimit)
             do {
-                let carrier = try await client.connect(deviceID: 1, port: 1)
+                let connection = try await client.connect(deviceID: 1, port: 1)
 
-                #expect(try await read(5, from: carrier) == "hello")
-                // recv(2) would wait here for ever if it could.
+                #expect(try await read(5, from: connection) == "hello")
+                // A blocking socket would wait here forever.
                 var byte: UInt8 = 0
-                #expect(recv(carrier.descriptor.number, &byte, 1, 0) == -1)
-                #expect(budget.used == 1)
+                #expect(recv(connection.descriptor.number, &byte, 1, 0) == -1)
+                #expect(connectionLimit.used == 1)
             }
-            #expect(budget.used == 0)
+            #expect(connectionLimit.used == 0)
         }
     }
 
-    @Test func `a usbmuxd that answers nothing does not hold its caller for ever`() async throws {
+    @Test func `a usbmuxd that never replies does not block the caller forever`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
             let client = LibusbmuxdClient(address: fake.address)

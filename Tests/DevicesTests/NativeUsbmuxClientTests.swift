@@ -7,7 +7,7 @@ import Testing
 @testable import Devices
 
 @Suite struct NativeUsbmuxClientTests {
-    /// What a usbmuxd gone mad answers to anything.
+    /// Invalid data that a broken usbmuxd might send.
     enum Garbage: String, CaseIterable {
         case nothingAndClose, truncatedHeader, truncatedBody, fourGigabytes, shorterThanHeader, wrongVersion, wrongTag
         case binaryList, bomb, endlessBody, noise, emptyList, http
@@ -33,30 +33,30 @@ import Testing
     }
 
     @Test(arguments: Garbage.allCases)
-    func `garbage is an error in words and leaves nothing open`(garbage: Garbage) async throws {
+    func `invalid data causes a described error and leaves nothing open`(garbage: Garbage) async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 _ = client.request()
                 client.send(garbage.bytes)
             }
-            let budget = UsbmuxConnectionLimit()
-            let client = NativeUsbmuxClient(address: fake.address, budget: budget)
+            let connectionLimit = UsbmuxConnectionLimit()
+            let client = NativeUsbmuxClient(address: fake.address, connectionLimit: connectionLimit)
 
             await #expect(throws: UsbmuxError.self) { _ = try await client.listDevices() }
             await #expect(throws: UsbmuxError.self) { _ = try await client.readBUID() }
             await #expect(throws: UsbmuxError.self) { _ = try await client.connect(deviceID: 1, port: 1) }
 
-            #expect(budget.used == 0)
+            #expect(connectionLimit.used == 0)
         }
     }
 
-    @Test func `one that never answers is given up at the deadline`() async throws {
+    @Test func `a usbmuxd that never replies causes a timeout`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
             let client = NativeUsbmuxClient(
                 address: fake.address,
-                connectLimit: .milliseconds(120),
-                answerLimit: .milliseconds(60)
+                connectTimeout: .milliseconds(120),
+                replyTimeout: .milliseconds(60)
             )
 
             await #expect(throws: UsbmuxError.timedOut(request: "ListDevices", limit: .milliseconds(60))) {
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `what it says is understood`() async throws {
+    @Test func `valid replies are decoded`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) {
                 $0.behave(phones: [(1, Samples.phone), (2, Samples.other)])
@@ -84,7 +84,7 @@ import Testing
         arguments: [(1, UsbmuxResult.badCommand), (2, .badDevice), (3, .refused), (9, .other(9))]
             as [(UInt32, UsbmuxResult)]
     )
-    func `a refusal says which`(code: UInt32, result: UsbmuxResult) async throws {
+    func `an error result names its cause`(code: UInt32, result: UsbmuxResult) async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], connect: code) }
             let client = NativeUsbmuxClient(address: fake.address)
@@ -95,35 +95,41 @@ import Testing
         }
     }
 
-    @Test func `what the phone says first comes first`() async throws {
+    @Test func `bytes sent first by the device are received first`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], welcome: "SSH-2.0-phone") }
 
-            let carrier = try await NativeUsbmuxClient(address: fake.address).connect(deviceID: 1, port: 22)
+            let connection = try await NativeUsbmuxClient(address: fake.address).connect(deviceID: 1, port: 22)
 
-            #expect(try await read(13, from: carrier) == "SSH-2.0-phone")
+            #expect(try await read(13, from: connection) == "SSH-2.0-phone")
         }
     }
 
-    @Test func `a place is taken as long as the stream is held, and no longer`() async throws {
+    @Test func `a stream holds a permit until the stream is released`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: []) }
-            let budget = UsbmuxConnectionLimit(limit: 1)
-            let client = NativeUsbmuxClient(address: fake.address, budget: budget, connectLimit: .milliseconds(500))
+            let connectionLimit = UsbmuxConnectionLimit(limit: 1)
+            let client = NativeUsbmuxClient(
+                address: fake.address,
+                connectionLimit: connectionLimit,
+                connectTimeout: .milliseconds(500)
+            )
             do {
                 let first = try await client.connect(deviceID: 1, port: 1)
-                await #expect(throws: UsbmuxError.limit(1)) { _ = try await client.connect(deviceID: 1, port: 1) }
+                await #expect(throws: UsbmuxError.tooManyConnections(1)) {
+                    _ = try await client.connect(deviceID: 1, port: 1)
+                }
                 let released = first.release()
-                #expect(budget.used == 1)
-                _ = withExtendedLifetime(released.lease) { close(released.number) }
+                #expect(connectionLimit.used == 1)
+                _ = withExtendedLifetime(released.permit) { close(released.number) }
             }
-            #expect(budget.used == 0)
+            #expect(connectionLimit.used == 0)
 
             _ = try await client.connect(deviceID: 1, port: 1)
         }
     }
 
-    @Test func `a full accept queue is waited for`() async throws {
+    @Test func `a full accept queue is retried`() async throws {
         try await withScratchFolder { scratch in
             let queue = try FakeUsbmuxd(in: scratch, backlog: 0, pause: .milliseconds(20)) { $0.behave(phones: []) }
             let client = NativeUsbmuxClient(address: queue.address)
@@ -139,14 +145,14 @@ import Testing
         }
     }
 
-    @Test func `a silent phone does not delay another phone`() async throws {
+    @Test func `a silent device does not delay another device`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 guard let text = client.requestText() else { return }
                 if text.contains("<integer>2</integer>") { client.send(Samples.result(0)) }
                 client.waitForEnd()
             }
-            let client = NativeUsbmuxClient(address: fake.address, connectLimit: .seconds(20))
+            let client = NativeUsbmuxClient(address: fake.address, connectTimeout: .seconds(20))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<40 {
                     group.addTask { _ = try? await client.connect(deviceID: 1, port: 1) }
@@ -162,11 +168,11 @@ import Testing
         }
     }
 
-    @Test func `cancelling gives up at once and leaves no place taken`() async throws {
+    @Test func `cancellation ends the request at once and releases its permit`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
-            let budget = UsbmuxConnectionLimit()
-            let client = NativeUsbmuxClient(address: fake.address, budget: budget)
+            let connectionLimit = UsbmuxConnectionLimit()
+            let client = NativeUsbmuxClient(address: fake.address, connectionLimit: connectionLimit)
             let start = ContinuousClock.now
 
             await withTaskGroup(of: Void.self) { group in
@@ -181,11 +187,11 @@ import Testing
             }
 
             #expect(ContinuousClock.now - start < .seconds(8))
-            #expect(budget.used == 0)
+            #expect(connectionLimit.used == 0)
         }
     }
 
-    @Test func `no socket, no listener and no permission are told apart`() async throws {
+    @Test func `a missing socket and a missing listener are distinguished`() async throws {
         try await withScratchFolder { scratch in
             let path = scratch.file("none")
             let client = NativeUsbmuxClient(address: .unix(path: path))
@@ -203,7 +209,7 @@ import Testing
         }
     }
 
-    @Test func `TCP is spoken too, to a number and to a name`() async throws {
+    @Test func `usbmuxd over TCP works with a numeric address and with a name`() async throws {
         try await withScratchFolder { scratch in
             let server = try LoopbackServer(in: scratch) {
                 FakeClient(number: $0).behave(phones: [(3, Samples.phone)])

@@ -13,8 +13,8 @@ import Testing
         "<dict>\n\t<key>a</key><data>\nAA==</data></dict>",
         "<!-- <dict> --><dict></dict>", "<dict ></dict >", deep(30),
     ])
-    func `what property lists are made of passes`(inner: String) throws {
-        try PropertyListValidator.check(Array(Samples.propertyList(inner).utf8))
+    func `the elements of property lists are accepted`(inner: String) throws {
+        try PropertyListValidator.validate(Array(Samples.propertyList(inner).utf8))
     }
 
     @Test(arguments: [
@@ -25,21 +25,21 @@ import Testing
         "<plist><string><![CDATA[</string>]]></string></plist>", "<!DOCTYPE plist [<!ENTITY a \"b\">]><plist></plist>",
         "<plist></dict/></plist>",
     ])
-    func `what could harm a parser, or is no list, is refused`(text: String) {
-        #expect(throws: UsbmuxError.self) { try PropertyListValidator.check(Array(text.utf8)) }
+    func `text that could harm a parser or is not a list is rejected`(text: String) {
+        #expect(throws: UsbmuxError.self) { try PropertyListValidator.validate(Array(text.utf8)) }
     }
 
     @Test(arguments: [32, 1_000, 100_000])
-    func `a list nested too deep is refused, whole or cut short, hidden in comments or not`(depth: Int) {
+    func `a list that is nested too deep is rejected, complete or truncated, hidden in comments or not`(depth: Int) {
         let hidden = String(repeating: "<array><!-- </array> -->", count: depth)
         for inner in [Self.deep(depth), String(repeating: "<dict>", count: depth), hidden] {
             #expect(throws: UsbmuxError.self) {
-                try PropertyListValidator.check(Array(Samples.propertyList(inner).utf8))
+                try PropertyListValidator.validate(Array(Samples.propertyList(inner).utf8))
             }
         }
     }
 
-    @Test func `bytes that are not text are refused or passed, never a crash`() {
+    @Test func `random bytes are accepted or rejected without a crash`() {
         var random = SeededGenerator(seed: 7)
         let alphabet = Array("<>/!-?[]dictarrayplist \u{0}\"".utf8) + [0x80, 0xFF]
 

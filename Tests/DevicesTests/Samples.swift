@@ -2,7 +2,7 @@ import Model
 
 @testable import Devices
 
-/// What usbmuxd and its relatives say, as they write it.
+/// Messages of usbmuxd and related programs, in their original form.
 enum Samples {
     static let phone = "00008030-001A2B3C4D5E6F70"
     static let other = "0123456789abcdef0123456789abcdef01234567"

@@ -8,7 +8,7 @@ import Testing
         ("/run/a b", .unix(path: "/run/a b")), ("phones.example:27015", .tcp(host: "phones.example", port: 27015)),
         ("127.0.0.1:1", .tcp(host: "127.0.0.1", port: 1)), ("[::1]:65535", .tcp(host: "::1", port: 65535)),
     ])
-    func `every form that some tool writes is read`(text: String, expected: UsbmuxAddress) throws {
+    func `every address form used by tools is accepted`(text: String, expected: UsbmuxAddress) throws {
         #expect(try UsbmuxAddress(text) == expected)
     }
 
@@ -18,26 +18,26 @@ import Testing
         "[::1]", "[::1]:", "[host]:80", "[]:80", "a b:80", "tcp://host:80", "/\u{0}",
         "/" + String(repeating: "a", count: 107),
     ])
-    func `anything else is refused with the forms that work`(text: String) {
+    func `any other form is rejected with the accepted forms`(text: String) {
         let error = #expect(throws: UsbmuxError.self) { try UsbmuxAddress(text) }
 
         #expect(error?.description.contains("[v6]:port") == true)
     }
 
-    @Test func `terminal escapes of a bad address do not come out again`() {
+    @Test func `terminal escapes of an invalid address are removed from the error`() {
         let error = #expect(throws: UsbmuxError.self) { try UsbmuxAddress("\u{1B}[2Jx") }
 
         #expect(error?.description.contains("\u{1B}") == false)
     }
 
-    @Test func `an absent or empty variable means the standard socket`() throws {
+    @Test func `an unset or empty variable selects the standard socket`() throws {
         #expect(try UsbmuxAddress(environment: [:]) == .unix(path: "/var/run/usbmuxd"))
         #expect(try UsbmuxAddress(environment: ["USBMUXD_SOCKET_ADDRESS": ""]) == .standard)
         #expect(try UsbmuxAddress(environment: ["USBMUXD_SOCKET_ADDRESS": "/p"]) == .unix(path: "/p"))
     }
 
     @Test(arguments: ["UNIX:/run/a", "127.0.0.1:27015", "[::1]:27015"])
-    func `libusbmuxd is given the form that it understands`(text: String) throws {
+    func `libusbmuxd gets the form that it accepts`(text: String) throws {
         #expect(try UsbmuxAddress(text).libusbmuxdForm == text)
     }
 }

@@ -5,48 +5,53 @@ import Testing
 @testable import Devices
 
 @Suite struct UsbmuxConnectionLimitTests {
-    @Test func `a budget refuses what finds no place in time, and gets back what is let go`() async throws {
-        let budget = UsbmuxConnectionLimit(limit: 2)
-        var leases = [try await lease(budget), try await lease(budget)]
+    @Test func `a full limit rejects a stream after the timeout, and released permits are available again`()
+        async throws
+    {
+        let connectionLimit = UsbmuxConnectionLimit(limit: 2)
+        var permits = [try await acquire(connectionLimit), try await acquire(connectionLimit)]
 
-        await #expect(throws: UsbmuxError.limit(2)) { _ = try await lease(budget) }
-        leases.removeLast()
-        leases.append(try await lease(budget))
+        await #expect(throws: UsbmuxError.tooManyConnections(2)) { _ = try await acquire(connectionLimit) }
+        permits.removeLast()
+        permits.append(try await acquire(connectionLimit))
 
-        #expect(budget.used == 2)
-        leases = []
-        #expect(budget.used == 0)
+        #expect(connectionLimit.used == 2)
+        permits = []
+        #expect(connectionLimit.used == 0)
     }
 
-    @Test func `whoever waits for a place of a budget gets the next that is free`() async throws {
-        let budget = UsbmuxConnectionLimit(limit: 1)
-        var first: Permit? = try await lease(budget)
+    @Test func `a waiting task gets the next released permit`() async throws {
+        let connectionLimit = UsbmuxConnectionLimit(limit: 1)
+        var first: Permit? = try await acquire(connectionLimit)
 
-        async let second = lease(budget, within: .seconds(60))
-        try await eventually("the second waits") { budget.waiting == 1 }
+        async let second = acquire(connectionLimit, within: .seconds(60))
+        try await eventually("the second waits") { connectionLimit.waiting == 1 }
         _ = first
         first = nil
 
         let permit = try await second
-        #expect(budget.used == 1)
+        #expect(connectionLimit.used == 1)
         withExtendedLifetime(permit) {}
     }
 
-    @Test func `as many wait for a budget as it has places, and one more is refused at once`() async throws {
-        let budget = UsbmuxConnectionLimit(limit: 1)
-        let first = try await lease(budget)
+    @Test func `as many tasks may wait as there are permits, and one more is rejected at once`() async throws {
+        let connectionLimit = UsbmuxConnectionLimit(limit: 1)
+        let first = try await acquire(connectionLimit)
 
-        let waiting = Task { try await lease(budget, within: .seconds(60)) }
-        try await eventually("the second waits") { budget.waiting == 1 }
+        let waiting = Task { try await acquire(connectionLimit, within: .seconds(60)) }
+        try await eventually("the second waits") { connectionLimit.waiting == 1 }
 
-        await #expect(throws: UsbmuxError.limit(1)) { _ = try await lease(budget, within: .seconds(60)) }
+        await #expect(throws: UsbmuxError.tooManyConnections(1)) {
+            _ = try await acquire(connectionLimit, within: .seconds(60))
+        }
         withExtendedLifetime(first) {}
         waiting.cancel()
     }
 
-    private func lease(_ budget: UsbmuxConnectionLimit, within patience: Duration = .milliseconds(10)) async throws
+    private func acquire(_ connectionLimit: UsbmuxConnectionLimit, within timeout: Duration = .milliseconds(10))
+        async throws
         -> Permit
     {
-        try await budget.lease(within: patience, clock: ContinuousClock())
+        try await connectionLimit.acquire(within: timeout, clock: ContinuousClock())
     }
 }

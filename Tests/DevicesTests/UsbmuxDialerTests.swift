@@ -11,7 +11,7 @@ import Testing
         .usb(USBRoute(udid: try #require(UDID(udid)), port: port))
     }
 
-    /// Why a dial failed; nil when it did not.
+    /// The reason for a failed dial; nil if the dial succeeded.
     private static func reason(_ dialer: UsbmuxDialer, _ route: Route) async throws -> DialError.Reason? {
         do {
             _ = try await dialer.dial(route)
@@ -21,31 +21,35 @@ import Testing
         }
     }
 
-    @Test func `a phone is dialled by its UDID`() async throws {
+    @Test func `a device is dialled by its UDID`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(41, Samples.phone)], welcome: "hello") }
-            try await withSource(at: fake.address) { source in
-                try await eventually("the phone is listed") { await source.devices().count == 1 }
+            try await withMonitor(at: fake.address) { monitor in
+                try await eventually("the phone is listed") { await monitor.devices().count == 1 }
 
-                let carrier = try await source.dialer.dial(try Self.route())
+                let connection = try await monitor.dialer.dial(try Self.route())
 
-                #expect(try await read(5, from: carrier) == "hello")
-                #expect(carrier.halfClose == .destroys)
+                #expect(try await read(5, from: connection) == "hello")
+                #expect(connection.halfClose == .destroys)
             }
         }
     }
 
-    @Test func `each reason for failure is told apart`() async throws {
+    @Test func `each reason for a failed dial is distinguished`() async throws {
         try await withScratchFolder { scratch in
             let code = Mutex<UInt32>(3)
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 client.behave(phones: [(1, Samples.phone)], connect: code.withLock { $0 })
             }
-            let budget = UsbmuxConnectionLimit(limit: 1)
-            let client = NativeUsbmuxClient(address: fake.address, budget: budget, connectLimit: .milliseconds(100))
-            try await withSource(at: fake.address, client: client) { source in
-                try await eventually("the phone is listed") { await source.devices().count == 1 }
-                let dialer = source.dialer
+            let connectionLimit = UsbmuxConnectionLimit(limit: 1)
+            let client = NativeUsbmuxClient(
+                address: fake.address,
+                connectionLimit: connectionLimit,
+                connectTimeout: .milliseconds(100)
+            )
+            try await withMonitor(at: fake.address, client: client) { monitor in
+                try await eventually("the phone is listed") { await monitor.devices().count == 1 }
+                let dialer = monitor.dialer
 
                 #expect(try await Self.reason(dialer, try Self.route()) == .refused)
                 code.withLock { $0 = 1 }
@@ -54,35 +58,35 @@ import Testing
                 #expect(try await Self.reason(dialer, try Self.route()) == .deviceAbsent)
                 #expect(try await Self.reason(dialer, try Self.route(Samples.other)) == .deviceAbsent)
                 #expect(try await Self.reason(dialer, try Self.route(port: 0)) == .failed)
-                let lan = Route.lan(LANRoute(address: "127.0.0.1", port: 1))
+                let lan = Route.network(NetworkRoute(address: "127.0.0.1", port: 1))
                 #expect(try await Self.reason(dialer, lan) == .noRoute)
-                let lease = try await budget.lease(within: .seconds(1), clock: ContinuousClock())
+                let lease = try await connectionLimit.acquire(within: .seconds(1), clock: ContinuousClock())
                 #expect(try await Self.reason(dialer, try Self.route()) == .limit)
                 withExtendedLifetime(lease) {}
                 fake.stop()
-                try await eventually("usbmuxd is gone") { await source.devices().isEmpty }
+                try await eventually("usbmuxd is gone") { await monitor.devices().isEmpty }
                 #expect(try await Self.reason(dialer, try Self.route()) == .usbmuxdAbsent)
             }
         }
     }
 
-    @Test func `a phone that never answers is a dial that timed out`() async throws {
+    @Test func `a device that never answers is a dial timeout`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 guard client.request() == "Listen" else { return client.waitForEnd() }
                 client.send(Samples.result(0) + Samples.frame(Samples.attached(1, Samples.phone), tag: 0))
                 client.waitForEnd()
             }
-            let client = NativeUsbmuxClient(address: fake.address, connectLimit: .milliseconds(100))
-            try await withSource(at: fake.address, client: client) { source in
-                try await eventually("the phone is listed") { await source.devices().count == 1 }
+            let client = NativeUsbmuxClient(address: fake.address, connectTimeout: .milliseconds(100))
+            try await withMonitor(at: fake.address, client: client) { monitor in
+                try await eventually("the phone is listed") { await monitor.devices().count == 1 }
 
-                #expect(try await Self.reason(source.dialer, try Self.route()) == .timedOut)
+                #expect(try await Self.reason(monitor.dialer, try Self.route()) == .timedOut)
             }
         }
     }
 
-    @Test func `the refusal that usbmuxd gives each 65,536th Connect is asked about once more`() async throws {
+    @Test func `the bad device result of each 65,536th Connect is retried once`() async throws {
         try await withScratchFolder { scratch in
             let connects = Mutex(0)
             let fake = try FakeUsbmuxd(in: scratch) { client in
@@ -98,17 +102,17 @@ import Testing
                 client.send(Samples.result(isFirst ? 2 : 0))
                 client.waitForEnd()
             }
-            try await withSource(at: fake.address) { source in
-                try await eventually("the phone is listed") { await source.devices().count == 1 }
+            try await withMonitor(at: fake.address) { monitor in
+                try await eventually("the phone is listed") { await monitor.devices().count == 1 }
 
-                #expect(try await Self.reason(source.dialer, try Self.route()) == nil)
+                #expect(try await Self.reason(monitor.dialer, try Self.route()) == nil)
                 #expect(connects.withLock { $0 } == 2)
             }
         }
     }
 
     @Test(arguments: [(silences: 2, reason: nil), (silences: .max, reason: DialError.Reason.failed)])
-    func `a Connect that usbmuxd closes without an answer is tried again, and is not called its end`(
+    func `a Connect closed without a reply is retried and not reported as the end of usbmuxd`(
         silences: Int,
         reason: DialError.Reason?
     ) async throws {
@@ -127,30 +131,30 @@ import Testing
                 client.send(Samples.result(0))
                 client.waitForEnd()
             }
-            try await withSource(at: fake.address) { source in
-                try await eventually("the phone is listed") { await source.devices().count == 1 }
+            try await withMonitor(at: fake.address) { monitor in
+                try await eventually("the phone is listed") { await monitor.devices().count == 1 }
 
-                #expect(try await Self.reason(source.dialer, try Self.route()) == reason)
+                #expect(try await Self.reason(monitor.dialer, try Self.route()) == reason)
                 #expect((3...4).contains(connects.withLock { $0 }))
             }
         }
     }
 
-    @Test func `a number that names another phone after a restart never leads to that phone`() async throws {
+    @Test func `a DeviceID reused for another device after a restart never leads to that device`() async throws {
         try await withScratchFolder { scratch in
             let path = scratch.file("usbmuxd")
             let first = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Samples.phone)], welcome: "right") }
-            // Restarts usbmuxd between the look-up of the DeviceID and its use, the worst moment there is.
+            // Restarts usbmuxd between the lookup of the DeviceID and its use, which is the worst moment.
             let native = NativeUsbmuxClient(address: .unix(path: path))
             let client = InterruptedClient(native) {
                 first.stop()
                 let second = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Samples.other)], welcome: "wrong") }
                 scratch.atEnd { second.stop() }
             }
-            try await withSource(at: .unix(path: path), client: client) { source in
-                try await eventually("the phone is listed") { await source.devices().count == 1 }
+            try await withMonitor(at: .unix(path: path), client: client) { monitor in
+                try await eventually("the phone is listed") { await monitor.devices().count == 1 }
 
-                let reason = try await Self.reason(source.dialer, try Self.route())
+                let reason = try await Self.reason(monitor.dialer, try Self.route())
 
                 #expect(client.connected >= 1)
                 #expect(reason == .usbmuxdAbsent || reason == .deviceAbsent)
@@ -158,8 +162,7 @@ import Testing
         }
     }
 
-    @Test func `a restart in which the phone stays is survived or said, and the stream is the right one`() async throws
-    {
+    @Test func `after a restart with the device connected a dial reaches the right device`() async throws {
         try await withScratchFolder { scratch in
             let path = scratch.file("usbmuxd")
             let first = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Samples.phone)], welcome: "first") }
@@ -170,21 +173,21 @@ import Testing
                 }
                 scratch.atEnd { second.stop() }
             }
-            try await withSource(at: .unix(path: path), client: client) { source in
-                try await eventually("the phone is listed") { await source.devices().count == 1 }
-                _ = try await Self.reason(source.dialer, try Self.route())
+            try await withMonitor(at: .unix(path: path), client: client) { monitor in
+                try await eventually("the phone is listed") { await monitor.devices().count == 1 }
+                _ = try await Self.reason(monitor.dialer, try Self.route())
 
-                try await eventually("both phones are listed") { await source.devices().count == 2 }
-                let carrier = try await source.dialer.dial(try Self.route())
+                try await eventually("both phones are listed") { await monitor.devices().count == 2 }
+                let connection = try await monitor.dialer.dial(try Self.route())
 
-                #expect(try await read(6, from: carrier) == "second")
+                #expect(try await read(6, from: connection) == "second")
                 #expect(client.lastDeviceID == 2)
             }
         }
     }
 }
 
-/// A client to which something happens right before its first Connect.
+/// A client that runs a closure right before its first Connect.
 private final class InterruptedClient: UsbmuxClient {
     private struct State {
         var connected = 0
@@ -200,7 +203,7 @@ private final class InterruptedClient: UsbmuxClient {
         state = Mutex(State(interruption: interruption))
     }
 
-    /// Connects that usbmuxd said yes to.
+    /// The number of successful Connects.
     var connected: Int { state.withLock { $0.connected } }
     var lastDeviceID: UInt32 { state.withLock { $0.lastDeviceID } }
 
@@ -213,11 +216,11 @@ private final class InterruptedClient: UsbmuxClient {
             return state.interruption
         }
         try interruption?()
-        let carrier = try await client.connect(deviceID: deviceID, port: port)
+        let connection = try await client.connect(deviceID: deviceID, port: port)
         state.withLock { state in
             state.connected += 1
             state.lastDeviceID = deviceID
         }
-        return carrier
+        return connection
     }
 }

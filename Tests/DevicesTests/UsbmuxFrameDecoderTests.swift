@@ -8,7 +8,7 @@ import Testing
         UsbmuxHeader(length: length, version: version, kind: kind, tag: 1).encoded
     }
 
-    /// Everything that comes out, and whether it ended in an error.
+    /// All decoded messages, and whether decoding ended in an error.
     private static func decode(_ chunks: [ArraySlice<UInt8>]) -> (messages: [UsbmuxMessage], error: UsbmuxError?) {
         var decoder = UsbmuxFrameDecoder()
         var messages: [UsbmuxMessage] = []
@@ -29,7 +29,7 @@ import Testing
         #expect(bytes == [17, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 4, 3, 2, 1, 0xAA])
     }
 
-    @Test func `messages come out whole however they are split`() {
+    @Test func `messages are complete for any split of the bytes`() {
         let stream = Samples.result(0) + Samples.frame(Samples.detached(3), tag: 0) + Samples.result(3)
 
         let bytewise = Self.decode(stream.indices.map { stream[$0...$0] })
@@ -39,13 +39,13 @@ import Testing
         #expect(bytewise.error == nil)
     }
 
-    @Test func `reading what is missing takes no byte of the stream behind the answer`() throws {
+    @Test func `reading bytesNeeded bytes consumes nothing of the stream after the reply`() throws {
         let stream = Samples.result(0) + Array("SSH-2.0".utf8)
         var rest = stream[...]
         var decoder = UsbmuxFrameDecoder()
 
         while try decoder.next() == nil {
-            let count = decoder.missing
+            let count = decoder.bytesNeeded
             decoder.append(rest.prefix(count))
             rest = rest.dropFirst(count)
         }
@@ -53,7 +53,7 @@ import Testing
         #expect(Array(rest) == Array("SSH-2.0".utf8))
     }
 
-    @Test func `the binary refusal of a version is read`() throws {
+    @Test func `the binary rejection of a version is decoded`() throws {
         var decoder = UsbmuxFrameDecoder()
 
         decoder.append(UsbmuxMessage(tag: 9, body: .result(.badVersion)).encoded)
@@ -66,7 +66,7 @@ import Testing
         header(100, 0, 8), header(100, 1, 1), header(21, 0, 1), header(16, 0, 1), Array("HTTP/1.1 400 Bad".utf8),
         [UInt8](repeating: 0, count: 16), [UInt8](repeating: 0xFF, count: 16),
     ])
-    func `a header that usbmuxd does not write ends the conversation before its body`(bytes: [UInt8]) {
+    func `an invalid header ends the connection before its body`(bytes: [UInt8]) {
         var decoder = UsbmuxFrameDecoder()
         decoder.append(bytes)
         let first = #expect(throws: UsbmuxError.self) { try decoder.next() }
@@ -75,21 +75,21 @@ import Testing
         let second = #expect(throws: UsbmuxError.self) { try decoder.next() }
 
         #expect(first == second)
-        #expect(decoder.missing == 1)
+        #expect(decoder.bytesNeeded == 1)
     }
 
-    @Test func `the longest believed message is taken`() throws {
+    @Test func `a message of the maximum length is accepted`() throws {
         var decoder = UsbmuxFrameDecoder()
         decoder.append(Self.header(UsbmuxFrameDecoder.lengthLimit, 1, 8))
         #expect(try decoder.next() == nil)
 
-        decoder.append([UInt8](repeating: 0x20, count: decoder.missing))
+        decoder.append([UInt8](repeating: 0x20, count: decoder.bytesNeeded))
 
         #expect(try decoder.next() != nil)
     }
 
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
-    func `random damage never crashes and does not depend on how bytes arrive`(seed: UInt64) {
+    func `random damage never crashes, and the result does not depend on how bytes arrive`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let sound = Samples.frame(
             Samples.list([Samples.attached(1, Samples.phone), Samples.attached(2, Samples.other)])
@@ -117,13 +117,13 @@ import Testing
 
             #expect(whole.messages == split.messages)
             #expect(whole.error == split.error)
-            // What is no answer is an error; that this returns at all is the promise.
+            // Invalid data must be an error. The test only requires that decoding returns.
             for message in whole.messages { _ = try? UsbmuxReply(message) }
         }
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `noise is refused`(seed: UInt64) {
+    func `random bytes are rejected`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let noise = (0..<4096).map { _ in UInt8.random(in: 0...255, using: &random) }
 

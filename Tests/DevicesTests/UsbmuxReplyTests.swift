@@ -13,7 +13,7 @@ import Testing
     private static let serial = "<key>SerialNumber</key><string>\(Samples.phone)</string>"
     private static let cable = "<key>ConnectionType</key><string>USB</string>"
 
-    @Test func `usbmuxd's own records are read whole`() throws {
+    @Test func `usbmuxd's own records are decoded completely`() throws {
         let udid = try #require(UDID(Samples.phone))
 
         let reply = try Samples.reply(Samples.attached(4, "00008030001A2B3C4D5E6F70"))
@@ -33,7 +33,7 @@ import Testing
         record(serial + cable + "<key>ProductID</key><string>odd</string><key>LocationID</key><integer>-1</integer>"),
         record(serial + cable + "<key>NetworkAddress</key><data>AgAA</data>"),
     ])
-    func `records of every dialect name the phone`(record: String) throws {
+    func `records of every implementation name the device`(record: String) throws {
         guard case .devices(let devices) = try Samples.reply(Samples.list([record])) else {
             Issue.record("no list")
             return
@@ -53,7 +53,7 @@ import Testing
         record(cable + "<key>SerialNumber</key><integer>12</integer>"), "<string>record</string>", "<dict/>",
         "<dict><key>DeviceID</key><integer>4</integer></dict>",
     ])
-    func `an odd record hides no other`(record: String) throws {
+    func `an unusable record does not hide the others`(record: String) throws {
         let reply = try Samples.reply(Samples.list([record, Samples.attached(9, Samples.other)]))
 
         guard case .devices(let devices) = reply else {
@@ -63,7 +63,7 @@ import Testing
         #expect(devices.map(\.deviceID) == [9])
     }
 
-    @Test func `a phone on cable and network is two records`() throws {
+    @Test func `a device on USB and network has two records`() throws {
         let reply = try Samples.reply(
             Samples.list([Samples.attached(1, Samples.phone), Samples.attached(2, Samples.phone, transport: "Network")])
         )
@@ -81,7 +81,7 @@ import Testing
             (0, UsbmuxResult.ok), (1, .badCommand), (2, .badDevice), (3, .refused), (6, .badVersion), (77, .other(77)),
         ] as [(UInt32, UsbmuxResult)]
     )
-    func `results have their names`(code: UInt32, expected: UsbmuxResult) throws {
+    func `each result code has its name`(code: UInt32, expected: UsbmuxResult) throws {
         let reply = try Samples.reply(
             "<dict><key>MessageType</key><string>Result</string><key>Number</key><integer>\(code)</integer></dict>"
         )
@@ -90,7 +90,7 @@ import Testing
         #expect(expected.code == code)
     }
 
-    @Test func `what is told unasked is understood, and what is not known changes nothing`() throws {
+    @Test func `unsolicited messages are decoded, and unknown ones have no effect`() throws {
         #expect(try Samples.reply(Samples.detached(5)) == .detached(5))
         #expect(
             try Samples.reply("<dict><key>MessageType</key><string>Paired</string></dict>") == .other("Paired")
@@ -106,7 +106,7 @@ import Testing
         "<dict><key>MessageType</key><string>Detached</string></dict>", "<dict><key>DeviceList</key><true/></dict>",
         "<dict><key>MessageType</key><integer>8</integer></dict>", "<dict><key>a</key></dict>", "<integer>x</integer>",
     ])
-    func `a list that is no answer is an error`(inner: String) {
+    func `a list that is not a reply is an error`(inner: String) {
         #expect(throws: UsbmuxError.self) { try Samples.reply(inner) }
     }
 }

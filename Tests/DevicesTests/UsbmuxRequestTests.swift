@@ -13,27 +13,27 @@ import Testing
         var PortNumber: Int?
     }
 
-    private static func wire(_ request: UsbmuxRequest) throws -> Wire? {
+    private static func plist(of request: UsbmuxRequest) throws -> Wire? {
         guard case .propertyList(let bytes) = try request.message(tag: 1).body else { return nil }
-        try PropertyListValidator.check(bytes)
+        try PropertyListValidator.validate(bytes)
         return try PropertyListDecoder().decode(Wire.self, from: Data(bytes))
     }
 
-    @Test func `the port of a Connect is in network order`() throws {
-        let wire = try #require(try Self.wire(.connect(deviceID: 7, port: 62078)))
+    @Test func `the port of a Connect is in network byte order`() throws {
+        let plist = try #require(try Self.plist(of: .connect(deviceID: 7, port: 62078)))
 
-        #expect(wire.MessageType == "Connect")
-        #expect(wire.DeviceID == 7)
-        #expect(wire.PortNumber == 32498)
+        #expect(plist.MessageType == "Connect")
+        #expect(plist.DeviceID == 7)
+        #expect(plist.PortNumber == 32498)
     }
 
     @Test(arguments: [("Listen", UsbmuxRequest.listen), ("ListDevices", .listDevices), ("ReadBUID", .readBUID)])
-    func `other requests are a name and who asks`(name: String, request: UsbmuxRequest) throws {
-        let wire = try #require(try Self.wire(request))
+    func `other requests contain a name and the program`(name: String, request: UsbmuxRequest) throws {
+        let plist = try #require(try Self.plist(of: request))
 
-        #expect(wire.MessageType == name)
-        #expect(wire.kLibUSBMuxVersion == 3)
-        #expect(wire.ProgName == "patchbay")
-        #expect(wire.DeviceID == nil)
+        #expect(plist.MessageType == name)
+        #expect(plist.kLibUSBMuxVersion == 3)
+        #expect(plist.ProgName == "patchbay")
+        #expect(plist.DeviceID == nil)
     }
 }

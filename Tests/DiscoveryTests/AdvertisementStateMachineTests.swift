@@ -6,7 +6,7 @@ import Testing
 @Suite struct AdvertisementStateMachineTests {
     private let now = ContinuousClock.now
 
-    private func makeAdvert(_ name: String = "Demo") -> AdvertisementStateMachine {
+    private func makeAdvertisement(_ name: String = "Demo") -> AdvertisementStateMachine {
         AdvertisementStateMachine(
             AdvertisementSpec(name: name, type: .debug, port: 1),
             alternative: AvahiString.alternative
@@ -15,80 +15,85 @@ import Testing
 
     private func txt(_ items: String...) -> TXTRecord { TXTRecord(items: items.map { Array($0.utf8) }) }
 
-    @Test func `it is published once`() {
-        var advert = makeAdvert()
-        #expect(advert.step(now: now) == .publish)
+    @Test func `an advertisement is published once`() {
+        var advertisement = makeAdvertisement()
+        #expect(advertisement.nextAction(now: now) == .publish)
 
-        advert.committed(now: now)
-        #expect(advert.step(now: now) == nil && !advert.isSettled)
+        advertisement.committed(now: now)
+        #expect(advertisement.nextAction(now: now) == nil && !advertisement.isStable)
 
-        advert.established()
-        #expect(advert.step(now: now) == nil && advert.isSettled && advert.phase == .published)
+        advertisement.established()
+        #expect(
+            advertisement.nextAction(now: now) == nil && advertisement.isStable && advertisement.phase == .published
+        )
     }
 
-    @Test func `both kinds of collision try the next name, and the name found is kept over a restart`() {
-        var advert = makeAdvert()
-        advert.collided()
-        #expect(advert.name == "Demo #2" && advert.step(now: now) == .publish)
+    @Test func `both kinds of collision try the next name, and a restart of the daemon keeps the found name`() {
+        var advertisement = makeAdvertisement()
+        advertisement.collided()
+        #expect(advertisement.name == "Demo #2" && advertisement.nextAction(now: now) == .publish)
 
-        advert.committed(now: now)
-        advert.collided()
-        #expect(advert.name == "Demo #3" && advert.step(now: now) == .publish)
+        advertisement.committed(now: now)
+        advertisement.collided()
+        #expect(advertisement.name == "Demo #3" && advertisement.nextAction(now: now) == .publish)
 
-        advert.committed(now: now)
-        advert.established()
-        advert.withdrawn()
-        #expect(advert.name == "Demo #3" && advert.step(now: now) == .publish)
+        advertisement.committed(now: now)
+        advertisement.established()
+        advertisement.withdrawn()
+        #expect(advertisement.name == "Demo #3" && advertisement.nextAction(now: now) == .publish)
     }
 
-    @Test func `after 20 names it fails and says so`() {
-        var advert = makeAdvert()
-        for _ in 0...AdvertisementStateMachine.renameLimit { advert.collided() }
+    @Test func `an advertisement fails after 20 renames and gives the reason`() {
+        var advertisement = makeAdvertisement()
+        for _ in 0...AdvertisementStateMachine.renameLimit { advertisement.collided() }
 
-        guard case .failed(let reason) = advert.phase else {
-            Issue.record("it goes on: \(advert.phase)")
+        guard case .failed(let reason) = advertisement.phase else {
+            Issue.record("not failed: \(advertisement.phase)")
             return
         }
         #expect(reason.contains("20"))
-        #expect(advert.step(now: now) == nil && advert.isSettled)
+        #expect(advertisement.nextAction(now: now) == nil && advertisement.isStable)
     }
 
-    @Test func `a changed TXT record waits until a second after the commit, and several are one`() {
-        var advert = makeAdvert()
-        advert.want(txt("v=1"))
-        advert.committed(now: now)
-        advert.established()
-        advert.want(txt("v=2"))
-        advert.want(txt("v=3"))
+    @Test func `TXT changes wait until a second after the commit and are combined`() {
+        var advertisement = makeAdvertisement()
+        advertisement.setTXT(txt("v=1"))
+        advertisement.committed(now: now)
+        advertisement.established()
+        advertisement.setTXT(txt("v=2"))
+        advertisement.setTXT(txt("v=3"))
 
-        #expect(advert.step(now: now + .milliseconds(500)) == nil && !advert.isSettled)
-        #expect(advert.deadline == now + .seconds(1))
-        #expect(advert.step(now: now + .seconds(1)) == .updateText)
+        #expect(advertisement.nextAction(now: now + .milliseconds(500)) == nil && !advertisement.isStable)
+        #expect(advertisement.deadline == now + .seconds(1))
+        #expect(advertisement.nextAction(now: now + .seconds(1)) == .updateTXT)
 
-        advert.textUpdated(now: now + .seconds(1))
-        #expect(advert.isSettled && advert.deadline == nil && advert.step(now: now + .seconds(9)) == nil)
+        advertisement.txtUpdated(now: now + .seconds(1))
+        #expect(
+            advertisement.isStable && advertisement.deadline == nil
+                && advertisement.nextAction(now: now + .seconds(9)) == nil
+        )
     }
 
-    @Test func `a TXT record changed while it registers is sent afterwards`() {
-        var advert = makeAdvert()
-        advert.committed(now: now)
-        advert.want(txt("v=2"))
-        #expect(advert.step(now: now + .seconds(2)) == nil)
+    @Test func `a TXT change during registration is sent afterwards`() {
+        var advertisement = makeAdvertisement()
+        advertisement.committed(now: now)
+        advertisement.setTXT(txt("v=2"))
+        #expect(advertisement.nextAction(now: now + .seconds(2)) == nil)
 
-        advert.established()
-        #expect(advert.step(now: now + .seconds(2)) == .updateText)
+        advertisement.established()
+        #expect(advertisement.nextAction(now: now + .seconds(2)) == .updateTXT)
     }
 
-    @Test func `a daemon that comes back gets what failed as well`() {
-        var advert = makeAdvert()
-        advert.failed("Avahi says: no")
-        #expect(advert.step(now: now) == nil)
+    @Test func `a failed advertisement is published again after the daemon restarts`() {
+        var advertisement = makeAdvertisement()
+        advertisement.failed("Avahi returned an error: no")
+        #expect(advertisement.nextAction(now: now) == nil)
 
-        advert.withdrawn()
-        #expect(advert.step(now: now) == .publish)
+        advertisement.withdrawn()
+        #expect(advertisement.nextAction(now: now) == .publish)
     }
 
-    @Test func `a name of 63 bytes is renamed at a character's border`() {
+    @Test func `a name of 63 bytes is truncated between characters for the next name`() {
         let name = String(repeating: "é", count: 31) + "x"
 
         let next = AvahiString.alternative(to: name)
@@ -98,7 +103,7 @@ import Testing
         #expect(!next.contains("\u{FFFD}"))
     }
 
-    @Test func `strings are lent in an order that the calls turn round`() {
+    @Test func `TXT strings are passed in reverse order, because the Avahi calls reverse them again`() {
         let record = txt("k1=a", "k2", "k3=")
 
         let lent = AvahiString.withList(record) { AvahiString.items(of: $0) }

@@ -7,32 +7,32 @@ import Testing
 @Suite struct AdvertisementStoreTests {
     private let spec = AdvertisementSpec(name: "Demo", type: .debug, port: 1)
 
-    @Test func `what Bonjour cannot carry is refused before Avahi is asked`() {
-        let board = AdvertisementStore()
+    @Test func `an advertisement that Bonjour cannot carry is rejected before Avahi is called`() {
+        let store = AdvertisementStore()
 
-        #expect(throws: DiscoveryError.self) { try board.add(AdvertisementSpec(name: "", type: .debug, port: 1)) }
-        #expect(throws: DiscoveryError.self) { try board.add(AdvertisementSpec(name: "x", type: .debug, port: 0)) }
-        #expect(board.advertisements.isEmpty)
+        #expect(throws: DiscoveryError.self) { try store.add(AdvertisementSpec(name: "", type: .debug, port: 1)) }
+        #expect(throws: DiscoveryError.self) { try store.add(AdvertisementSpec(name: "x", type: .debug, port: 0)) }
+        #expect(store.advertisements.isEmpty)
     }
 
-    @Test func `ids are never used again, and there is a limit`() throws {
-        let board = AdvertisementStore()
-        #expect(try board.add(spec) == "a1")
-        try board.remove("a1")
-        #expect(try board.add(spec) == "a2")
-        for _ in 1..<AdvertisementStore.limit { _ = try board.add(spec) }
+    @Test func `IDs are never reused, and the number of advertisements is limited`() throws {
+        let store = AdvertisementStore()
+        #expect(try store.add(spec) == "a1")
+        try store.remove("a1")
+        #expect(try store.add(spec) == "a2")
+        for _ in 1..<AdvertisementStore.limit { _ = try store.add(spec) }
 
-        #expect(throws: DiscoveryError.tooManyAdvertisements(limit: AdvertisementStore.limit)) { try board.add(spec) }
+        #expect(throws: DiscoveryError.tooManyAdvertisements(limit: AdvertisementStore.limit)) { try store.add(spec) }
     }
 
-    @Test func `an unknown id is an error that names it`() {
-        let board = AdvertisementStore()
+    @Test func `an unknown ID is an error that names the ID`() {
+        let store = AdvertisementStore()
 
-        #expect(throws: DiscoveryError.noSuchAdvertisement(id: "a9")) { try board.remove("a9") }
-        #expect(throws: DiscoveryError.noSuchAdvertisement(id: "a9")) { try board.update("a9", txt: TXTRecord()) }
+        #expect(throws: DiscoveryError.noSuchAdvertisement(id: "a9")) { try store.remove("a9") }
+        #expect(throws: DiscoveryError.noSuchAdvertisement(id: "a9")) { try store.update("a9", txt: TXTRecord()) }
     }
 
-    @Test func `without an Avahi thread an advertisement waits and says so at once`() async throws {
+    @Test func `without an Avahi thread an advertisement is reported as waiting at once`() async throws {
         let source = BonjourSource(options: DiscoveryOptions(), logger: Logger(label: "test"))
 
         let advertisement = try await source.advertise(spec)
@@ -44,37 +44,37 @@ import Testing
         #expect(await source.advertisements().isEmpty)
     }
 
-    @Test func `a caller waits until the newest wish is fulfilled`() async throws {
-        let board = AdvertisementStore()
-        board.serve(true)
-        let id = try board.add(spec)
-        async let settled = board.settled(id, within: .seconds(30), clock: ContinuousClock())
+    @Test func `a caller waits until the newest specification is published`() async throws {
+        let store = AdvertisementStore()
+        store.setAvailable(true)
+        let id = try store.add(spec)
+        async let settled = store.waitUntilStable(id, within: .seconds(30), clock: ContinuousClock())
 
-        // A report about what was wished before is not an answer.
-        board.report(id, .init(state: .published, finalName: SanitizedText("Demo"), isSettled: true))
-        #expect(board.takeWishes().map(\.id) == [id])
-        board.report(id, .init(state: .published, finalName: SanitizedText("Demo #2"), isSettled: true))
+        // A report about an earlier specification does not end the wait.
+        store.report(id, .init(state: .published, publishedName: SanitizedText("Demo"), isStable: true))
+        #expect(store.takeDesired().map(\.id) == [id])
+        store.report(id, .init(state: .published, publishedName: SanitizedText("Demo #2"), isStable: true))
 
-        #expect(await settled?.finalName.text == "Demo #2")
+        #expect(await settled?.publishedName.text == "Demo #2")
     }
 
-    @Test func `a caller does not wait for ever for an Avahi that hangs`() async throws {
-        let board = AdvertisementStore()
-        board.serve(true)
-        let id = try board.add(spec)
+    @Test func `a caller stops waiting for a hung Avahi at the time limit`() async throws {
+        let store = AdvertisementStore()
+        store.setAvailable(true)
+        let id = try store.add(spec)
 
-        let advertisement = await board.settled(id, within: .milliseconds(20), clock: ContinuousClock())
+        let advertisement = await store.waitUntilStable(id, within: .milliseconds(20), clock: ContinuousClock())
 
         #expect(advertisement?.state == .waiting)
     }
 
-    @Test func `the end of the source lets every caller go`() async throws {
-        let board = AdvertisementStore()
-        board.serve(true)
-        let id = try board.add(spec)
-        async let settled = board.settled(id, within: .seconds(30), clock: ContinuousClock())
+    @Test func `the end of the source ends every wait`() async throws {
+        let store = AdvertisementStore()
+        store.setAvailable(true)
+        let id = try store.add(spec)
+        async let settled = store.waitUntilStable(id, within: .seconds(30), clock: ContinuousClock())
 
-        board.serve(false)
+        store.setAvailable(false)
 
         #expect(await settled?.state == .waiting)
     }

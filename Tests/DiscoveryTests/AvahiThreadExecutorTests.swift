@@ -4,40 +4,40 @@ import Testing
 @testable import Discovery
 
 @Suite struct AvahiThreadExecutorTests {
-    private actor Guest {
-        nonisolated let loop: AvahiThreadExecutor
-        nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
-        private(set) var turns = 0
+    private actor TestActor {
+        nonisolated let executor: AvahiThreadExecutor
+        nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+        private(set) var cycles = 0
 
-        init(_ loop: AvahiThreadExecutor) { self.loop = loop }
+        init(_ executor: AvahiThreadExecutor) { self.executor = executor }
 
-        func turn() { turns += 1 }
-        func isOnItsThread() -> Bool { loop.isIsolatingCurrentContext() == true }
+        func cycle() { cycles += 1 }
+        func isOnItsThread() -> Bool { executor.isIsolatingCurrentContext() == true }
     }
 
-    @Test func `an actor on the loop runs on its thread, and turns are isolated to it`() async {
-        let loop = AvahiThreadExecutor()
-        let guest = Guest(loop)
-        loop.start { _, _ in
-            guest.assumeIsolated { $0.turn() }
+    @Test func `an actor on the executor runs on its thread, and cycles are isolated to the actor`() async {
+        let executor = AvahiThreadExecutor()
+        let testActor = TestActor(executor)
+        executor.start { _, _ in
+            testActor.assumeIsolated { $0.cycle() }
             return nil
         }
 
-        #expect(await guest.isOnItsThread())
-        #expect(loop.isIsolatingCurrentContext() == false)
-        // Whoever asks first may come before the first turn.
-        for _ in 0..<10_000 where await guest.turns == 0 { await Task.yield() }
-        #expect(await guest.turns > 0)
+        #expect(await testActor.isOnItsThread())
+        #expect(executor.isIsolatingCurrentContext() == false)
+        // This call may run before the first cycle.
+        for _ in 0..<10_000 where await testActor.cycles == 0 { await Task.yield() }
+        #expect(await testActor.cycles > 0)
 
-        loop.stop()
-        await loop.ended()
+        executor.stop()
+        await executor.ended()
     }
 
-    @Test func `the turn is called again at the moment it asked for, and the last one says so`() async {
-        let loop = AvahiThreadExecutor()
+    @Test func `a cycle runs again at its requested time, and the last cycle is marked`() async {
+        let executor = AvahiThreadExecutor()
         let calls = Mutex([Bool]())
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            loop.start { _, isLast in
+            executor.start { _, isLast in
                 let count = calls.withLock { calls in
                     calls.append(isLast)
                     return calls.count
@@ -47,20 +47,20 @@ import Testing
             }
         }
 
-        loop.stop()
-        await loop.ended()
-        await loop.ended()
+        executor.stop()
+        await executor.ended()
+        await executor.ended()
 
         #expect(calls.withLock { $0 } == [false, false, false, true])
     }
 
-    @Test func `nudging a loop that has ended does nothing`() async {
-        let loop = AvahiThreadExecutor()
-        loop.start { _, _ in nil }
-        loop.stop()
-        await loop.ended()
+    @Test func `waking an executor that has ended does nothing`() async {
+        let executor = AvahiThreadExecutor()
+        executor.start { _, _ in nil }
+        executor.stop()
+        await executor.ended()
 
-        loop.nudge()
-        loop.stop()
+        executor.wakeUp()
+        executor.stop()
     }
 }

@@ -7,7 +7,7 @@ import Testing
         names: [1: "lo", 2: "eth0"],
         networks: [
             .init(interface: 1, address: [127, 0, 0, 1], mask: [255, 0, 0, 0]),
-            // As wide as it can be, so that no address below is refused for being off the link.
+            // The widest network, so that no address below is rejected as off-link.
             .init(interface: 2, address: [10, 99, 0, 1], mask: [0, 0, 0, 0]),
             .init(
                 interface: 2,
@@ -32,13 +32,13 @@ import Testing
             [10, 99, 0, 1],
         ] as [[UInt8]]
     )
-    func `an advert cannot lead to loopback, metadata, multicast, nowhere or the broker itself`(bytes: [UInt8]) throws {
+    func `an advertisement for loopback, metadata, multicast, null or own addresses is refused`(bytes: [UInt8]) throws {
         let address = try #require(IPAddress(bytes: bytes))
 
         #expect(address.refusal(from: 2, local) != nil)
     }
 
-    @Test func `an advert cannot lead away from the link that it came from`() throws {
+    @Test func `an advertisement for an address off its link is refused`() throws {
         let narrow = LocalInterfaces(
             names: [2: "eth0", 3: "wlan0"],
             networks: [
@@ -55,13 +55,13 @@ import Testing
     }
 
     @Test(arguments: [[127, 0, 0, 1], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]] as [[UInt8]])
-    func `what was advertised over loopback may lead to loopback`(bytes: [UInt8]) throws {
+    func `an advertisement received over loopback may name a loopback address`(bytes: [UInt8]) throws {
         let address = try #require(IPAddress(bytes: bytes))
 
         #expect(address.refusal(from: IPAddress.loopbackInterface, local) == nil)
     }
 
-    @Test func `ordinary addresses are fine and written as people write them`() throws {
+    @Test func `ordinary addresses are allowed and formatted in the usual notation`() throws {
         let ipv4 = try #require(address(192, 168, 1, 20))
         let linkLocal = try #require(address(0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7))
 
@@ -71,7 +71,7 @@ import Testing
         #expect(IPAddress(bytes: [1, 2, 3]) == nil)
     }
 
-    @Test func `IPv4 comes before IPv6, and link-local after both`() throws {
+    @Test func `IPv4 ranks before IPv6, and link-local addresses rank last`() throws {
         let order = [
             address(10, 99, 0, 2), address(0xFD, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9),
             address(0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9), address(169, 254, 1, 2),
@@ -83,7 +83,7 @@ import Testing
         #expect(Set(ranks).count == ranks.count)
     }
 
-    @Test func `this machine's loopback is seen with its network`() throws {
+    @Test func `the loopback interface of this machine is listed with its network`() throws {
         let local = LocalInterfaces.current()
 
         #expect(local.names[IPAddress.loopbackInterface] == "lo")

@@ -4,7 +4,7 @@ import Testing
 @testable import Discovery
 
 @Suite struct InstanceNameTests {
-    @Test func `a Flutter advert cut at its dots is put together again`() {
+    @Test func `a Flutter instance name that is split at its dots is joined again`() {
         let target = DNSName(plain: "AppReveal-com.example.app._appreveal._tcp.local")
 
         #expect(
@@ -25,11 +25,11 @@ import Testing
         "_appreveal._tcp.local", "x._debug._tcp.local", "a.b._appreveal._tcp.example",
         "_printer._sub._appreveal._tcp.local",
     ])
-    func `what is no instance of the type is nobody's`(target: String) {
-        #expect(InstanceName(target: DNSName(plain: target), of: .appreveal, in: "local") == .foreign)
+    func `a target of another type is rejected`(target: String) {
+        #expect(InstanceName(target: DNSName(plain: target), of: .appreveal, in: "local") == .otherType)
     }
 
-    @Test func `letters compare without case`() {
+    @Test func `letters are compared without case`() {
         let target = DNSName(plain: "a.b._AppReveal._TCP.Local")
 
         #expect(InstanceName(target: target, of: .appreveal, in: "local") == .split(name: Array("a.b".utf8)))

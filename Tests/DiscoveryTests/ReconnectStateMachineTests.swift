@@ -6,20 +6,20 @@ import Testing
 @Suite struct ReconnectStateMachineTests {
     private let start = ContinuousClock.now
 
-    private func makeRecovery() -> ReconnectStateMachine { ReconnectStateMachine(now: start, jitter: { 1 }) }
+    private func makeStateMachine() -> ReconnectStateMachine { ReconnectStateMachine(now: start, jitter: { 1 }) }
 
-    @Test func `the first attempt is made at once, the next ones after 50 ms to 2 s, and after a minute every 10 s`()
+    @Test func `the first attempt is immediate, then delays grow from 50 ms to 2 s, and to 10 s after a minute`()
         throws
     {
-        var recovery = makeRecovery()
+        var reconnect = makeStateMachine()
         var now = start
         var delays: [Duration] = []
         for _ in 0..<40 {
-            #expect(recovery.tick(now: now) == .connect)
-            recovery.handle(.failed, now: now)
-            let retry = try #require(recovery.deadline)
+            #expect(reconnect.tick(now: now) == .connect)
+            reconnect.handle(.failed, now: now)
+            let retry = try #require(reconnect.deadline)
             delays.append(retry - now)
-            #expect(recovery.tick(now: now) == nil)
+            #expect(reconnect.tick(now: now) == nil)
             now = retry
         }
 
@@ -28,69 +28,69 @@ import Testing
         #expect(delays == delays.sorted())
     }
 
-    @Test func `a connection that stood for a while begins the delays again`() {
-        var recovery = makeRecovery()
-        for _ in 0..<8 { recovery.handle(.failed, now: start) }
-        recovery.handle(.running, now: start)
+    @Test func `a connection that lasted 10 s resets the delays`() {
+        var reconnect = makeStateMachine()
+        for _ in 0..<8 { reconnect.handle(.failed, now: start) }
+        reconnect.handle(.running, now: start)
 
-        recovery.handle(.failed, now: start + .seconds(11))
+        reconnect.handle(.failed, now: start + .seconds(11))
 
-        #expect(recovery.deadline == start + .seconds(11) + ReconnectStateMachine.firstDelay)
+        #expect(reconnect.deadline == start + .seconds(11) + ReconnectStateMachine.firstDelay)
     }
 
-    @Test func `a connection that breaks at once does not begin them again`() {
-        var recovery = makeRecovery()
-        for _ in 0..<8 { recovery.handle(.failed, now: start) }
-        recovery.handle(.running, now: start)
+    @Test func `a connection that fails at once does not reset the delays`() {
+        var reconnect = makeStateMachine()
+        for _ in 0..<8 { reconnect.handle(.failed, now: start) }
+        reconnect.handle(.running, now: start)
 
-        recovery.handle(.failed, now: start + .seconds(1))
+        reconnect.handle(.failed, now: start + .seconds(1))
 
-        #expect(recovery.deadline == start + .seconds(1) + ReconnectStateMachine.shortDelay)
+        #expect(reconnect.deadline == start + .seconds(1) + ReconnectStateMachine.shortDelay)
     }
 
-    @Test func `a client stuck in CONNECTING is given up after 10 s, and after longer each time`() throws {
-        var recovery = makeRecovery()
+    @Test func `a client stuck in CONNECTING is abandoned after 10 s, then after longer times`() throws {
+        var reconnect = makeStateMachine()
         var limits: [Duration] = []
         for _ in 0..<6 {
-            recovery.handle(.connecting, now: start)
-            let giveUp = try #require(recovery.deadline)
+            reconnect.handle(.connecting, now: start)
+            let giveUp = try #require(reconnect.deadline)
             limits.append(giveUp - start)
-            #expect(recovery.tick(now: giveUp - .milliseconds(1)) == nil)
-            #expect(recovery.tick(now: giveUp) == .giveUp)
-            recovery.handle(.failed, now: start)
+            #expect(reconnect.tick(now: giveUp - .milliseconds(1)) == nil)
+            #expect(reconnect.tick(now: giveUp) == .giveUp)
+            reconnect.handle(.failed, now: start)
         }
 
         #expect(limits.map { $0 / .seconds(1) } == [10, 20, 40, 60, 60, 60])
     }
 
-    @Test func `a second CONNECTING does not extend the time`() {
-        var recovery = makeRecovery()
-        recovery.handle(.connecting, now: start)
-        recovery.handle(.connecting, now: start + .seconds(9))
+    @Test func `a second CONNECTING does not extend the time limit`() {
+        var reconnect = makeStateMachine()
+        reconnect.handle(.connecting, now: start)
+        reconnect.handle(.connecting, now: start + .seconds(9))
 
-        #expect(recovery.deadline == start + .seconds(10))
+        #expect(reconnect.deadline == start + .seconds(10))
     }
 
-    @Test func `browsing begins while the daemon settles its name, publishing when it has`() {
-        var recovery = makeRecovery()
-        recovery.handle(.registering, now: start)
-        #expect(recovery.canBrowse && !recovery.canPublish && recovery.deadline == nil)
+    @Test func `browsing works while the daemon registers its host name, publishing works afterwards`() {
+        var reconnect = makeStateMachine()
+        reconnect.handle(.registering, now: start)
+        #expect(reconnect.canBrowse && !reconnect.canPublish && reconnect.deadline == nil)
 
-        recovery.handle(.running, now: start)
-        #expect(recovery.canBrowse && recovery.canPublish && recovery.deadline == nil)
+        reconnect.handle(.running, now: start)
+        #expect(reconnect.canBrowse && reconnect.canPublish && reconnect.deadline == nil)
 
-        recovery.handle(.failed, now: start)
-        #expect(!recovery.canBrowse && !recovery.canPublish)
+        reconnect.handle(.failed, now: start)
+        #expect(!reconnect.canBrowse && !reconnect.canPublish)
     }
 
-    @Test func `everything is said when all browsers said so and all is resolved, or after 3 s`() {
-        var reconciliation = InitialSync(of: [.services(.debug), .pointers(.debug)], now: start)
-        reconciliation.heard(.services(.debug))
-        #expect(!reconciliation.isComplete(unresolved: 0, now: start))
+    @Test func `the initial sync ends when all browsers finished and all services are resolved, or after 3 s`() {
+        var initialSync = InitialSync(of: [.services(.debug), .pointers(.debug)], now: start)
+        initialSync.browserFinished(.services(.debug))
+        #expect(!initialSync.isComplete(unresolved: 0, now: start))
 
-        reconciliation.heard(.pointers(.debug))
-        #expect(!reconciliation.isComplete(unresolved: 1, now: start))
-        #expect(reconciliation.isComplete(unresolved: 0, now: start))
-        #expect(reconciliation.isComplete(unresolved: 9, now: start + .seconds(3)))
+        initialSync.browserFinished(.pointers(.debug))
+        #expect(!initialSync.isComplete(unresolved: 1, now: start))
+        #expect(initialSync.isComplete(unresolved: 0, now: start))
+        #expect(initialSync.isComplete(unresolved: 9, now: start + .seconds(3)))
     }
 }

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Discovery
 
-/// What a table does with more names than it can look up.
+/// Behaviour of the table with more names than it can look up.
 @Suite struct ServiceFloodTests {
     private let now = ContinuousClock.now
 
-    @Test func `of a flood of names those beyond the limit are dropped, counted and told, and the newest stay`() {
+    @Test func `above the limit the oldest services of a flood are dropped, counted and logged`() {
         var limits = ServiceTable.Limits()
         limits.services = 3
         var table = ServiceTable(limits: limits)
@@ -16,11 +16,11 @@ import Testing
         #expect(table.instances.count == 3)
         #expect(table.instances[key("s9")] != nil)
         #expect(table.counts.dropped == 7)
-        let told = table.takeActions().map { action in if case .drop(let count, _) = action { count } else { 0 } }
-        #expect(told == [1, 2, 4])
+        let reported = table.drainActions().map { action in if case .drop(let count, _) = action { count } else { 0 } }
+        #expect(reported == [1, 2, 4])
     }
 
-    @Test func `at the limit what fails makes room, and what is listed stays`() throws {
+    @Test func `at the limit failing services are dropped, and listed ones stay`() throws {
         var limits = ServiceTable.Limits()
         limits.services = 2
         var table = ServiceTable(limits: limits)
@@ -38,20 +38,20 @@ import Testing
         #expect(Set(table.instances.keys) == [key("good"), key("new")])
     }
 
-    @Test func `a service of another type is asked for at once beside a thousand names that answer nothing`() {
+    @Test func `a service of another type is looked up at once beside a thousand unresponsive names`() {
         var table = ServiceTable()
         for number in 0..<1_000 { table.found(key("flood\(number)")) }
         table.advance(now: now)
-        _ = table.takeActions()
+        _ = table.drainActions()
 
         table.found(key("quiet", type: "_debug._tcp"))
         for number in 1_000..<2_000 { table.found(key("flood\(number)")) }
-        table.advance(now: now + ServiceTable.patience)
+        table.advance(now: now + ServiceTable.lookupTimeout)
 
-        #expect(table.takeActions().contains(.resolve(key("quiet", type: "_debug._tcp"), wantsAddress: false)))
+        #expect(table.drainActions().contains(.resolve(key("quiet", type: "_debug._tcp"), wantsAddress: false)))
     }
 
-    @Test func `what is found while names that answer nothing wait has its lookup within a second`() {
+    @Test func `a service found beside unresponsive names is looked up within a second`() {
         var table = ServiceTable()
         var moment = now
         for number in 0..<2_000 { table.found(key("flood\(number)")) }
@@ -59,7 +59,7 @@ import Testing
             table.advance(now: moment)
             moment += .milliseconds(100)
             if step == 20 { table.found(key("quiet")) }
-            let isAsked = table.takeActions().contains(.resolve(key("quiet"), wantsAddress: false))
+            let isAsked = table.drainActions().contains(.resolve(key("quiet"), wantsAddress: false))
             if isAsked {
                 #expect(step <= 30)
                 return
@@ -68,7 +68,7 @@ import Testing
         Issue.record("it was not asked for")
     }
 
-    @Test func `lookups without an answer hold no more places than the limits give`() {
+    @Test func `lookups without a response occupy no more places than the limits allow`() {
         var table = ServiceTable()
         var moment = now
         for number in 0..<2_000 { table.found(key("flood\(number)")) }
@@ -82,45 +82,45 @@ import Testing
         }
     }
 
-    @Test func `in a crowd a listed service is looked up again with more patience than a new one`() {
+    @Test func `above the crowd threshold a listed service gets a longer lookup timeout than a new one`() {
         var (table, moment) = (ServiceTable(), now)
         table.found(key("listed"))
         table.advance(now: moment)
         table.resolved(key("listed"), ResolvedService(host: "h.local", port: 1, txt: TXTRecord()), now: moment)
-        for number in 0...ServiceTable.patientCrowd { table.found(key("flood\(number)")) }
-        while table.counts.failed <= ServiceTable.patientCrowd {
+        for number in 0...ServiceTable.crowdThreshold { table.found(key("flood\(number)")) }
+        while table.counts.failed <= ServiceTable.crowdThreshold {
             table.advance(now: moment)
             for key in table.instances.keys where key.name != Array("listed".utf8) {
                 table.unresolved(key, now: moment)
             }
         }
-        moment += ServiceTable.secondLook
+        moment += ServiceTable.secondLookupDelay
         table.advance(now: moment)
         for number in 100..<300 { table.found(key("flood\(number)")) }
-        _ = table.takeActions()
+        _ = table.drainActions()
 
-        table.advance(now: moment + ServiceTable.glance)
-        #expect(!table.takeActions().contains(.stopResolving(key("listed"))))
+        table.advance(now: moment + ServiceTable.crowdedFirstLookupTimeout)
+        #expect(!table.drainActions().contains(.stopResolving(key("listed"))))
     }
 
-    @Test func `in a crowd a first lookup is given up after 60 ms, before Avahi sends a query for it`() {
+    @Test func `above the crowd threshold a first lookup ends after 60 ms, before Avahi sends a query`() {
         var (table, moment) = (ServiceTable(), now)
-        for number in 0...ServiceTable.patientCrowd { table.found(key("flood\(number)")) }
-        while table.counts.failed <= ServiceTable.patientCrowd {
+        for number in 0...ServiceTable.crowdThreshold { table.found(key("flood\(number)")) }
+        while table.counts.failed <= ServiceTable.crowdThreshold {
             table.advance(now: moment)
             for key in table.instances.keys { table.unresolved(key, now: moment) }
         }
-        // A lookup leaves its place only where others wait for it.
+        // A lookup leaves its place only if others wait for one.
         for number in 100..<300 { table.found(key("flood\(number)")) }
         table.found(key("new"))
         table.advance(now: moment)
-        #expect(table.takeActions().contains(.resolve(key("new"), wantsAddress: false)))
+        #expect(table.drainActions().contains(.resolve(key("new"), wantsAddress: false)))
 
         moment += .milliseconds(59)
         table.advance(now: moment)
-        #expect(!table.takeActions().contains(.stopResolving(key("new"))))
+        #expect(!table.drainActions().contains(.stopResolving(key("new"))))
         moment += .milliseconds(1)
         table.advance(now: moment)
-        #expect(table.takeActions().contains(.stopResolving(key("new"))))
+        #expect(table.drainActions().contains(.stopResolving(key("new"))))
     }
 }

@@ -30,25 +30,25 @@ import Testing
         table.found(key)
         table.advance(now: now)
         table.resolved(key, details(), now: now)
-        table.address(host(), try #require(address(10, 0, 0, 5)), transport: 0, isThere: true)
-        _ = table.takeActions()
-        #expect(table.takeEvents(seenFrom: local).count == 1)
+        table.address(host(), try #require(address(10, 0, 0, 5)), transport: 0, isPresent: true)
+        _ = table.drainActions()
+        #expect(table.drainEvents(seenFrom: local).count == 1)
         return table
     }
 
-    @Test func `a service is listed once it has a port and an address`() throws {
+    @Test func `a service is listed once its port and address are known`() throws {
         var table = ServiceTable()
         let shop = key("AppReveal-com.example.shop")
 
         table.found(shop)
         table.advance(now: now)
-        #expect(table.takeActions() == [.resolve(shop, wantsAddress: false)])
+        #expect(table.drainActions() == [.resolve(shop, wantsAddress: false)])
         table.resolved(shop, details(), now: now)
-        #expect(table.takeActions() == [.follow(host())])
-        #expect(table.takeEvents(seenFrom: local).isEmpty)
-        table.address(host(), try #require(address(10, 0, 0, 5)), transport: 0, isThere: true)
+        #expect(table.drainActions() == [.follow(host())])
+        #expect(table.drainEvents(seenFrom: local).isEmpty)
+        table.address(host(), try #require(address(10, 0, 0, 5)), transport: 0, isPresent: true)
 
-        let events = table.takeEvents(seenFrom: local)
+        let events = table.drainEvents(seenFrom: local)
         guard case .seen(let sighting)? = events.first, events.count == 1 else {
             Issue.record("not one sighting: \(events)")
             return
@@ -59,49 +59,55 @@ import Testing
         #expect(sighting.id.key == #"2/ipv4/AppReveal-com\.example\.shop/_appreveal._tcp/local"#)
     }
 
-    @Test func `every address of a host is a route, link-local with its interface`() throws {
+    @Test func `every address of a host is a route, and link-local routes have an interface`() throws {
         var table = try listing(key("a"))
 
         table.address(
             host(),
             try #require(address(0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9)),
             transport: 1,
-            isThere: true
+            isPresent: true
         )
 
-        guard case .seen(let sighting)? = table.takeEvents(seenFrom: local).first else {
+        guard case .seen(let sighting)? = table.drainEvents(seenFrom: local).first else {
             Issue.record("nothing seen")
             return
         }
         #expect(sighting.routes.map(\.description) == ["10.0.0.5:8080", "[fe80::9%eth0]:8080"])
         #expect(
             sighting.routes.last
-                == .lan(
-                    LANRoute(address: "fe80::9", port: 8080, interface: "eth0", interfaceIndex: 2, host: sighting.host)
+                == .network(
+                    NetworkRoute(
+                        address: "fe80::9",
+                        port: 8080,
+                        interface: "eth0",
+                        interfaceIndex: 2,
+                        host: sighting.host
+                    )
                 )
         )
     }
 
-    @Test func `an address told over both protocols is there until both take it back`() throws {
+    @Test func `an address reported over both IP versions stays until both withdraw it`() throws {
         var table = try listing(key("a"))
         let same = try #require(address(10, 0, 0, 5))
-        table.address(host(), same, transport: 1, isThere: true)
-        #expect(table.takeEvents(seenFrom: local).isEmpty)
+        table.address(host(), same, transport: 1, isPresent: true)
+        #expect(table.drainEvents(seenFrom: local).isEmpty)
 
-        table.address(host(), same, transport: 0, isThere: false)
-        #expect(table.takeEvents(seenFrom: local).isEmpty)
+        table.address(host(), same, transport: 0, isPresent: false)
+        #expect(table.drainEvents(seenFrom: local).isEmpty)
 
-        table.address(host(), same, transport: 1, isThere: false)
-        #expect(table.takeEvents(seenFrom: local) == [.lost(key("a").id)])
+        table.address(host(), same, transport: 1, isPresent: false)
+        #expect(table.drainEvents(seenFrom: local) == [.lost(key("a").id)])
     }
 
-    @Test func `a goodbye is told at once and frees everything`() throws {
+    @Test func `a goodbye is reported at once and frees all objects`() throws {
         var table = try listing(key("a"))
 
         table.disappeared(key("a"))
 
-        #expect(table.takeEvents(seenFrom: local) == [.lost(key("a").id)])
-        #expect(Set(table.takeActions()) == [.stopResolving(key("a")), .unfollow(host())])
+        #expect(table.drainEvents(seenFrom: local) == [.lost(key("a").id)])
+        #expect(Set(table.drainActions()) == [.stopResolving(key("a")), .unfollow(host())])
         #expect(table.hosts.isEmpty && table.instances.isEmpty)
     }
 
@@ -110,56 +116,56 @@ import Testing
         table.found(key("b"))
         table.advance(now: now)
         table.resolved(key("b"), details("PHONE.local", port: 9), now: now)
-        #expect(table.takeActions() == [.resolve(key("b"), wantsAddress: false)])
-        #expect(table.takeEvents(seenFrom: local).count == 1)
+        #expect(table.drainActions() == [.resolve(key("b"), wantsAddress: false)])
+        #expect(table.drainEvents(seenFrom: local).count == 1)
 
         table.disappeared(key("a"))
-        #expect(table.takeActions() == [.stopResolving(key("a"))])
+        #expect(table.drainActions() == [.stopResolving(key("a"))])
     }
 
-    @Test func `a changed TXT record is told, the same again is not`() throws {
+    @Test func `a changed TXT record is reported, and an unchanged one is not`() throws {
         var table = try listing(key("a"))
 
         table.resolved(key("a"), details("phone.local", port: 8080, "v=2"), now: now)
-        #expect(table.takeEvents(seenFrom: local).count == 1)
+        #expect(table.drainEvents(seenFrom: local).count == 1)
         table.resolved(key("a"), details("phone.local", port: 8080, "v=2"), now: now)
-        #expect(table.takeEvents(seenFrom: local).isEmpty)
+        #expect(table.drainEvents(seenFrom: local).isEmpty)
     }
 
-    @Test func `port 0 is refused with its reason and ends a sighting that stood`() throws {
+    @Test func `port 0 is refused with a reason and ends an existing sighting`() throws {
         var table = try listing(key("a"))
 
         table.resolved(key("a"), details(port: 0), now: now)
 
-        #expect(table.takeEvents(seenFrom: local) == [.lost(key("a").id)])
-        #expect(table.takeActions() == [.refuse(key("a"), reason: "it advertises port 0")])
+        #expect(table.drainEvents(seenFrom: local) == [.lost(key("a").id)])
+        #expect(table.drainActions() == [.refuse(key("a"), reason: "it advertises port 0")])
         #expect(table.counts == ServiceTable.Counts(found: 1, resolved: 0, failed: 0, refused: 1))
     }
 
-    @Test func `a service that only has loopback addresses is listed as blocked`() throws {
+    @Test func `a service with only loopback addresses is listed as blocked`() throws {
         var table = ServiceTable()
         table.found(key("a"))
         table.advance(now: now)
         table.resolved(key("a"), details(), now: now)
-        table.address(host(), try #require(address(127, 0, 0, 1)), transport: 0, isThere: true)
+        table.address(host(), try #require(address(127, 0, 0, 1)), transport: 0, isPresent: true)
 
-        guard case .seen(let sighting)? = table.takeEvents(seenFrom: local).first else {
+        guard case .seen(let sighting)? = table.drainEvents(seenFrom: local).first else {
             Issue.record("nothing seen")
             return
         }
         #expect(sighting.routes.isEmpty)
         #expect(sighting.port == details().port)
-        #expect(sighting.blocked == "127.0.0.1 is the loopback address, so that it is not dialled")
+        #expect(sighting.blocked == "127.0.0.1 is the loopback address; Patchbay does not connect to it")
         #expect(table.counts.refused == 1)
     }
 
-    @Test func `one failure keeps a sighting, the second in a row ends it, and it is asked for ever more rarely`()
+    @Test func `one failure keeps a sighting, the second ends it, and the retry delays grow`()
         throws
     {
         var table = try listing(key("a"))
         var moment = now
         table.unresolved(key("a"), now: moment)
-        #expect(table.takeEvents(seenFrom: local).isEmpty)
+        #expect(table.drainEvents(seenFrom: local).isEmpty)
 
         var waits: [Double] = []
         for _ in 0..<5 {
@@ -167,18 +173,18 @@ import Testing
             waits.append((next - moment) / .seconds(1))
             moment = next
             table.advance(now: moment)
-            #expect(table.takeActions().contains(.resolve(key("a"), wantsAddress: false)))
+            #expect(table.drainActions().contains(.resolve(key("a"), wantsAddress: false)))
             table.unresolved(key("a"), now: moment)
-            #expect(table.takeEvents(seenFrom: local) == (waits.count == 1 ? [.lost(key("a").id)] : []))
+            #expect(table.drainEvents(seenFrom: local) == (waits.count == 1 ? [.lost(key("a").id)] : []))
         }
 
         #expect(waits == [1, 5, 15, 60, 60])
         #expect(table.counts.failed == 1)
     }
 
-    @Test func `no more resolvers than the window are in flight, and no more than the budget are kept`() {
+    @Test func `the number of lookups is limited by the window, and open resolvers by their limit`() {
         var limits = ServiceTable.Limits()
-        (limits.window, limits.kept) = (2, 3)
+        (limits.window, limits.openResolvers) = (2, 3)
         var table = ServiceTable(limits: limits)
         let keys = (0..<6).map { key("s\($0)") }
         for key in keys { table.found(key) }
@@ -186,7 +192,7 @@ import Testing
         var asked: [ServiceKey] = []
         while asked.count < keys.count {
             table.advance(now: now)
-            let batch = table.takeActions().compactMap { action in
+            let batch = table.drainActions().compactMap { action in
                 if case .resolve(let key, _) = action { key } else { nil }
             }
             #expect((1...2).contains(batch.count))
@@ -195,18 +201,18 @@ import Testing
         }
 
         #expect(Set(asked) == Set(keys))
-        #expect(table.instances.values.count { $0.resolution == .kept } == 3)
-        #expect(table.instances.values.count { $0.resolution == .resting } == 3)
-        #expect(table.deadline == now + ServiceTable.secondLook)
+        #expect(table.instances.values.count { $0.resolution == .watching } == 3)
+        #expect(table.instances.values.count { $0.resolution == .idle } == 3)
+        #expect(table.deadline == now + ServiceTable.secondLookupDelay)
     }
 
-    @Test func `beyond the budget of hosts a resolver brings the address itself`() throws {
+    @Test func `above the limit of hosts a resolver returns the address itself`() throws {
         var limits = ServiceTable.Limits()
         limits.hosts = 0
         var table = ServiceTable(limits: limits)
         table.found(key("a"))
         table.advance(now: now)
-        #expect(table.takeActions() == [.resolve(key("a"), wantsAddress: true)])
+        #expect(table.drainActions() == [.resolve(key("a"), wantsAddress: true)])
 
         table.resolved(
             key("a"),
@@ -214,10 +220,10 @@ import Testing
             now: now
         )
 
-        #expect(table.takeEvents(seenFrom: local).count == 1)
+        #expect(table.drainEvents(seenFrom: local).count == 1)
     }
 
-    @Test func `lookups that began before the last host was followed are repeated with an address`() throws {
+    @Test func `lookups that started before the host limit was reached are repeated with an address`() throws {
         var limits = ServiceTable.Limits()
         limits.hosts = 1
         var table = ServiceTable(limits: limits)
@@ -226,7 +232,7 @@ import Testing
         table.resolved(key("a"), details("a.local"), now: now)
         table.resolved(key("b"), details("b.local"), now: now)
         table.advance(now: now)
-        #expect(table.takeActions().contains(.resolve(key("b"), wantsAddress: true)))
+        #expect(table.drainActions().contains(.resolve(key("b"), wantsAddress: true)))
 
         table.resolved(
             key("b"),
@@ -234,39 +240,39 @@ import Testing
             now: now
         )
 
-        #expect(table.takeEvents(seenFrom: local).count == 1)
+        #expect(table.drainEvents(seenFrom: local).count == 1)
     }
 
-    @Test func `a service is asked for once more a moment after news, and is listed meanwhile`() throws {
+    @Test func `a service is looked up again shortly after a change and stays listed meanwhile`() throws {
         var table = try listing(key("a"))
-        #expect(table.deadline == now + ServiceTable.secondLook)
+        #expect(table.deadline == now + ServiceTable.secondLookupDelay)
 
-        table.advance(now: now + ServiceTable.secondLook)
-        #expect(table.takeActions() == [.stopResolving(key("a")), .resolve(key("a"), wantsAddress: false)])
+        table.advance(now: now + ServiceTable.secondLookupDelay)
+        #expect(table.drainActions() == [.stopResolving(key("a")), .resolve(key("a"), wantsAddress: false)])
         table.resolved(key("a"), details("phone.local", port: 9_999), now: now)
 
-        guard case .seen(let sighting)? = table.takeEvents(seenFrom: local).first else {
+        guard case .seen(let sighting)? = table.drainEvents(seenFrom: local).first else {
             Issue.record("nothing seen")
             return
         }
         #expect(sighting.routes.map(\.port) == [9_999])
-        // The same again is no news, and needs no further look.
-        table.advance(now: now + ServiceTable.secondLook * 2)
+        // The same result again is not a change and needs no further lookup.
+        table.advance(now: now + ServiceTable.secondLookupDelay * 2)
         table.resolved(key("a"), details("phone.local", port: 9_999), now: now)
         #expect(table.deadline == nil)
     }
 
-    @Test func `a service whose address is silent is asked for again at once`() throws {
+    @Test func `a service with an unresponsive address is looked up again at once`() throws {
         var table = try listing(key("a"))
         let routes = try #require(table.instances[key("a")]?.listed?.routes)
 
-        table.lookAgain(at: Set(routes), now: now)
+        table.resolveAgain(at: Set(routes), now: now)
         table.advance(now: now)
 
-        #expect(table.takeActions() == [.stopResolving(key("a")), .resolve(key("a"), wantsAddress: false)])
+        #expect(table.drainActions() == [.stopResolving(key("a")), .resolve(key("a"), wantsAddress: false)])
     }
 
-    @Test func `the same name on another interface or protocol is another sighting`() {
+    @Test func `the same name on another interface or IP version is another sighting`() {
         var table = ServiceTable()
         for key in [key("a"), key("a", transport: 1), key("a", interface: 3)] { table.found(key) }
 
@@ -274,26 +280,26 @@ import Testing
         #expect(Set(table.instances.keys.map(\.id)).count == 3)
     }
 
-    @Test func `what turns out to be our own is no longer listed, and a twin on another host is`() throws {
+    @Test func `Patchbay's own service is not listed, and one with the same name on another host is`() throws {
         var table = try listing(key("Demo", type: "_debug._tcp"))
         var own = PublishedServices(
             services: [.init(name: Array("Demo".utf8), type: "_debug._tcp")],
             host: "other.local"
         )
         #expect(table.isTaken("Demo", .debug) && !table.isTaken("Demo", .mcp) && !table.isTaken("demo2", .debug))
-        table.own(own)
-        #expect(table.takeEvents(seenFrom: local).isEmpty)
+        table.setPublished(own)
+        #expect(table.drainEvents(seenFrom: local).isEmpty)
 
         own.host = "phone.local"
-        table.own(own)
-        #expect(table.takeEvents(seenFrom: local) == [.lost(key("Demo", type: "_debug._tcp").id)])
+        table.setPublished(own)
+        #expect(table.drainEvents(seenFrom: local) == [.lost(key("Demo", type: "_debug._tcp").id)])
         #expect(!table.isTaken("Demo", .debug) && table.unresolved == 0)
 
-        table.own(PublishedServices())
-        #expect(table.takeEvents(seenFrom: local).count == 1)
+        table.setPublished(PublishedServices())
+        #expect(table.drainEvents(seenFrom: local).count == 1)
     }
 
-    @Test func `composed and decomposed letters are two names`() {
+    @Test func `composed and decomposed letters are different names`() {
         var table = ServiceTable()
         table.found(key("caf\u{E9}"))
         table.found(key("cafe\u{301}"))
@@ -302,37 +308,37 @@ import Testing
         #expect(Set(table.instances.keys.map(\.id)).count == 2)
     }
 
-    @Test func `a split advert is listed out of its records, whose old ones leave after the new ones came`() throws {
+    @Test func `a split instance name is resolved from its records, and replaced records are removed`() throws {
         var table = ServiceTable()
         let app = key("AppReveal-com.example.app")
         let first = try #require(SRVRecord(data: [0, 0, 0, 0, 0, 80] + wire("phone", "local")))
         let second = try #require(SRVRecord(data: [0, 0, 0, 0, 0, 81] + wire("phone", "local")))
         table.foundSplit(app)
-        #expect(table.takeActions() == [.followRecords(app)])
-        table.location(app, first, isThere: true)
-        #expect(table.takeActions().isEmpty)
-        table.text(app, TXTRecord(items: [Array("bundleId=com.example.app".utf8)]), isThere: true)
-        #expect(table.takeActions() == [.follow(host())])
-        table.address(host(), try #require(address(10, 0, 0, 5)), transport: 0, isThere: true)
-        #expect(table.takeEvents(seenFrom: local).count == 1)
+        #expect(table.drainActions() == [.followRecords(app)])
+        table.location(app, first, isPresent: true)
+        #expect(table.drainActions().isEmpty)
+        table.text(app, TXTRecord(items: [Array("bundleId=com.example.app".utf8)]), isPresent: true)
+        #expect(table.drainActions() == [.follow(host())])
+        table.address(host(), try #require(address(10, 0, 0, 5)), transport: 0, isPresent: true)
+        #expect(table.drainEvents(seenFrom: local).count == 1)
 
-        table.location(app, second, isThere: true)
-        table.location(app, first, isThere: false)
-        guard case .seen(let sighting)? = table.takeEvents(seenFrom: local).first else {
+        table.location(app, second, isPresent: true)
+        table.location(app, first, isPresent: false)
+        guard case .seen(let sighting)? = table.drainEvents(seenFrom: local).first else {
             Issue.record("nothing seen")
             return
         }
         #expect(sighting.routes.map(\.port) == [81])
 
         table.disappeared(app)
-        #expect(table.takeEvents(seenFrom: local) == [.lost(app.id)])
-        #expect(Set(table.takeActions()) == [.unfollowRecords(app), .unfollow(host())])
+        #expect(table.drainEvents(seenFrom: local) == [.lost(app.id)])
+        #expect(Set(table.drainActions()) == [.unfollowRecords(app), .unfollow(host())])
     }
 
-    @Test func `no order of facts breaks the counts`() throws {
+    @Test func `random events in any order keep the counts consistent`() throws {
         var random = SeededGenerator(seed: 7)
         var limits = ServiceTable.Limits()
-        (limits.window, limits.kept, limits.hosts) = (3, 4, 2)
+        (limits.window, limits.openResolvers, limits.hosts) = (3, 4, 2)
         var table = ServiceTable(limits: limits)
         var moment = now
         let ten = try #require(address(10, 0, 0, 1))
@@ -344,7 +350,7 @@ import Testing
             case 1: table.disappeared(key)
             case 2: table.resolved(key, details(name, port: .random(in: 0...2, using: &random)), now: moment)
             case 3: table.unresolved(key, now: moment)
-            case 4: table.address(host(name), ten, transport: 0, isThere: .random(using: &random))
+            case 4: table.address(host(name), ten, transport: 0, isPresent: .random(using: &random))
             default: moment += .seconds(3)
             }
             table.advance(now: moment)
@@ -352,15 +358,15 @@ import Testing
                 if case .trying = instance.resolution { true } else { false }
             }
             #expect(inFlight <= 3 + limits.slow)
-            #expect(table.instances.values.count { $0.resolution == .kept } <= 4)
+            #expect(table.instances.values.count { $0.resolution == .watching } <= 4)
             #expect(table.hosts.values.count(where: \.isFollowed) <= 2)
             #expect(table.counts.found == table.instances.count)
             #expect(table.counts.resolved == table.instances.values.count { $0.listed != nil })
             for host in table.hosts.values { #expect(!host.users.isEmpty) }
-            for event in table.takeEvents(seenFrom: local) {
+            for event in table.drainEvents(seenFrom: local) {
                 if case .seen(let sighting) = event { #expect(sighting.routes.allSatisfy { $0.port != 0 }) }
             }
-            _ = table.takeActions()
+            _ = table.drainActions()
         }
     }
 }

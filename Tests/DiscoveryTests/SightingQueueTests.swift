@@ -11,70 +11,70 @@ import Testing
             app: SanitizedText(name),
             appIsBundleID: false,
             name: SanitizedText(name),
-            routes: [.lan(LANRoute(address: "10.0.0.1", port: port))]
+            routes: [.network(NetworkRoute(address: "10.0.0.1", port: port))]
         )
     }
 
-    private func drain(_ feed: SightingQueue) async -> [SightingEvent] {
-        feed.finish()
+    private func drain(_ queue: SightingQueue) async -> [SightingEvent] {
+        queue.finish()
         var events: [SightingEvent] = []
-        for await event in feed.events { events.append(event) }
+        for await event in queue.events { events.append(event) }
         return events
     }
 
-    @Test func `events come in order and the stream ends after the last`() async {
-        let feed = SightingQueue()
+    @Test func `events are delivered in order, and the stream ends after the last`() async {
+        let queue = SightingQueue()
         let sent: [SightingEvent] = [.seen(sighting("a")), .seen(sighting("b")), .sourceReconciled(.bonjour)]
-        for event in sent { feed.send(event) }
+        for event in sent { queue.send(event) }
 
-        #expect(await drain(feed) == sent)
+        #expect(await drain(queue) == sent)
     }
 
-    @Test func `a slow follower gets the last state of each sighting, once`() async {
-        let feed = SightingQueue()
-        for port in UInt16(1)...1_000 { feed.send(.seen(sighting("a", port: port))) }
+    @Test func `a slow consumer gets the last state of each sighting once`() async {
+        let queue = SightingQueue()
+        for port in UInt16(1)...1_000 { queue.send(.seen(sighting("a", port: port))) }
 
-        #expect(await drain(feed) == [.seen(sighting("a", port: 1_000))])
+        #expect(await drain(queue) == [.seen(sighting("a", port: 1_000))])
     }
 
-    @Test func `what came and went unseen is not told, what was told is taken back`() async {
-        let feed = SightingQueue()
-        feed.send(.seen(sighting("a")))
-        #expect(await feed.next() == .seen(sighting("a")))
-        feed.send(.seen(sighting("b")))
-        feed.send(.lost(sighting("b").id))
-        feed.send(.lost(sighting("a").id))
+    @Test func `a sighting that ended before delivery is dropped, and a delivered one is reported as lost`() async {
+        let queue = SightingQueue()
+        queue.send(.seen(sighting("a")))
+        #expect(await queue.next() == .seen(sighting("a")))
+        queue.send(.seen(sighting("b")))
+        queue.send(.lost(sighting("b").id))
+        queue.send(.lost(sighting("a").id))
 
-        #expect(await drain(feed) == [.lost(sighting("a").id)])
+        #expect(await drain(queue) == [.lost(sighting("a").id)])
     }
 
-    @Test func `losing the source makes what waits void`() async {
-        let feed = SightingQueue()
-        feed.send(.seen(sighting("a")))
-        feed.send(.sourceLost(.bonjour))
-        feed.send(.seen(sighting("a", port: 2)))
-        feed.send(.sourceReconciled(.bonjour))
+    @Test func `losing the source discards pending events`() async {
+        let queue = SightingQueue()
+        queue.send(.seen(sighting("a")))
+        queue.send(.sourceLost(.bonjour))
+        queue.send(.seen(sighting("a", port: 2)))
+        queue.send(.sourceReconciled(.bonjour))
 
         #expect(
-            await drain(feed) == [
+            await drain(queue) == [
                 .sourceLost(.bonjour), .seen(sighting("a", port: 2)), .sourceReconciled(.bonjour),
             ]
         )
     }
 
-    @Test func `a follower that waits gets the event when it comes`() async {
-        let feed = SightingQueue()
-        async let next = feed.next()
+    @Test func `a waiting consumer gets the next event`() async {
+        let queue = SightingQueue()
+        async let next = queue.next()
 
-        feed.send(.seen(sighting("a")))
+        queue.send(.seen(sighting("a")))
 
         #expect(await next == .seen(sighting("a")))
     }
 
-    @Test func `a cancelled follower is let go`() async {
-        let feed = SightingQueue()
+    @Test func `a cancelled consumer stops waiting`() async {
+        let queue = SightingQueue()
         let ended = await withTaskGroup(of: SightingEvent?.self) { group in
-            group.addTask { await feed.next() }
+            group.addTask { await queue.next() }
             group.cancelAll()
             return await group.next() == .some(nil)
         }

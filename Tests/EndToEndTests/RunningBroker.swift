@@ -1,29 +1,30 @@
 import FoundationEssentials
 import TestSupport
 
-/// The real patchbayd in a scratch folder, and the real patchbay to talk to it.
+/// The real patchbayd in a scratch folder, with the real patchbay as its client.
 final class RunningBroker {
     let socket: String
     private let state: String
     private let scratch: ScratchFolder
     private let environment: [String: String]
-    private let hardship: [String]
-    /// What comes before the options that every daemon here gets.
+    private let commandPrefix: [String]
+    /// Options before those that every daemon gets.
     private let options: [String]
     private let namespace: NetworkNamespace?
     private(set) var daemon: Program
 
-    /// Up, with its door open. Without a rig it sees no phones, without a host no network.
+    /// Starts the daemon and returns when its API is open. Without `phones` it has no devices, without `host` no
+    /// network.
     ///
-    /// It uses the host's Avahi, and runs in the network of the test or, if it is to be inside, in that of the host.
-    /// `hardship` are the words before its command that make life hard for it, such as `prlimit --nofile=64:64`; the
-    /// configuration is what stands in its file.
+    /// The daemon uses the host's Avahi. It runs in the test's network, or in the host's if `isInside` is true.
+    /// `commandPrefix` is put before its command, such as `prlimit --nofile=64:64`. `configuration` is the content of
+    /// its configuration file.
     init(
         in scratch: ScratchFolder,
-        phones: PhoneRig? = nil,
+        phones: UsbmuxdFixture? = nil,
         host: AvahiHost? = nil,
         isInside: Bool = false,
-        hardship: [String] = [],
+        commandPrefix: [String] = [],
         configuration: String? = nil
     ) async throws {
         self.scratch = scratch
@@ -34,7 +35,7 @@ final class RunningBroker {
         } else {
             options = []
         }
-        self.hardship = hardship
+        self.commandPrefix = commandPrefix
         namespace = isInside ? host?.namespace : nil
         socket = "\(scratch.path)/patchbay.sock"
         state = "\(scratch.path)/state"
@@ -45,18 +46,18 @@ final class RunningBroker {
         if let phones { environment.merge(phones.clientEnvironment) { $1 } }
         if let host { environment.merge(host.environment) { $1 } }
         self.environment = environment
-        daemon = try await Self.start(hardship, options, state, environment, scratch, namespace)
+        daemon = try await Self.start(commandPrefix, options, state, environment, scratch, namespace)
     }
 
     private static func start(
-        _ hardship: [String],
+        _ commandPrefix: [String],
         _ options: [String],
         _ state: String,
         _ environment: [String: String],
         _ scratch: ScratchFolder,
         _ namespace: NetworkNamespace?
     ) async throws -> Program {
-        let words = hardship + [try Executable.built("patchbayd"), "--state-dir", state] + options
+        let words = commandPrefix + [try Executable.built("patchbayd"), "--state-dir", state] + options
         let daemon = try await Program(
             words[0],
             Array(words.dropFirst()),
@@ -64,23 +65,23 @@ final class RunningBroker {
             environment: environment,
             namespace: namespace
         )
-        try await daemon.waitForLine("the door is open")
+        try await daemon.waitForLine("the API is open")
         return daemon
     }
 
-    /// Stopped politely, or killed, and started again, with what it kept.
+    /// Stops the daemon with SIGTERM, or SIGKILL if `isKilled`, and starts it again with its state.
     func restart(isKilled: Bool = false) async throws {
         if isKilled { daemon.kill() } else { daemon.terminate() }
         _ = try await daemon.exitStatus()
-        daemon = try await Self.start(hardship, options, state, environment, scratch, namespace)
+        daemon = try await Self.start(commandPrefix, options, state, environment, scratch, namespace)
     }
 
-    /// What `patchbay` answers to this command; an exit status other than 0 is an error.
+    /// Runs `patchbay` and returns its output; a nonzero exit status is an error.
     func ask(_ arguments: String...) async throws -> [String] {
         try await Program.run(Executable.built("patchbay"), arguments, in: scratch, environment: environment)
     }
 
-    /// A `patchbay` that stays.
+    /// Starts a `patchbay` that keeps running.
     func start(_ arguments: String..., input: Program.Input = .nothing) async throws -> Program {
         try await start(arguments, input: input)
     }
@@ -95,7 +96,7 @@ final class RunningBroker {
         )
     }
 
-    /// The body of what the server behind a tunnel answers.
+    /// Fetches a path from the server behind a tunnel and returns the body.
     func fetch(_ path: String, port: UInt16) async throws -> String {
         try await Program.run(
             "curl",
@@ -104,16 +105,16 @@ final class RunningBroker {
         ).joined(separator: "\n")
     }
 
-    /// Opens a tunnel and says on which port.
+    /// Opens a tunnel and returns its port.
     func forward(_ arguments: String...) async throws -> UInt16 {
         let line = try await Program.run(
             Executable.built("patchbay"),
-            ["forward"] + arguments,
+            ["forward", "--detach"] + arguments,
             in: scratch,
             environment: environment
         ).first
         let port = line?.split(separator: " ").first?.split(separator: ":").last.flatMap { UInt16($0) }
-        guard let port else { throw RigError("forward said “\(line ?? "")” where a port should be") }
+        guard let port else { throw TestSupportError("forward said “\(line ?? "")” where a port should be") }
         return port
     }
 }

@@ -3,25 +3,25 @@ import FoundationEssentials
 @testable import Images
 
 enum Samples {
-    /// What a screen looks like to a codec: flat, with a few edges.
+    /// An image like a screen: flat areas with a few edges.
     static func screen(width: Int, height: Int) -> Bitmap {
-        raster(width, height) { x, y in
+        bitmap(width: width, height: height) { x, y in
             (x / 40 + y / 40) % 2 == 0 ? (250, 250, 250, 255) : (UInt8(y * 255 / height), 120, 40, 255)
         }
     }
 
-    /// What nothing makes small.
+    /// Noise, which no format compresses.
     static func noise(width: Int, height: Int) -> Bitmap {
         var state: UInt64 = 42
-        return raster(width, height) { _, _ in
+        return bitmap(width: width, height: height) { _, _ in
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             return (UInt8(state >> 56), UInt8(state >> 48 & 255), UInt8(state >> 40 & 255), 255)
         }
     }
 
-    static func raster(
-        _ width: Int,
-        _ height: Int,
+    static func bitmap(
+        width: Int,
+        height: Int,
         _ pixel: (Int, Int) -> (UInt8, UInt8, UInt8, UInt8)
     ) -> Bitmap {
         var pixels: [UInt8] = []
@@ -35,7 +35,7 @@ enum Samples {
         return Bitmap(width: width, height: height, pixels: pixels)
     }
 
-    /// A PNG whose header says this, with nothing behind it.
+    /// Returns a PNG with the given size in its header and without image data.
     static func header(width: UInt32, height: UInt32) -> [UInt8] {
         let chunk = Array("IHDR".utf8) + bytes(width) + bytes(height) + [8, 6, 0, 0, 0]
         let data = Array("IDAT".utf8)
@@ -47,7 +47,7 @@ enum Samples {
         [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> UInt32($0)) }
     }
 
-    /// CRC-32 as the PNG specification has it.
+    /// CRC-32 as in the PNG specification.
     private static func checksum(_ bytes: [UInt8]) -> UInt32 {
         ~bytes.reduce(UInt32.max) { sum, byte in
             (0..<8).reduce(sum ^ UInt32(byte)) { sum, _ in sum >> 1 ^ (sum & 1 == 1 ? 0xEDB8_8320 : 0) }

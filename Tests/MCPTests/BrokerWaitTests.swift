@@ -6,165 +6,165 @@ import Testing
 
 @testable import MCP
 
-/// `endpoint_wait`, and what subscribers are told.
+/// `endpoint_wait`, and the changes that subscribers get.
 @Suite struct BrokerWaitTests {
-    @Test func `what is so already is answered at once`() async throws {
-        let bench = BrokerBench()
-        let id = try await bench.see()
+    @Test func `a state that is already reached ends the wait at once`() async throws {
+        let fixture = BrokerFixture()
+        let id = try await fixture.addEndpoint()
 
-        let result = try await bench.call("endpoint_wait", ["endpoint": "shop"])
+        let result = try await fixture.call("endpoint_wait", ["endpoint": "shop"])
 
         #expect(result.structure?["event"] == "online")
         #expect(result.structure?["endpoint"]?["id"] == .string(id.text))
     }
 
-    @Test func `a restart is another launch, and no other change`() async throws {
-        let bench = BrokerBench()
-        try await bench.see()
+    @Test func `only a new launch counts as a restart`() async throws {
+        let fixture = BrokerFixture()
+        try await fixture.addEndpoint()
 
-        async let waited = bench.call("endpoint_wait", ["endpoint": "shop", "event": "restarted"])
-        await bench.clock.waitForSleepers(2)
-        try await bench.see("com.example.bank", on: "pixel.local")
-        try await bench.see(txt: ["auth=session-token", "more=1"])
-        try await bench.see(port: 4_100)
+        async let waited = fixture.call("endpoint_wait", ["endpoint": "shop", "event": "restarted"])
+        await fixture.clock.waitForSleepers(2)
+        try await fixture.addEndpoint("com.example.bank", on: "pixel.local")
+        try await fixture.addEndpoint(txt: ["auth=session-token", "more=1"])
+        try await fixture.addEndpoint(port: 4_100)
 
         #expect(try await waited.structure?["event"] == "restarted")
     }
 
-    @Test func `nothing within the time is a timeout, and no error`() async throws {
-        let bench = BrokerBench()
+    @Test func `a wait that expires returns a timeout, not an error`() async throws {
+        let fixture = BrokerFixture()
 
-        async let waited = bench.call("endpoint_wait", ["endpoint": "shop", "timeout_s": 20])
-        await bench.clock.waitForSleepers(2)
-        bench.clock.advance(by: .seconds(20))
+        async let waited = fixture.call("endpoint_wait", ["endpoint": "shop", "timeoutSeconds": 20])
+        await fixture.clock.waitForSleepers(2)
+        fixture.clock.advance(by: .seconds(20))
 
         let result = try await waited
         #expect(!result.isError && result.structure == ["event": "timeout"])
     }
 
-    @Test func `nobody is woken by what is not theirs`() async throws {
-        let bench = BrokerBench()
-        let caller = BrokerBench.grant([.registryRead], on: .bundles(["com.example.bank"]))
+    @Test func `a wait ignores endpoints that the caller may not see`() async throws {
+        let fixture = BrokerFixture()
+        let caller = BrokerFixture.grant([.registryRead], on: .bundles(["com.example.bank"]))
 
-        async let waited = bench.call("endpoint_wait", ["endpoint": "com.example", "timeout_s": 5], of: caller)
-        await bench.clock.waitForSleepers(2)
-        try await bench.see()
-        bench.clock.advance(by: .seconds(5))
+        async let waited = fixture.call("endpoint_wait", ["endpoint": "com.example", "timeoutSeconds": 5], of: caller)
+        await fixture.clock.waitForSleepers(2)
+        try await fixture.addEndpoint()
+        fixture.clock.advance(by: .seconds(5))
 
         #expect(try await waited.structure?["event"] == "timeout")
     }
 
-    @Test func `an app that is listed and does not answer is not online, and is as soon as it answers again`()
+    @Test func `a listed app that does not answer is offline, and online as soon as it answers again`()
         async throws
     {
-        let bench = BrokerBench()
-        let id = try await bench.see()
-        bench.isAnswering.set(false)
+        let fixture = BrokerFixture()
+        let id = try await fixture.addEndpoint()
+        fixture.probe.set(false)
 
-        async let waited = bench.call("endpoint_wait", ["endpoint": "shop", "timeout_s": 20])
+        async let waited = fixture.call("endpoint_wait", ["endpoint": "shop", "timeoutSeconds": 20])
         for _ in 0..<4 {
-            await bench.clock.waitForSleepers(2)
-            bench.clock.advance(by: BrokerMCPServer.probePause)
+            await fixture.clock.waitForSleepers(2)
+            fixture.clock.advance(by: BrokerMCPServer.probeInterval)
         }
-        await bench.clock.waitForSleepers(2)
-        let before = try await bench.registry.endpoint(id).state
-        bench.isAnswering.set(true)
-        bench.clock.advance(by: BrokerMCPServer.probePause)
+        await fixture.clock.waitForSleepers(2)
+        let before = try await fixture.registry.endpoint(id).state
+        fixture.probe.set(true)
+        fixture.clock.advance(by: BrokerMCPServer.probeInterval)
 
         #expect(before == .offline)
         #expect(try await waited.structure?["event"] == "online")
     }
 
-    @Test func `an app that ends is offline within three probes`() async throws {
-        let bench = BrokerBench()
-        try await bench.see()
-        bench.isAnswering.set(false)
+    @Test func `an app that exits is offline within three probes`() async throws {
+        let fixture = BrokerFixture()
+        try await fixture.addEndpoint()
+        fixture.probe.set(false)
 
-        async let waited = bench.call("endpoint_wait", ["endpoint": "shop", "event": "offline"])
+        async let waited = fixture.call("endpoint_wait", ["endpoint": "shop", "event": "offline"])
         for _ in 0..<2 {
-            await bench.clock.waitForSleepers(2)
-            bench.clock.advance(by: BrokerMCPServer.probePause)
+            await fixture.clock.waitForSleepers(2)
+            fixture.clock.advance(by: BrokerMCPServer.probeInterval)
         }
 
         #expect(try await waited.structure?["event"] == "offline")
     }
 
-    @Test func `an app that is gone and back is restarted`() async throws {
-        let bench = BrokerBench()
-        try await bench.see()
-        bench.isAnswering.set(false)
+    @Test func `an app that was offline and is online again has restarted`() async throws {
+        let fixture = BrokerFixture()
+        try await fixture.addEndpoint()
+        fixture.probe.set(false)
 
-        async let waited = bench.call("endpoint_wait", ["endpoint": "shop", "event": "restarted"])
-        await bench.clock.waitForSleepers(2)
-        bench.isAnswering.set(true)
-        bench.clock.advance(by: BrokerMCPServer.probePause)
+        async let waited = fixture.call("endpoint_wait", ["endpoint": "shop", "event": "restarted"])
+        await fixture.clock.waitForSleepers(2)
+        fixture.probe.set(true)
+        fixture.clock.advance(by: BrokerMCPServer.probeInterval)
 
         #expect(try await waited.structure?["event"] == "restarted")
     }
 
-    @Test func `a wait dials nothing that nobody approved, and no app that it is not about`() async throws {
-        let bench = BrokerBench()
-        let id = try await bench.see()
-        let stranger = try await bench.see(on: "evil.local")
-        try await bench.see("com.example.bank", on: "pixel.local")
-        bench.trust.state.withLock { $0.unapproved = [stranger] }
+    @Test func `a wait probes only approved endpoints that match`() async throws {
+        let fixture = BrokerFixture()
+        let id = try await fixture.addEndpoint()
+        let stranger = try await fixture.addEndpoint(on: "evil.local")
+        try await fixture.addEndpoint("com.example.bank", on: "pixel.local")
+        fixture.approvals.state.withLock { $0.unapproved = [stranger] }
 
-        _ = try await bench.call("endpoint_wait", ["endpoint": "shop"])
+        _ = try await fixture.call("endpoint_wait", ["endpoint": "shop"])
 
-        #expect(bench.isAnswering.asked == [id])
+        #expect(fixture.probe.asked == [id])
     }
 
-    @Test func `nobody is told of what is not theirs`() async throws {
-        let bench = BrokerBench()
-        let id = try await bench.see()
-        var news = ChangeCoalescer.Gathered()
-        news.phones = true
-        news.take(EndpointChange(revision: 1, kind: .changed, endpoint: try await bench.registry.endpoint(id)))
+    @Test func `a subscriber gets only changes that it may see`() async throws {
+        let fixture = BrokerFixture()
+        let id = try await fixture.addEndpoint()
+        var batch = ChangeCoalescer.Batch()
+        batch.devicesChanged = true
+        batch.record(EndpointChange(revision: 1, kind: .changed, endpoint: try await fixture.registry.endpoint(id)))
 
-        #expect(news.changes(for: BrokerBench.grant([.registryRead], on: .bundles(["other"]))) == [])
-        #expect(news.changes(for: BrokerBench.grant([.endpointCall])) == [])
+        #expect(batch.changes(for: BrokerFixture.grant([.registryRead], on: .bundles(["other"]))) == [])
+        #expect(batch.changes(for: BrokerFixture.grant([.endpointCall])) == [])
         #expect(
-            news.changes(for: BrokerBench.grant([.registryRead], on: .endpoints([id])))
+            batch.changes(for: BrokerFixture.grant([.registryRead], on: .endpoints([id])))
                 == [.resource("patchbay://endpoints"), .resource("patchbay://endpoint/\(id)")]
         )
     }
 
-    @Test func `many changes of one endpoint are told once`() async throws {
-        let bench = BrokerBench()
-        let id = try await bench.see()
-        let (_, changes) = await bench.registry.changes()
-        for port in 4_001...4_010 { try await bench.see(port: UInt16(port)) }
-        await bench.registry.finish()
-        var news = ChangeCoalescer.Gathered()
+    @Test func `many changes of one endpoint are published once`() async throws {
+        let fixture = BrokerFixture()
+        let id = try await fixture.addEndpoint()
+        let (_, changes) = await fixture.registry.changes()
+        for port in 4_001...4_010 { try await fixture.addEndpoint(port: UInt16(port)) }
+        await fixture.registry.finish()
+        var batch = ChangeCoalescer.Batch()
 
-        for await change in changes { news.take(change) }
+        for await change in changes { batch.record(change) }
 
         #expect(
-            news.changes(for: BrokerBench.owner)
+            batch.changes(for: BrokerFixture.owner)
                 == [.resource("patchbay://endpoints"), .resource("patchbay://endpoint/\(id)")]
         )
     }
 
-    @Test func `changes are told a quarter of a second after the first of them`() async throws {
-        let bench = BrokerBench()
-        var everything = bench.server.changes(for: BrokerBench.owner).makeAsyncIterator()
+    @Test func `changes are published 250 ms after the first one`() async throws {
+        let fixture = BrokerFixture()
+        var everything = fixture.server.changes(for: BrokerFixture.owner).makeAsyncIterator()
 
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await bench.server.run() }
-            for await _ in bench.followed.stream { break }
-            let id = try await bench.see()
-            await bench.clock.waitForSleeper()
-            bench.clock.advance(by: ChangeCoalescer.gathering)
+            group.addTask { try await fixture.server.run() }
+            for await _ in fixture.followed.stream { break }
+            let id = try await fixture.addEndpoint()
+            await fixture.clock.waitForSleeper()
+            fixture.clock.advance(by: ChangeCoalescer.interval)
 
             #expect(await everything.next() == .resources)
             #expect(await everything.next() == .resource("patchbay://endpoints"))
             #expect(await everything.next() == .resource("patchbay://endpoint/\(id)"))
 
-            // The list as it stands is no news, another one is.
-            bench.phones.continuation.yield([])
-            bench.phones.continuation.yield([])
-            await bench.clock.waitForSleeper()
-            bench.clock.advance(by: ChangeCoalescer.gathering)
+            // The first list is the current state; the second one is a change.
+            fixture.deviceLists.continuation.yield([])
+            fixture.deviceLists.continuation.yield([])
+            await fixture.clock.waitForSleeper()
+            fixture.clock.advance(by: ChangeCoalescer.interval)
 
             #expect(await everything.next() == .resource("patchbay://devices"))
             group.cancelAll()

@@ -12,12 +12,12 @@ import Testing
         ("=?BASE64?SGk=?=", "=?BASE64?SGk=?="),
         ("=?base64?=", "=?base64?="),
     ])
-    func `a header says what the specification's examples say`(header: String, value: String) {
+    func `the examples of the specification are decoded`(header: String, value: String) {
         #expect(HeaderEncoding.decode(header) == value)
     }
 
     @Test(arguments: ["=?base64?SGk?=", "=?base64?SGl=?=", "=?base64?/w==?=", "=?base64?SG k=?=", "tést", "a\u{1}b"])
-    func `a header that says it is encoded and is not means nothing`(header: String) {
+    func `an invalid encoding is rejected`(header: String) {
         #expect(HeaderEncoding.decode(header) == nil)
     }
 }

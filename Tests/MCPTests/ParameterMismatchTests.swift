@@ -4,7 +4,7 @@ import Testing
 
 @testable import MCP
 
-/// 2026-07-28: what a tool's schema marks with `x-mcp-header` must stand in the headers as it stands in the body.
+/// MCP 2026-07-28: arguments declared with `x-mcp-header` must be equal in headers and body.
 @Suite struct ParameterMismatchTests {
     private static let schema: JSON = [
         "type": "object",
@@ -24,15 +24,15 @@ import Testing
     ) async throws -> (status: Int, code: Int?, calls: Int) {
         let server = ScriptedServer(schema: schema)
         let headers = headers.merging(changes) { $1 }
-        let call = DoorBench.modern("tools/call", ["name": "tap", "arguments": arguments], headers: headers)
-        let (status, json) = try await DoorBench(server).json(call)
+        let call = TransportFixture.stateless("tools/call", ["name": "tap", "arguments": arguments], headers: headers)
+        let (status, json) = try await TransportFixture(server).json(call)
         return (status, json?["error"]?["code"]?.int, server.requests.count)
     }
 
     @Test(arguments: [
         [:], ["Mcp-Param-Level": ["42.0"]], ["Mcp-Param-Level": ["=?base64?NDI=?="]], ["Mcp-Param-Other": ["x"]],
     ])
-    func `headers that say what the body says are taken`(changes: [String: [String]]) async throws {
+    func `headers that agree with the body are accepted`(changes: [String: [String]]) async throws {
         #expect(try await Self.ask(changes) == (200, nil, 1))
     }
 
@@ -42,14 +42,14 @@ import Testing
         ["Mcp-Param-Level": ["42", "42"]], ["Mcp-Param-On": ["true"]],
     ])
     func
-        `a header that is missing, doubled, too much or contradicts the body is refused with 400, and nothing is called`(
+        `a missing, repeated, extra or contradictory header is rejected with 400, and no tool is called`(
             changes: [String: [String]]
         ) async throws
     {
         #expect(try await Self.ask(changes) == (400, -32_020, 0))
     }
 
-    @Test func `a client over pipes has no headers to send`() async throws {
+    @Test func `a stdio client needs no headers`() async throws {
         let none = ["mcp-param-region": [String](), "Mcp-Param-Level": [], "Patchbay-Transport": ["stdio"]]
 
         #expect(try await Self.ask(none) == (200, nil, 1))
@@ -65,23 +65,24 @@ import Testing
             ], ["properties": ["region": ["type": "string"]]],
         ] as [JSON]
     )
-    func `a schema whose marks are none wants no headers`(schema: JSON) async throws {
+    func `a schema with invalid or no declarations requires no headers`(schema: JSON) async throws {
         #expect(try await Self.ask(["mcp-param-region": ["other"]], schema: schema) == (200, nil, 1))
     }
 
-    @Test func `the eras before have no such headers`() async throws {
+    @Test func `session protocols require no parameter headers`() async throws {
         let server = ScriptedServer(schema: Self.schema)
-        let bench = DoorBench(server)
-        let session = try await bench.handshake()
-        let body = DoorBench.request("tools/call", ["name": "tap", "arguments": Self.arguments])
+        let fixture = TransportFixture(server)
+        let session = try await fixture.handshake()
+        let body = TransportFixture.request("tools/call", ["name": "tap", "arguments": Self.arguments])
 
-        let (status, _) = try await bench.json(DoorBench.call(body, headers: ["Mcp-Session-Id": [session]]))
+        let (status, _) = try await fixture.json(TransportFixture.call(body, headers: ["Mcp-Session-Id": [session]]))
 
         #expect(status == 200)
         #expect(server.requests.count == 1)
     }
 
-    @Test func `an app's own marks count from when its tools were listed, and nobody asks it for that`() async throws {
+    @Test func `an app's declarations apply once its tools are listed, and the app is not asked for them`() async throws
+    {
         let app = ScriptedApp { request in
             switch request.method {
             case "initialize":
@@ -91,23 +92,24 @@ import Testing
             default: .error(-32_601, "no")
             }
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, desk: rig.desk)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
         func isRefused(_ name: String = "tap") async -> Bool {
-            await server.parameterHeaders(of: name, for: rig.owner).mismatch(with: Self.arguments) { _ in [] } != nil
+            await server.parameterHeaders(of: name, for: fixture.owner).mismatch(with: Self.arguments) { _ in [] }
+                != nil
         }
 
         #expect(await !isRefused())
         #expect(app.dials.isEmpty)
-        _ = try await server.answer(MCPRequest("tools/list"), of: rig.owner)
+        _ = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
         #expect(await isRefused())
         #expect(await !isRefused("other"))
-        let all = AggregateMCPServer(desk: rig.desk)
+        let all = AggregateMCPServer(proxy: fixture.proxy)
         let listed = try #require(
-            try await all.answer(MCPRequest("tools/list"), of: rig.owner)["tools"]?.array?.first
+            try await all.answer(MCPRequest("tools/list"), of: fixture.owner)["tools"]?.array?.first
         )
-        let headers = await all.parameterHeaders(of: listed["name"]?.string ?? "", for: rig.owner)
+        let headers = await all.parameterHeaders(of: listed["name"]?.string ?? "", for: fixture.owner)
         #expect(headers.mismatch(with: Self.arguments) { _ in [] } != nil)
     }
 }

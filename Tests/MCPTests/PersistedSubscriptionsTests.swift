@@ -5,7 +5,7 @@ import Testing
 
 @testable import MCP
 
-/// What clients of the handshake's eras subscribed to, over a restart.
+/// Subscriptions of the session protocols across a restart.
 @Suite struct PersistedSubscriptionsTests {
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)
 
@@ -13,88 +13,96 @@ import Testing
         _ session: String,
         _ addresses: [String],
         before age: TimeInterval = 0,
-        holder: String = DoorBench.caller.holder
+        holder: String = TransportFixture.caller.holder
     ) -> PersistedSubscriptions {
-        PersistedSubscriptions(session: session, holder: holder, addresses: addresses, lastUsed: now - age)
+        PersistedSubscriptions(session: session, holder: holder, addresses: addresses, lastUsedAt: now - age)
     }
 
-    @Test func `a stream that comes back after a restart goes on with what its session subscribed to`() async throws {
+    @Test func `a stream that reconnects after a restart keeps the subscriptions of its session`() async throws {
         let key = SessionIDSigner()
-        let session = try await DoorBench(key: key).handshake()
-        let sessions = SessionStore(key: key, kept: [Self.kept(session, ["a:1", "a:2"])], now: { Self.now })
+        let session = try await TransportFixture(key: key).handshake()
+        let sessions = SessionStore(key: key, persisted: [Self.kept(session, ["a:1", "a:2"])], now: { Self.now })
         let server = ScriptedServer()
-        let door = StreamableHTTPTransport(server, sessions: sessions, heartbeat: KeepAliveTimer(clock: StillClock()))
+        let transport = StreamableHTTPTransport(
+            server,
+            sessions: sessions,
+            keepAliveTimer: KeepAliveTimer(clock: ManualClock())
+        )
         let headers = ["Mcp-Session-Id": [session]]
-        var first = Answers()
-        // Something else comes first, which is no stream.
-        try await door.serve(
-            DoorBench.call(DoorBench.request("ping"), headers: headers),
-            of: DoorBench.caller,
+        var first = ResponseRecorder()
+        // A request that is not a stream comes first.
+        try await transport.serve(
+            TransportFixture.call(TransportFixture.request("ping"), headers: headers),
+            of: TransportFixture.caller,
             to: &first
         )
-        let answers = Answers()
+        let recorder = ResponseRecorder()
 
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
-                var answers = answers
-                try? await door.serve(DoorBench.call(nil, .get, headers: headers), of: DoorBench.caller, to: &answers)
+                var recorder = recorder
+                try? await transport.serve(
+                    TransportFixture.call(nil, .get, headers: headers),
+                    of: TransportFixture.caller,
+                    to: &recorder
+                )
             }
-            await answers.waits(for: "a:2")
-            // What happened meanwhile, nobody knows.
-            let missed = answers.messages.compactMap { $0["params"]?["uri"] }
+            await recorder.wait(for: "a:2")
+            // Changes during the downtime are unknown, so every subscription is reported.
+            let missed = recorder.messages.compactMap { $0["params"]?["uri"] }
             while server.requests.count < 2 { await Task.yield() }
-            server.tell(.resource("a:3"))
-            server.tell(.resource("a:1"))
-            while answers.messages.count(where: { $0["params"]?["uri"] == "a:1" }) < 2 { await Task.yield() }
+            server.publish(.resource("a:3"))
+            server.publish(.resource("a:1"))
+            while recorder.messages.count(where: { $0["params"]?["uri"] == "a:1" }) < 2 { await Task.yield() }
             group.cancelAll()
 
             #expect(missed == ["a:1", "a:2"])
-            #expect(!answers.text.contains("a:3"))
+            #expect(!recorder.text.contains("a:3"))
             #expect(server.requests.map(\.method) == ["resources/subscribe", "resources/subscribe"])
         }
     }
 
-    @Test func `an address of more than 1,024 bytes cannot be subscribed to`() async throws {
-        let desk = SessionStore(key: SessionIDSigner(), now: { Self.now })
+    @Test func `a URI of more than 1,024 bytes cannot be subscribed to`() async throws {
+        let sessions = SessionStore(key: SessionIDSigner(), now: { Self.now })
         let session = SessionStore.Session(id: "s", holder: "h")
         let longest = String(repeating: "ü", count: PersistedSubscriptions.lengthLimit / 2)
 
-        try await desk.subscribe(longest, of: session)
-        let error = await #expect(throws: RPCError.self) { try await desk.subscribe(longest + "x", of: session) }
+        try await sessions.subscribe(longest, of: session)
+        let error = await #expect(throws: RPCError.self) { try await sessions.subscribe(longest + "x", of: session) }
 
         #expect(error?.message.contains("at most 1024 bytes") == true)
     }
 
-    @Test func `what is subscribed to is kept when it changes, and when the broker ends`() async throws {
+    @Test func `subscriptions are saved after each change and when the broker stops`() async throws {
         let kept = Mutex<[PersistedSubscriptions]>([])
-        let desk = SessionStore(key: SessionIDSigner(), now: { Self.now }) { all in kept.withLock { $0 = all } }
+        let sessions = SessionStore(key: SessionIDSigner(), now: { Self.now }) { all in kept.withLock { $0 = all } }
         let session = SessionStore.Session(id: "s", holder: "h")
 
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { try? await desk.run() }
-            try? await desk.subscribe("a:1", of: session)
+            group.addTask { try? await sessions.run() }
+            try? await sessions.subscribe("a:1", of: session)
             while kept.withLock({ $0.isEmpty }) { await Task.yield() }
-            await desk.unsubscribe("a:1", of: session)
-            try? await desk.subscribe("a:2", of: session)
+            await sessions.unsubscribe("a:1", of: session)
+            try? await sessions.subscribe("a:2", of: session)
             group.cancelAll()
         }
 
         #expect(kept.withLock { $0 } == [Self.kept("s", ["a:2"], holder: "h")])
     }
 
-    @Test func `what somebody else says it subscribed to is nothing`() async {
-        let desk = SessionStore(
+    @Test func `saved subscriptions with a forged session ID are ignored`() async {
+        let sessions = SessionStore(
             key: SessionIDSigner(),
-            kept: [Self.kept("forged.2025-11-25.x", ["a:1"])],
+            persisted: [Self.kept("forged.2025-11-25.x", ["a:1"])],
             now: { Self.now }
         )
 
-        let session = SessionStore.Session(id: "forged.2025-11-25.x", holder: DoorBench.caller.holder)
+        let session = SessionStore.Session(id: "forged.2025-11-25.x", holder: TransportFixture.caller.holder)
 
-        #expect(await desk.subscriptions(of: session).isEmpty)
+        #expect(await sessions.subscriptions(of: session).isEmpty)
     }
 
-    @Test func `what is kept has bounds, and the last used come first`() {
+    @Test func `saved subscriptions are limited, and the last used sessions come first`() {
         let many = (0..<300).map { Self.kept("\($0)", ["a:1"], before: TimeInterval($0)) }
         let large = (0..<20).map { Self.kept("\($0)", (0..<256).map { "a:\($0)" }, before: TimeInterval($0)) }
         let old = Self.kept("old", ["a:1"], before: PersistedSubscriptions.lifetime)

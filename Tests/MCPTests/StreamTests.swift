@@ -5,65 +5,73 @@ import Testing
 
 @testable import MCP
 
-/// Answers that are streams: of one request, and of changes.
+/// Streamed responses, and streams of changes.
 @Suite struct StreamTests {
-    @Test func `progress comes before the answer, on a stream, with the caller's token`() async throws {
+    @Test func `progress is streamed before the result, with the client's token`() async throws {
         let server = ScriptedServer { request throws(RPCError) in
             request.notify?(RPCNotification(method: "notifications/progress", params: ["progress": 1]))
             return ["content": []]
         }
-        var answers = Answers()
+        var recorder = ResponseRecorder()
 
-        let call = DoorBench.modern("tools/call", ["name": "x"], meta: ["progressToken": 7])
-        try await DoorBench(server).door.serve(call, of: DoorBench.caller, to: &answers)
+        let call = TransportFixture.stateless("tools/call", ["name": "x"], meta: ["progressToken": 7])
+        try await TransportFixture(server).transport.serve(call, of: TransportFixture.caller, to: &recorder)
 
-        #expect(answers.reply == nil && answers.hasEnded)
-        #expect(answers.messages.count == 2)
-        #expect(answers.messages.first?["params"] == ["progress": 1, "progressToken": 7])
-        #expect(answers.messages.last?["result"]?["resultType"] == "complete")
+        #expect(recorder.reply == nil && recorder.hasEnded)
+        #expect(recorder.messages.count == 2)
+        #expect(recorder.messages.first?["params"] == ["progress": 1, "progressToken": 7])
+        #expect(recorder.messages.last?["result"]?["resultType"] == "complete")
     }
 
-    @Test func `a long silence becomes a stream with a sign of life, so that nobody gives up`() async {
-        let clock = StillClock()
-        let heartbeat = KeepAliveTimer(clock: clock)
+    @Test func `a slow request becomes a stream with keep-alive comments`() async {
+        let clock = ManualClock()
+        let keepAliveTimer = KeepAliveTimer(clock: clock)
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         let server = ScriptedServer { _ throws(RPCError) in
             for await _ in ends { break }
             return ["content": []]
         }
-        let door = StreamableHTTPTransport(server, sessions: SessionStore(key: SessionIDSigner()), heartbeat: heartbeat)
-        let answers = Answers()
+        let transport = StreamableHTTPTransport(
+            server,
+            sessions: SessionStore(key: SessionIDSigner()),
+            keepAliveTimer: keepAliveTimer
+        )
+        let recorder = ResponseRecorder()
 
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { try? await heartbeat.run() }
+            group.addTask { try? await keepAliveTimer.run() }
             group.addTask {
-                var answers = answers
-                try? await door.serve(DoorBench.modern("tools/call", ["name": "x"]), of: DoorBench.caller, to: &answers)
+                var recorder = recorder
+                try? await transport.serve(
+                    TransportFixture.stateless("tools/call", ["name": "x"]),
+                    of: TransportFixture.caller,
+                    to: &recorder
+                )
             }
             while server.requests.isEmpty { await Task.yield() }
             for _ in 1...3 {
                 await clock.waitForSleeper()
-                clock.advance(by: KeepAliveTimer.pause)
+                clock.advance(by: KeepAliveTimer.tickInterval)
             }
-            await answers.waits(for: ":\n\n")
+            await recorder.wait(for: ":\n\n")
             end.yield()
-            await answers.waits(for: "resultType")
+            await recorder.wait(for: "resultType")
             group.cancelAll()
         }
 
-        #expect(answers.reply == nil && answers.messages.count == 1)
+        #expect(recorder.reply == nil && recorder.messages.count == 1)
     }
 
-    @Test func `who asked for no progress and no log is told nothing`() async throws {
+    @Test func `a client that asked for neither progress nor logs gets no notifications`() async throws {
         let server = ScriptedServer { request throws(RPCError) in ["content": [], "told": .bool(request.notify != nil)]
         }
 
-        let (_, json) = try await DoorBench(server).json(DoorBench.modern("tools/call", ["name": "x"]))
+        let (_, json) = try await TransportFixture(server).json(TransportFixture.stateless("tools/call", ["name": "x"]))
 
         #expect(json?["result"]?["told"] == false)
     }
 
-    @Test func `log messages below the level that was asked for are left out`() async throws {
+    @Test func `log messages below the requested level are dropped`() async throws {
         let server = ScriptedServer { request throws(RPCError) in
             for level in ["debug", "warning", "alert"] {
                 request.notify?(
@@ -72,17 +80,21 @@ import Testing
             }
             return ["content": []]
         }
-        var answers = Answers()
+        var recorder = ResponseRecorder()
 
-        let call = DoorBench.modern("tools/call", ["name": "x"], meta: ["io.modelcontextprotocol/logLevel": "warning"])
-        try await DoorBench(server).door.serve(call, of: DoorBench.caller, to: &answers)
+        let call = TransportFixture.stateless(
+            "tools/call",
+            ["name": "x"],
+            meta: ["io.modelcontextprotocol/logLevel": "warning"]
+        )
+        try await TransportFixture(server).transport.serve(call, of: TransportFixture.caller, to: &recorder)
 
-        #expect(answers.messages.compactMap { $0["params"]?["level"]?.string } == ["warning", "alert"])
+        #expect(recorder.messages.compactMap { $0["params"]?["level"]?.string } == ["warning", "alert"])
     }
 
-    @Test func `listening begins with what was taken, and tells only that`() async throws {
-        let bench = DoorBench()
-        let call = DoorBench.modern(
+    @Test func `a subscription stream starts with the accepted subscriptions and sends only those`() async throws {
+        let fixture = TransportFixture()
+        let call = TransportFixture.stateless(
             "subscriptions/listen",
             [
                 "notifications": [
@@ -92,38 +104,42 @@ import Testing
             id: "sub"
         )
 
-        try await bench.serving(call) { answers in
-            await answers.waits(for: "acknowledged")
+        try await fixture.serving(call) { recorder in
+            await recorder.wait(for: "acknowledged")
             for change in [ServerChange.resources, .resource("a:2"), .resource("a:1"), .prompts, .tools] {
-                bench.server.tell(change)
+                fixture.server.publish(change)
             }
-            await answers.waits(for: "tools/list_changed")
+            await recorder.wait(for: "tools/list_changed")
 
             #expect(
-                answers.messages.first?["params"]?["notifications"]
+                recorder.messages.first?["params"]?["notifications"]
                     == ["toolsListChanged": true, "resourceSubscriptions": ["a:1"]]
             )
             #expect(
-                answers.messages.compactMap { $0["method"]?.string } == [
+                recorder.messages.compactMap { $0["method"]?.string } == [
                     "notifications/subscriptions/acknowledged", "notifications/resources/updated",
                     "notifications/tools/list_changed",
                 ]
             )
-            for message in answers.messages {
+            for message in recorder.messages {
                 #expect(message["params"]?["_meta"]?["io.modelcontextprotocol/subscriptionId"] == "sub")
             }
         }
     }
 
-    @Test func `when the broker stops, whoever listens gets the answer`() async throws {
-        let bench = DoorBench()
-        let call = DoorBench.modern("subscriptions/listen", ["notifications": ["toolsListChanged": true]], id: 9)
-        let answers = Answers()
+    @Test func `subscribers get the final response when the broker stops`() async throws {
+        let fixture = TransportFixture()
+        let call = TransportFixture.stateless(
+            "subscriptions/listen",
+            ["notifications": ["toolsListChanged": true]],
+            id: 9
+        )
+        let recorder = ResponseRecorder()
         let group = ServiceGroup(
             services: [
                 Serving {
-                    var answers = answers
-                    try await bench.door.serve(call, of: DoorBench.caller, to: &answers)
+                    var recorder = recorder
+                    try await fixture.transport.serve(call, of: TransportFixture.caller, to: &recorder)
                 }
             ],
             logger: .init(label: "test")
@@ -131,36 +147,39 @@ import Testing
 
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try? await group.run() }
-            await answers.waits(for: "acknowledged")
+            await recorder.wait(for: "acknowledged")
             await group.triggerGracefulShutdown()
         }
 
-        #expect(answers.hasEnded)
-        #expect(answers.messages.last?["id"] == 9)
-        #expect(answers.messages.last?["result"]?["resultType"] == "complete")
+        #expect(recorder.hasEnded)
+        #expect(recorder.messages.last?["id"] == 9)
+        #expect(recorder.messages.last?["result"]?["resultType"] == "complete")
     }
 
-    @Test func `the stream of an older client tells what its session subscribed to`() async throws {
-        let bench = DoorBench()
-        let session = try await bench.handshake()
+    @Test func `a GET stream sends the subscriptions of its session`() async throws {
+        let fixture = TransportFixture()
+        let session = try await fixture.handshake()
         let headers = ["Mcp-Session-Id": [session], "Accept": ["text/event-stream"]]
         func post(_ method: String, _ uri: JSON) async throws {
-            let call = DoorBench.call(DoorBench.request(method, ["uri": uri]), headers: ["Mcp-Session-Id": [session]])
-            #expect(try await bench.json(call).status == 200)
+            let call = TransportFixture.call(
+                TransportFixture.request(method, ["uri": uri]),
+                headers: ["Mcp-Session-Id": [session]]
+            )
+            #expect(try await fixture.json(call).status == 200)
         }
         try await post("resources/subscribe", "a:1")
         try await post("resources/subscribe", "a:2")
         try await post("resources/unsubscribe", "a:2")
 
-        try await bench.serving(DoorBench.call(nil, .get, headers: headers)) { answers in
-            await answers.waits(for: "retry")
+        try await fixture.serving(TransportFixture.call(nil, .get, headers: headers)) { recorder in
+            await recorder.wait(for: "retry")
             for change in [ServerChange.resource("a:2"), .prompts, .resource("a:1"), .tools] {
-                bench.server.tell(change)
+                fixture.server.publish(change)
             }
-            await answers.waits(for: "tools/list_changed")
+            await recorder.wait(for: "tools/list_changed")
 
             #expect(
-                answers.messages == [
+                recorder.messages == [
                     [
                         "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": ["uri": "a:1"],
                     ], ["jsonrpc": "2.0", "method": "notifications/tools/list_changed"],
@@ -169,49 +188,49 @@ import Testing
         }
     }
 
-    @Test func `a stream that comes back after a restart is told to look at everything again`() async throws {
+    @Test func `a stream that reconnects after a restart is told to read everything again`() async throws {
         let key = SessionIDSigner()
-        let session = try await DoorBench(key: key).handshake()
+        let session = try await TransportFixture(key: key).handshake()
         let headers = ["Mcp-Session-Id": [session]]
 
-        try await DoorBench(key: key).serving(DoorBench.call(nil, .get, headers: headers)) { answers in
-            await answers.waits(for: "resources/list_changed")
+        try await TransportFixture(key: key).serving(TransportFixture.call(nil, .get, headers: headers)) { recorder in
+            await recorder.wait(for: "resources/list_changed")
 
-            let methods = answers.messages.compactMap { $0["method"]?.string }
+            let methods = recorder.messages.compactMap { $0["method"]?.string }
             #expect(methods.contains("notifications/tools/list_changed"))
         }
     }
 
-    @Test func `a second stream of a session takes the place of the first`() async throws {
-        let bench = DoorBench()
-        let session = try await bench.handshake()
-        let call = DoorBench.call(nil, .get, headers: ["Mcp-Session-Id": [session]])
-        var first = Answers()
+    @Test func `a second stream of a session replaces the first`() async throws {
+        let fixture = TransportFixture()
+        let session = try await fixture.handshake()
+        let call = TransportFixture.call(nil, .get, headers: ["Mcp-Session-Id": [session]])
+        var first = ResponseRecorder()
 
-        let answers = first
+        let recorder = first
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                await answers.waits(for: "retry")
-                try await bench.serving(call) { second in
-                    await second.waits(for: "retry")
-                    while !answers.hasEnded { await Task.yield() }
+                await recorder.wait(for: "retry")
+                try await fixture.serving(call) { second in
+                    await second.wait(for: "retry")
+                    while !recorder.hasEnded { await Task.yield() }
                 }
             }
-            try await bench.door.serve(call, of: DoorBench.caller, to: &first)
+            try await fixture.transport.serve(call, of: TransportFixture.caller, to: &first)
             try await group.waitForAll()
         }
 
         #expect(first.hasEnded)
     }
 
-    @Test func `2026-07-28 has no stream by GET`() async throws {
-        let call = DoorBench.call(nil, .get, headers: ["MCP-Protocol-Version": ["2026-07-28"]])
+    @Test func `2026-07-28 has no GET stream`() async throws {
+        let call = TransportFixture.call(nil, .get, headers: ["MCP-Protocol-Version": ["2026-07-28"]])
 
-        #expect(try await DoorBench().json(call).status == 405)
+        #expect(try await TransportFixture().json(call).status == 405)
     }
 }
 
-/// Something to run under a service group.
+/// A service that runs a closure.
 private struct Serving: Service {
     let body: @Sendable () async throws -> Void
 

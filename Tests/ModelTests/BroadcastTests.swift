@@ -2,7 +2,7 @@ import Model
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct BroadcastTests {
-    @Test func `every subscriber gets every element in order, and the end`() async {
+    @Test func `every subscriber receives all elements in order, and the end of the stream`() async {
         let broadcast = Broadcast<Int>(slow: .ends(after: 10))
         let (one, other) = (broadcast.subscribe(), broadcast.subscribe(startingWith: 0))
 
@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: [Broadcast<Int>.SlowSubscriber.ends(after: 2), .keepsNewest(2)])
-    func `a subscriber that leaves is removed at once, without another element`(rule: Broadcast<Int>.SlowSubscriber)
+    func `a cancelled subscriber is removed at once`(rule: Broadcast<Int>.SlowSubscriber)
         async
     {
         let broadcast = Broadcast<Int>(slow: rule)
@@ -36,7 +36,7 @@ import Testing
         #expect(broadcast.subscriberCount == 0)
     }
 
-    @Test func `the stream of a slow subscriber ends after what it had room for`() async {
+    @Test func `the stream of a slow subscriber ends after the buffered elements`() async {
         let broadcast = Broadcast<Int>(slow: .ends(after: 2))
         let stream = broadcast.subscribe()
 
@@ -46,7 +46,7 @@ import Testing
         #expect(await stream.reduce(into: []) { $0.append($1) } == [1, 2])
     }
 
-    @Test func `a slow subscriber that keeps the newest misses the others and goes on`() async {
+    @Test func `a slow subscriber with keepsNewest drops older elements and continues`() async {
         let broadcast = Broadcast<Int>(slow: .keepsNewest(1))
         let stream = broadcast.subscribe()
 

@@ -2,7 +2,7 @@ import Model
 import Testing
 
 @Suite struct BrokerSocketPathTests {
-    @Test func `what is said goes before everything else`() {
+    @Test func `an explicit path overrides the variable and the defaults`() {
         let path = BrokerSocketPath.find(
             explicit: "/a",
             environment: ["PATCHBAY_SOCKET": "/b"],
@@ -13,7 +13,7 @@ import Testing
         #expect(path == "/a")
     }
 
-    @Test func `the variable goes before the places, and an empty one counts as unset`() {
+    @Test func `the variable overrides the defaults, and an empty variable counts as unset`() {
         let set = BrokerSocketPath.find(environment: ["PATCHBAY_SOCKET": "/b"], userID: 1000, exists: { _ in true })
         let empty = BrokerSocketPath.find(environment: ["PATCHBAY_SOCKET": ""], userID: 1000, exists: { _ in true })
 
@@ -21,7 +21,7 @@ import Testing
         #expect(empty == BrokerSocketPath.system)
     }
 
-    @Test func `without a broker for the machine it is the user's own`() {
+    @Test func `without a system-wide broker the path is the user's own`() {
         let none: (String) -> Bool = { _ in false }
 
         #expect(
@@ -38,7 +38,7 @@ import Testing
         )
     }
 
-    @Test func `the daemon listens where its client looks`() {
+    @Test func `the daemon listens on the path that its clients use`() {
         let environment = ["XDG_RUNTIME_DIR": "/run/user/1000"]
 
         #expect(

@@ -8,24 +8,24 @@ import Testing
         ("00008030-001A2B3C4D5E6F70", "00008030-001A2B3C4D5E6F70"),
         ("0123456789ABCDEF0123456789ABCDEF01234567", "0123456789abcdef0123456789abcdef01234567"),
     ])
-    func `every spelling of a UDID is one UDID`(raw: String, normal: String) {
+    func `all spellings of a UDID have one normal form`(raw: String, normal: String) {
         #expect(UDID(raw)?.text == normal)
     }
 
     @Test(arguments: ["", "xyz", "00008030", "00008030-001A2B3C4D5E6F7G", String(repeating: "a", count: 41)])
-    func `what is no UDID is refused`(raw: String) {
+    func `other text than a UDID is rejected`(raw: String) {
         #expect(UDID(raw) == nil)
     }
 
     @Test(arguments: ["_appreveal._tcp", "_DEBUG._TCP", "_a2b._udp"])
-    func `service types are read without case`(raw: String) {
+    func `service types are parsed without case`(raw: String) {
         #expect(ServiceType(raw)?.text == raw.lowercased())
     }
 
     @Test(arguments: [
         "appreveal._tcp", "_x._tcp", "_a b._tcp", "_ab", "_ab._sctp", "_-ab._tcp", "_123._tcp", "._tcp", "",
     ])
-    func `what is no service type is refused`(raw: String) {
+    func `other text than a service type is rejected`(raw: String) {
         #expect(ServiceType(raw) == nil)
     }
 
@@ -34,7 +34,7 @@ import Testing
         ("tcp:[::1]:80", "tcp:[::1]:80"),
         ("unix:/tmp/x", "unix:/tmp/x"),
     ])
-    func `local addresses are read and written alike`(raw: String, normal: String) {
+    func `local addresses are parsed from every notation and printed in one`(raw: String, normal: String) {
         #expect(ListenAddress(raw)?.description == normal)
         #expect(ListenAddress(normal) == ListenAddress(raw))
     }
@@ -43,23 +43,24 @@ import Testing
         "", "65536", "-1", "tcp:", "tcp:x:y", "unix:relative", "::1:80", "tcp:a:b:1", ":80", "8080x", "unix:/\u{1B}[2J",
         "a\u{202E}:1",
     ])
-    func `what is no local address is refused`(raw: String) {
+    func `other text than a local address is rejected`(raw: String) {
         #expect(ListenAddress(raw) == nil)
     }
 
-    @Test func `an endpoint id is readable and keeps to its form`() {
+    @Test func `an endpoint ID is readable, valid and at most 40 bytes long`() {
         #expect(
-            EndpointID(app: SanitizedText("com.example.Shop App"), place: "Test-iPhone").text == "shop-app-test-iphone"
+            EndpointID(app: SanitizedText("com.example.Shop App"), location: "Test-iPhone").text
+                == "shop-app-test-iphone"
         )
-        #expect(EndpointID(app: SanitizedText("com.example.shop"), place: "mac", attempt: 2).text == "shop-mac-2")
-        #expect(EndpointID(app: SanitizedText("面談"), place: "").text == "endpoint")
-        let long = EndpointID(app: SanitizedText(String(repeating: "a", count: 63)), place: "b", attempt: 17)
+        #expect(EndpointID(app: SanitizedText("com.example.shop"), location: "mac", attempt: 2).text == "shop-mac-2")
+        #expect(EndpointID(app: SanitizedText("面談"), location: "").text == "endpoint")
+        let long = EndpointID(app: SanitizedText(String(repeating: "a", count: 63)), location: "b", attempt: 17)
         #expect(long.text.utf8.count == EndpointID.lengthLimit)
         #expect(long.text.hasSuffix("-17"))
         #expect(EndpointID(long.text) == long)
     }
 
-    @Test func `a tunnel's target is written as people would write it`() throws {
+    @Test func `the target of a tunnel has a short JSON form`() throws {
         let udid = try #require(UDID("00008030-001A2B3C4D5E6F70"))
         let targets: [TunnelTarget] = [
             .device(udid: udid, port: 9_876), .endpoint(try #require(EndpointID("shop-iphone"))),

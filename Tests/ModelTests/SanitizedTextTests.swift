@@ -7,7 +7,7 @@ import Testing
         "bidi\u{202E}txt", "isolate\u{2066}x", "zero\u{200B}width", "joiner\u{200D}", "bom\u{FEFF}", "line\u{2028}sep",
         "soft\u{AD}hyphen", "tag\u{E0041}", "private\u{E000}", "mark\u{200F}",
     ])
-    func `what could move a cursor or hide text is made visible`(raw: String) {
+    func `characters that move the cursor or hide text are replaced`(raw: String) {
         let clean = SanitizedText(raw).text
 
         #expect(clean.contains("\u{FFFD}"))
@@ -15,11 +15,11 @@ import Testing
     }
 
     @Test(arguments: ["Ana’s iPhone", "面談アプリ", "AppReveal-com.example.shop (2)", "naïve \\ \"quoted\" %s", "🚀 rocket"])
-    func `ordinary names stay as they are`(raw: String) {
+    func `ordinary names are unchanged`(raw: String) {
         #expect(SanitizedText(raw).text == raw)
     }
 
-    @Test func `a long name is cut between characters`() {
+    @Test func `a long name is truncated between characters`() {
         let clean = SanitizedText(String(repeating: "é", count: 100)).text
 
         #expect(clean.utf8.count <= SanitizedText.nameLimit)

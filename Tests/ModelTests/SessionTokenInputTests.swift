@@ -16,15 +16,14 @@ import Testing
             ("two words", "two words", nil),
         ] as [(String, String, UInt16?)]
     )
-    func `a token is found in what was pasted, and the port that it is for`(text: String, token: String, port: UInt16?)
-    {
+    func `the token and the port are extracted from pasted text`(text: String, token: String, port: UInt16?) {
         let secret = SessionTokenInput(text)
 
         #expect(secret.token == token)
         #expect(secret.port == port)
     }
 
-    @Test func `what was pasted shows itself to nobody`() {
+    @Test func `printing and dumping the input does not show the token`() {
         var dumped = ""
         dump(SessionTokenInput("geheim"), to: &dumped)
 

@@ -12,7 +12,7 @@ import Testing
         #expect(record.entries.map(\.value) == [nil, [], Array("value=more".utf8)])
     }
 
-    @Test func `the first of equal keys wins and keys have no case`() {
+    @Test func `the first of equal keys counts, and keys ignore case`() {
         let record = record("a=1", "A=2", "a")
 
         #expect(record.entries.count == 1)
@@ -23,7 +23,7 @@ import Testing
         #expect(record("=v", "", "ok=1").entries.map(\.key) == ["ok"])
     }
 
-    @Test func `a value may be any bytes and comes back the same through JSON`() throws {
+    @Test func `a value of any bytes is preserved by JSON`() throws {
         var record = TXTRecord()
         record.set("binary", to: [0, 255, 61, 10])
         record.set("text", to: Array("grün".utf8))
@@ -42,7 +42,7 @@ import Testing
         #expect(TXTRecord(items: items).items == items)
     }
 
-    @Test func `a record of nine kilobytes is cut and says so`() {
+    @Test func `a record of nine kilobytes is truncated and marked as such`() {
         let record = TXTRecord(items: (0..<100).map { Array("key\($0)=\(String(repeating: "x", count: 80))".utf8) })
 
         #expect(record.isTruncated)
@@ -50,18 +50,18 @@ import Testing
         #expect(record.items.reduce(0) { $0 + $1.count + 1 } <= TXTRecord.byteLimit)
     }
 
-    @Test func `what may not be published says why`() {
+    @Test func `an invalid record has a validation error with the reason`() {
         var long = TXTRecord()
         long.set("k", to: [UInt8](repeating: 1, count: 255))
         var badKey = TXTRecord()
         badKey.set("a=b", to: nil)
 
-        #expect(long.problem?.contains("255") == true)
-        #expect(badKey.problem?.contains("6.4") == true)
-        #expect(record("a=1").problem == nil)
+        #expect(long.validationError?.contains("255") == true)
+        #expect(badKey.validationError?.contains("6.4") == true)
+        #expect(record("a=1").validationError == nil)
     }
 
-    @Test func `random bytes never crash it`() {
+    @Test func `random bytes never crash the parser`() {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<2_000 {
             let items = (0..<Int.random(in: 0..<40, using: &random)).map { _ in

@@ -5,10 +5,10 @@ import Model
 import AccessControl
 import Synchronization
 
-/// Creates, redeems, rotates and revokes until it is killed, or kills itself at one point of one operation; tells on its
-/// standard output what it begins and what it was told is done.
+/// Creates, redeems, rotates and revokes until it is killed, or kills itself at one failure point. Prints each
+/// operation when it begins and when it is complete.
 ///
-/// Arguments: the state folder, and to end by itself the operation, the point and in which round.
+/// Arguments: the state folder; optionally the operation, the failure point and the round of the kill.
 @main
 enum PairingCrash {
     private struct Moment: Sendable {
@@ -24,13 +24,14 @@ enum PairingCrash {
         let arguments = CommandLine.arguments
         let wanted = arguments.dropFirst(2).joined(separator: " ")
         let quiet = Logger(label: "crash", factory: { _ in SwiftLogNoOpLogHandler() })
-        let crash = { @Sendable (point: FailurePoint) in
+        let failurePoint = { @Sendable (point: FailurePoint) in
             let now = moment.withLock { $0 }
             if wanted == "\(now.operation) \(point.rawValue) \(now.round)" { kill(getpid(), SIGKILL) }
         }
-        // Small segments, so that one begins in nearly every round; for a crash between two of them, at every line.
+        // Small segments, so that one begins in nearly every round. For a crash between two segments, one segment per
+        // line.
         let segment = wanted.contains(FailurePoint.auditSegmentFull.rawValue) ? 1 : 1_500
-        let store = try AccessStore(in: arguments[1], logger: quiet, auditSegment: segment, crash: crash)
+        let store = try AccessStore(in: arguments[1], logger: quiet, auditSegment: segment, failurePoint: failurePoint)
         for round in 1...10_000 { try await run(round, store) }
     }
 
@@ -38,30 +39,30 @@ enum PairingCrash {
         let terms = InviteTerms(Permissions([.registryRead], on: .all))
         begin("create", round)
         let (_, invite) = try await store.invite(terms, by: owner, from: socket)
-        say("created \(invite.reveal())")
+        report("created \(invite.reveal())")
 
         begin("redeem", round)
         let client = Redemption(client: Data("client of round \(round)".utf8), name: SanitizedText("client"))
         let (grant, first) = try await store.redeem(invite, for: client, from: socket)
-        say("redeemed \(invite.id) \(first.reveal())")
+        report("redeemed \(invite.id) \(first.reveal())")
 
         begin("rotate", round)
         let (_, second) = try await store.rotate(first, from: socket)
-        say("rotated \(first.reveal()) \(second.reveal())")
+        report("rotated \(first.reveal()) \(second.reveal())")
 
-        // Every other one stays.
+        // Keeps every second grant.
         guard round.isMultiple(of: 2) else { return }
         begin("revoke", round)
         try await store.revoke(.one(grant.id), by: owner, from: socket)
-        say("revoked \(grant.id)")
+        report("revoked \(grant.id)")
     }
 
     private static func begin(_ operation: String, _ round: Int) {
         moment.withLock { $0 = Moment(operation: operation, round: round) }
     }
 
-    /// One write(2): the line is in the pipe, or it was never said.
-    private static func say(_ line: String) {
+    /// Uses one write(2), so that a line is written whole or not at all.
+    private static func report(_ line: String) {
         let bytes = Array("\(line)\n".utf8)
         _ = write(STDOUT_FILENO, bytes, bytes.count)
     }

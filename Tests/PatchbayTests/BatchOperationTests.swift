@@ -6,10 +6,10 @@ import Testing
 
 @Suite struct BatchOperationTests {
     private static func refuse(_ id: String, _ code: Problem.Code = .notFound) -> ClientError {
-        .refused(Problem(code, "no tunnel is called \"\(id)\"", next: "patchbay tunnels"))
+        .refused(Problem(code, "no tunnel is called \"\(id)\"", hint: "patchbay tunnels"))
     }
 
-    @Test func `where one fails the others are done, and it is said`() async {
+    @Test func `the operations after a failed one still run, and the failure is thrown`() async {
         var done: [String] = []
 
         await #expect(throws: Self.refuse("nope")) {
@@ -22,18 +22,18 @@ import Testing
         #expect(done == ["t1", "t2"])
     }
 
-    @Test func `several failures are all said`() async {
-        let complaint = await #expect(throws: CLIError.self) {
+    @Test func `several failures are combined into one error`() async {
+        let error = await #expect(throws: CLIError.self) {
             try await BatchOperation.run(["a", "b", "c"]) { id in if id != "b" { throw Self.refuse(id) } }
         }
 
-        #expect(complaint?.status == .notFound)
-        #expect(complaint?.message == "2 of 3 could not be done")
-        #expect(complaint?.candidates == ["no tunnel is called \"a\"", "no tunnel is called \"c\""])
-        #expect(complaint?.remedy == "patchbay tunnels")
+        #expect(error?.status == .notFound)
+        #expect(error?.message == "2 of 3 operations failed")
+        #expect(error?.candidates == ["no tunnel is called \"a\"", "no tunnel is called \"c\""])
+        #expect(error?.hint == "patchbay tunnels")
     }
 
-    @Test func `a broker that is gone ends the series`() async {
+    @Test func `a lost broker ends the batch`() async {
         var tried = 0
 
         await #expect(throws: ClientError.brokerNotRunning(path: "/x")) {

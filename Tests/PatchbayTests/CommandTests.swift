@@ -6,7 +6,7 @@ import Testing
 @testable import patchbay
 
 @Suite struct CommandTests {
-    /// Every command, the nested ones included.
+    /// All commands with their subcommands.
     private static var all: [any ParsableCommand.Type] {
         func below(_ command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {
             [command] + command.configuration.subcommands.flatMap(below)
@@ -20,29 +20,45 @@ import Testing
             #expect(!command.configuration.abstract.isEmpty)
             #expect(command.configuration.discussion.contains("  patchbay "), "\(command)")
             let examples = command.configuration.discussion.split(separator: "\n").filter { $0.contains("  patchbay ") }
-            for example in examples { #expect(help.contains(example), "\(example) is broken in two") }
+            for example in examples { #expect(help.contains(example), "\(example) is wrapped") }
         }
     }
 
-    @Test func `a tunnel leads to a phone or to an endpoint`() {
+    @Test func `a tunnel has a phone or an endpoint as target`() {
         #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["forward", "22", "-d", "a", "-e", "b"]) }
         #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["forward"]) }
         #expect(throws: Never.self) { try Patchbay.parseAsRoot(["forward", "--endpoint", "b"]) }
-        #expect(throws: Never.self) { try Patchbay.parseAsRoot(["forward", "1:2", "3:4", "-s", "::1", "--hold"]) }
+        #expect(throws: Never.self) { try Patchbay.parseAsRoot(["forward", "1:2", "3:4", "-s", "::1", "--detach"]) }
     }
 
-    @Test func `tunnels lists when nothing else is said`() throws {
+    @Test func `list is the default subcommand of tunnels and requests`() throws {
         #expect(try Patchbay.parseAsRoot(["tunnels", "--json"]) is TunnelListCommand)
         #expect(try Patchbay.parseAsRoot(["tunnels", "rm", "t1"]) is TunnelRemoveCommand)
+        #expect(try Patchbay.parseAsRoot(["tunnels", "show", "t1"]) is TunnelShowCommand)
+        #expect(try Patchbay.parseAsRoot(["requests", "--json"]) is RequestListCommand)
+        #expect(try Patchbay.parseAsRoot(["requests", "unlock"]) is RequestUnlockCommand)
     }
 
-    @Test func `a hyphen stands for standard input`() throws {
+    @Test func `login and connect are aliases of join and stdio`() throws {
+        #expect(try Patchbay.parseAsRoot(["login", "-"]) is JoinCommand)
+        #expect(try Patchbay.parseAsRoot(["connect", "9876"]) is StdioCommand)
+        #expect(throws: Never.self) { try CommandSuggestion.check(["login", "-"], against: Patchbay.self) }
+    }
+
+    @Test(arguments: ["list", "devices", "tunnels", "advertisements", "invites", "grants", "requests"])
+    func `every list has --quiet, which excludes --json`(command: String) throws {
+        #expect(throws: Never.self) { try Patchbay.parseAsRoot([command, "-q"]) }
+        #expect(throws: Never.self) { try Patchbay.parseAsRoot([command, "--quiet"]) }
+        #expect(throws: (any Error).self) { try Patchbay.parseAsRoot([command, "-q", "--json"]) }
+    }
+
+    @Test func `a hyphen selects standard input`() throws {
         #expect((try Patchbay.parseAsRoot(["join", "-"]) as? JoinCommand)?.source == "-")
         #expect((try Patchbay.parseAsRoot(["join", "--print", "-"]) as? JoinCommand)?.prints == true)
         #expect((try Patchbay.parseAsRoot(["join"]) as? JoinCommand)?.source == "-")
     }
 
-    @Test func `iproxy gets its arguments untouched`() throws {
+    @Test func `iproxy receives its arguments unchanged`() throws {
         let command = try Patchbay.parseAsRoot(["iproxy", "-h", "-u", "x", "--", "1:2"])
 
         #expect((command as? IproxyCommand)?.arguments.contains("-h") == true)
@@ -57,13 +73,13 @@ import Testing
     }
 
     @Test(arguments: ["9876", "127.0.0.1", "example.com:80", "127.0.0.1:0", "tcp:127.0.0.1:80", "unix:/x", "::1:80"])
-    func `anything else is no static endpoint`(text: String) throws {
+    func `any other address is rejected for a static endpoint`(text: String) throws {
         let add = try #require(try Patchbay.parseAsRoot(["add", "Lab", text]) as? AddCommand)
 
         #expect(throws: CLIError.self) { try add.endpoint() }
     }
 
-    @Test func `TXT words keep the three forms of a value`() throws {
+    @Test func `TXT arguments keep the three forms of a value`() throws {
         let record = try TXTArgument.record(["a=1=2", "b=", "c"])
 
         #expect(record.entries.map(\.key) == ["a", "b", "c"])
@@ -72,7 +88,7 @@ import Testing
         #expect(throws: CLIError.self) { try TXTArgument.record(["=1"]) }
     }
 
-    @Test func `show has every fact, the raw TXT table included`() {
+    @Test func `show prints all facts with the raw TXT record`() {
         let endpoint = Samples.endpoint(
             "com.example.shop",
             on: "Test iPhone",
@@ -91,7 +107,7 @@ import Testing
                   phone       00008101-000123456789ABCD
                   approval    approved
                   routes      usb:00008101-000123456789ABCD:9876, approved
-                  sources     usb
+                  sources     usbmuxd
                   first seen  3 s ago
                   last seen   3 s ago
                   txt         bundleId  com.example.shop
@@ -101,11 +117,11 @@ import Testing
         )
     }
 
-    @Test func `status begins with what is wrong and what to do`() {
+    @Test func `status starts with the problems and their hints`() {
         let status = BrokerStatus(
             version: "0.1.0",
             pid: 42,
-            since: Samples.date,
+            startedAt: Samples.date,
             revision: 7,
             endpoints: ["online": 2],
             devices: 0,
@@ -113,10 +129,10 @@ import Testing
             sources: [
                 SourceStatus(name: "bonjour", state: .ok, detail: "browsing 5 types"),
                 SourceStatus(
-                    name: "usb",
+                    name: "usbmuxd",
                     state: .missing,
                     detail: "usbmuxd is not there",
-                    remedy: "apt install usbmuxd"
+                    hint: "apt install usbmuxd"
                 ),
             ],
             findings: ["the clock went back by 9 s"]
@@ -131,7 +147,7 @@ import Testing
 
         #expect(
             text == """
-                problem: usb: usbmuxd is not there
+                problem: usbmuxd: usbmuxd is not there
                 try: apt install usbmuxd
                 problem: access: the clock went back by 9 s
 
@@ -140,20 +156,20 @@ import Testing
                 phones     none attached
                 tunnels    1
                 bonjour    ok: browsing 5 types
-                usb        missing: usbmuxd is not there
+                usbmuxd    missing: usbmuxd is not there
                 """
         )
     }
 
-    @Test func `a tunnel's line has the address, the way and what is wrong with it`() {
+    @Test func `the line of a tunnel has the address, the target and the reason of its state`() {
         let spec = TunnelSpec(local: .tcp(host: nil, port: 0), target: .device(udid: Samples.phone, port: 22))
         let tunnel = Tunnel(
             id: "t3",
             spec: spec,
             owner: 1_000,
             state: .waiting(reason: "the phone is not plugged in"),
-            bound: [.tcp(host: "127.0.0.1", port: 43_211), .tcp(host: "::1", port: 43_211)],
-            since: Samples.date
+            listenAddresses: [.tcp(host: "127.0.0.1", port: 43_211), .tcp(host: "::1", port: 43_211)],
+            createdAt: Samples.date
         )
 
         #expect(
@@ -163,18 +179,18 @@ import Testing
         #expect(EphemeralTunnels.fixed(spec, tunnel).local == .tcp(host: nil, port: 43_211))
     }
 
-    @Test func `a lifted protection shows in a tunnel's line and in the table`() {
+    @Test func `a lifted protection is shown in the line and in the table`() {
         let tunnel = Tunnel(
             id: "t3",
             spec: TunnelSpec(
                 local: .tcp(host: nil, port: 1),
                 target: .device(udid: Samples.phone, port: 22),
-                allowsAnyUser: true,
-                allowsBrowsers: true
+                allowAnyUser: true,
+                allowBrowsers: true
             ),
             owner: 1_000,
             state: .active,
-            since: Samples.date
+            createdAt: Samples.date
         )
 
         #expect(TunnelTableView.line(tunnel).hasSuffix("(t3) open to any user and browsers"))
@@ -182,12 +198,12 @@ import Testing
         #expect(table.hasSuffix("open to any user and browsers"))
     }
 
-    @Test func `a changed name is said with the one that was asked for`() {
+    @Test func `a renamed advertisement shows the requested name`() {
         let advertisement = Advertisement(
             id: "a1",
             spec: AdvertisementSpec(name: "Shop", type: .appreveal, port: 80),
             state: .published,
-            finalName: SanitizedText("Shop #2")
+            publishedName: SanitizedText("Shop #2")
         )
 
         #expect(
@@ -196,13 +212,13 @@ import Testing
         )
     }
 
-    @Test func `every document says which form it has`() throws {
-        let data = try JSONCoding.encoder().encode(SchemaDocument(DeleteResponse(removed: 2)))
+    @Test func `every document has the schema version`() throws {
+        let data = try JSONCoding.encoder().encode(SchemaDocument(DeleteResponse(deletedCount: 2)))
 
-        #expect(String(decoding: data, as: UTF8.self) == #"{"removed":2,"schema":1}"#)
+        #expect(String(decoding: data, as: UTF8.self) == #"{"deletedCount":2,"schema":1}"#)
     }
 
-    @Test func `a state that is none is answered with those that are`() throws {
+    @Test func `the error for an invalid state lists the valid states`() throws {
         let error = try #require(throws: (any Error).self) { try Patchbay.parseAsRoot(["list", "--state", "bogus"]) }
 
         for state in ["online", "suspect", "offline", "blocked"] {
@@ -210,31 +226,34 @@ import Testing
         }
     }
 
-    @Test func `list finds an app as show does`() {
+    @Test func `list matches an app like show`() {
         let shop = Samples.endpoint("com.example.shop", on: "x")
 
         for app in ["com.example.shop", "shop", "SHOP"] {
-            #expect(WatchPrinter.Selection(app: app).fits(shop, wasShown: false), "\(app)")
+            #expect(WatchPrinter.Filter(app: app).matches(shop, wasShown: false), "\(app)")
         }
-        #expect(!WatchPrinter.Selection(app: "example").fits(shop, wasShown: false))
+        #expect(!WatchPrinter.Filter(app: "example").matches(shop, wasShown: false))
     }
 
-    @Test func `the table of tunnels says why connections failed`() {
+    @Test func `the table of tunnels shows the reasons of failed connections`() {
         var tunnel = Tunnel(
             id: "t3",
             spec: TunnelSpec(local: .tcp(host: nil, port: 1), target: .device(udid: Samples.phone, port: 22)),
             owner: 1_000,
             state: .active,
-            since: Samples.date
+            createdAt: Samples.date
         )
         tunnel.statistics.failures = ["refused": 1, "deviceAbsent": 2]
 
         let table = TunnelTableView.table(of: [tunnel]).text(width: nil, isColoured: false)
 
         #expect(table.hasSuffix("failed: 2 phone not plugged in, 1 refused"))
+        let details = TunnelTableView.details(of: tunnel, now: Samples.date, isColoured: false)
+        #expect(details.hasPrefix("t3  active\n  local        tcp:1\n  listening    no\n"))
+        #expect(details.contains("\n  failures     2 phone not plugged in, 1 refused\n"))
     }
 
-    @Test func `every help says which numbers it ends with`() {
+    @Test func `every help lists the exit codes`() {
         for command in Self.all {
             let help = CommandRunner.completed(Patchbay.helpMessage(for: command, columns: 80))
             #expect(help.contains("EXIT CODES"))

@@ -4,7 +4,7 @@ import Testing
 @testable import patchbay
 
 @Suite struct DoctorCommandTests {
-    @Test func `the sockets on a port are read from the kernel's table`() {
+    @Test func `the socket inodes of a port are parsed from the kernel's table`() {
         let table = """
               sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
               10: 00000000:14E9 00000000:0000 07 00000000:00000000 00:00000000 00000000   104        0 23456 2 0000 0
@@ -22,61 +22,61 @@ import Testing
         ("[wide-area]\n enable-wide-area = no \n", false), ("[server]\nuse-ipv4=yes\n", true),
         ("[wide-area]\n#enable-wide-area=no\n", true), ("[server]\nenable-wide-area=no\n", true), ("", true),
     ])
-    func `wide-area lookups are on unless the file says no in its section`(text: String, isOn: Bool) {
-        #expect(AvahiCheck.asksWideArea(text) == isOn)
+    func `wide-area lookups are on unless the section turns them off`(text: String, isOn: Bool) {
+        #expect(AvahiCheck.enablesWideArea(text) == isOn)
     }
 
-    @Test func `a socket that everybody may use is a failure with its remedy`() {
+    @Test func `a socket that all users may use is a failure with a hint`() {
         let open = BrokerCheck.socket("/x", (mode: 0o666, owner: 0), isForAll: false)
         let closed = BrokerCheck.socket("/x", (mode: 0o600, owner: 1000), isForAll: false)
 
         #expect(open.map(\.verdict) == [.fail])
-        #expect(open.first?.remedy?.hasPrefix("chmod 0600 /x") == true)
+        #expect(open.first?.hint?.hasPrefix("chmod 0600 /x") == true)
         #expect(closed.map(\.verdict) == [.ok])
     }
 
-    @Test func `a socket that the configuration opens to everybody is well`() {
+    @Test func `a socket that any_user opens to all users is ok`() {
         let check = BrokerCheck.socket("/x", (mode: 0o666, owner: 0), isForAll: true).first
 
         #expect(check?.verdict == .ok)
         #expect(check?.detail.contains("any_user = true") == true)
     }
 
-    @Test func `what is wrong with who may come in is a warning, and says itself what to do`() {
-        let check = BrokerCheck.finding("the clock went back by 9 s: patchbay clock recover")
+    @Test func `a finding about access is a warning that contains its hint`() {
+        let check = BrokerCheck.finding("the clock went back by 9 s: patchbay doctor --fix-clock")
 
         #expect(check.verdict == .warn)
         #expect(
             DoctorCommand.text(check, isColoured: false).hasSuffix(
-                "access     the clock went back by 9 s: patchbay clock recover"
+                "access     the clock went back by 9 s: patchbay doctor --fix-clock"
             )
         )
     }
 
-    @Test func `a missing source is a warning that keeps its remedy`() {
-        let source = SourceStatus(name: "usb", state: .missing, detail: "no usbmuxd", remedy: "apt install usbmuxd")
+    @Test func `a missing source is a warning with the hint of the source`() {
+        let source = SourceStatus(name: "usbmuxd", state: .missing, detail: "no usbmuxd", hint: "apt install usbmuxd")
 
         #expect(
             BrokerCheck.source(source)
-                == Check(name: "usb", verdict: .warn, detail: "no usbmuxd", remedy: "apt install usbmuxd")
+                == Check(name: "usbmuxd", verdict: .warn, detail: "no usbmuxd", hint: "apt install usbmuxd")
         )
     }
 
-    @Test func `usbmuxd that is installed and asleep is well; one that is missing can be had`() {
+    @Test func `a stopped usbmuxd is ok, and a missing usbmuxd has an install hint`() {
         let asleep = UsbmuxdCheck(environment: ["USBMUXD_SOCKET_ADDRESS": "/nonexistent/mux"], programs: ["/bin/sh"])
         let missing = UsbmuxdCheck(environment: ["USBMUXD_SOCKET_ADDRESS": "UNIX:/nonexistent/mux"], programs: [])
 
         #expect(asleep.run().verdict == .ok)
-        #expect(missing.run().remedy == "apt install usbmuxd")
+        #expect(missing.run().hint == "apt install usbmuxd")
     }
 
-    @Test func `a file that is no socket is told apart from none`() {
+    @Test func `a file that is not a socket is distinguished from a missing file`() {
         #expect(UnixSocketStatus(path: "/dev/null").state == .notASocket)
         #expect(UnixSocketStatus(path: "/nonexistent/x").state == .absent)
     }
 
-    @Test func `a check is one line, and its remedy the next`() {
-        let check = Check(name: "usbmuxd", verdict: .warn, detail: "not installed", remedy: "apt install usbmuxd")
+    @Test func `a check is one line, followed by a line with its hint`() {
+        let check = Check(name: "usbmuxd", verdict: .warn, detail: "not installed", hint: "apt install usbmuxd")
 
         #expect(
             DoctorCommand.text(check, isColoured: false)
@@ -84,10 +84,10 @@ import Testing
         )
     }
 
-    @Test func `what is turned off is neither looked for nor said twice`() {
+    @Test func `sources that are turned off are not checked again on the machine`() {
         let off = [
             SourceStatus(name: "bonjour", state: .off, detail: "turned off by discovery.enabled = false"),
-            SourceStatus(name: "usb", state: .off, detail: "turned off by devices.enabled = false"),
+            SourceStatus(name: "usbmuxd", state: .off, detail: "turned off by devices.enabled = false"),
         ]
         let warning = Check(name: "mdns", verdict: .warn, detail: "nobody answers")
 
@@ -97,12 +97,12 @@ import Testing
             network: { [warning] }
         ).checks
 
-        #expect(checks.map(\.name) == ["bonjour", "usb"])
+        #expect(checks.map(\.name) == ["bonjour", "usbmuxd"])
         #expect(checks.first?.detail == "turned off by discovery.enabled = false")
     }
 
-    @Test func `a usbmuxd that sleeps as usual is no warning of the broker's either`() {
-        let missing = SourceStatus(name: "usb", state: .missing, detail: "not running", remedy: "apt install usbmuxd")
+    @Test func `a stopped usbmuxd turns the broker's warning into ok`() {
+        let missing = SourceStatus(name: "usbmuxd", state: .missing, detail: "not running", hint: "apt install usbmuxd")
         func checks(_ verdict: Check.Verdict) -> [Check] {
             DoctorReport(
                 broker: ([BrokerCheck.source(missing)], [missing]),
@@ -111,7 +111,7 @@ import Testing
             ).checks
         }
 
-        #expect(checks(.ok).map(\.verdict) == [.ok, .ok] && checks(.ok)[0].remedy == nil)
+        #expect(checks(.ok).map(\.verdict) == [.ok, .ok] && checks(.ok)[0].hint == nil)
         #expect(checks(.warn).map(\.verdict) == [.warn, .warn])
     }
 
@@ -121,11 +121,11 @@ import Testing
         (["DBUS_SYSTEM_BUS_ADDRESS": "tcp:host=y"], nil),
         (["DBUS_SYSTEM_BUS_ADDRESS": ""], "/run/dbus/system_bus_socket"),
     ])
-    func `the bus is where the variable says`(environment: [String: String], bus: String?) {
+    func `the bus path comes from DBUS_SYSTEM_BUS_ADDRESS`(environment: [String: String], bus: String?) {
         #expect(AvahiCheck.bus(environment) == bus)
     }
 
-    @Test func `a bus of one's own that does not answer is named, and nothing is said of this machine's Avahi`() {
+    @Test func `for a custom bus that is not running only the bus is reported`() {
         let checks = AvahiCheck(environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent/bus"]).run()
 
         #expect(checks.map(\.name) == ["dbus"])

@@ -8,7 +8,7 @@ import Testing
     @Test(arguments: [
         (0.5, "now"), (3, "3 s ago"), (125, "2 min ago"), (7_300, "2 h ago"), (200_000, "2 d ago"), (-5, "now"),
     ])
-    func `an age is its largest whole unit`(seconds: Double, text: String) {
+    func `an age is formatted in its largest whole unit`(seconds: Double, text: String) {
         #expect(Formatting.ago(Samples.date, now: Samples.date.addingTimeInterval(seconds)) == text)
     }
 
@@ -16,18 +16,18 @@ import Testing
         (0, "0 B"), (999, "999 B"), (1_000, "1.0 kB"), (999_949, "999.9 kB"), (999_951, "1.0 MB"),
         (1_550_000_000, "1.6 GB"),
     ])
-    func `bytes are counted in decimal units`(count: UInt64, text: String) {
+    func `bytes are formatted in decimal units`(count: UInt64, text: String) {
         #expect(Formatting.bytes(count) == text)
     }
 
-    @Test func `an address is written as another program takes it`() {
+    @Test func `an address is formatted in the form that other programs accept`() {
         #expect(Formatting.address(.tcp(host: "::1", port: 80)) == "[::1]:80")
         #expect(Formatting.address(.tcp(host: "127.0.0.1", port: 80)) == "127.0.0.1:80")
         #expect(Formatting.address(.unix(path: "/tmp/x")) == "/tmp/x")
     }
 
-    @Test func `what a person wrote down is static`() {
+    @Test func `configured endpoints have the source static`() {
         #expect(Formatting.source(.config) == "static")
-        #expect(Formatting.source(.usb) == "usb")
+        #expect(Formatting.source(.usbmuxd) == "usbmuxd")
     }
 }

@@ -7,8 +7,8 @@ import Testing
 @testable import patchbay
 
 @Suite struct LiveTests {
-    /// A clock on which every sleep ends at once, and that remembers how long they were.
-    private final class HastyClock: Clock, Sendable {
+    /// A clock with recorded sleeps that return immediately.
+    private final class ImmediateClock: Clock, Sendable {
         let slept = Mutex<[Duration]>([])
 
         var now: ContinuousClock.Instant { ContinuousClock.now }
@@ -20,48 +20,50 @@ import Testing
         }
     }
 
-    private struct Enough: Error {}
+    private struct Stop: Error {}
 
-    @Test func `a broker that was never there is said at once`() async {
-        let reconnection = RetryingStream(clock: HastyClock()) { _ in Issue.record("there is nothing to say yet") }
+    @Test func `an unreachable broker fails immediately on the first connection`() async {
+        let stream = RetryingStream(clock: ImmediateClock()) { _ in Issue.record("unexpected message") }
 
         await #expect(throws: ClientError.brokerNotRunning(path: "/x")) {
-            try await reconnection.keep { _ in throw ClientError.brokerNotRunning(path: "/x") }
+            try await stream.run { _ in throw ClientError.brokerNotRunning(path: "/x") }
         }
     }
 
-    @Test func `a broker that restarts is waited for and said once`() async {
-        let clock = HastyClock()
+    @Test func `a restart of the broker is retried and reported once`() async {
+        let clock = ImmediateClock()
         let notes = Mutex<[String]>([])
         var run = 0
 
-        await #expect(throws: Enough.self) {
-            try await RetryingStream(clock: clock) { text in notes.withLock { $0.append(text) } }.keep { answered in
+        await #expect(throws: Stop.self) {
+            try await RetryingStream(clock: clock) { text in notes.withLock { $0.append(text) } }.run { answered in
                 run += 1
                 switch run {
                 case 1: answered()
                 case 2...7: throw ClientError.brokerNotRunning(path: "/x")
                 case 8:
                     answered()
-                    throw Enough()
-                default: Issue.record("it goes on after an error that waiting does not mend")
+                    throw Stop()
+                default: Issue.record("retried after a permanent error")
                 }
             }
         }
 
-        #expect(notes.withLock { $0 } == ["the broker went away; waiting for it", "the broker is back"])
+        #expect(
+            notes.withLock { $0 } == ["lost the connection to the broker; reconnecting", "reconnected to the broker"]
+        )
         let pauses = clock.slept.withLock { $0 }
         #expect(pauses.count == 7)
         #expect(pauses.allSatisfy { $0 <= .seconds(2) })
         #expect(pauses[6] > pauses[0] * 5)
     }
 
-    @Test func `a refusal is not waited for`() async {
+    @Test func `a rejection is not retried`() async {
         let problem = Problem(.conflict, "tcp:8080 is taken")
         var run = 0
 
         await #expect(throws: ClientError.refused(problem)) {
-            try await RetryingStream(clock: HastyClock()) { _ in }.keep { answered in
+            try await RetryingStream(clock: ImmediateClock()) { _ in }.run { answered in
                 run += 1
                 guard run == 1 else { throw ClientError.refused(problem) }
                 answered()
@@ -69,16 +71,16 @@ import Testing
         }
     }
 
-    @Test func `a filter by state shows how an endpoint leaves it`() {
-        let selection = WatchPrinter.Selection(state: .online)
+    @Test func `a filter by state includes the change that leaves the state`() {
+        let filter = WatchPrinter.Filter(state: .online)
         let gone = Samples.endpoint("com.example.shop", on: "x", state: .offline)
 
-        #expect(selection.fits(gone, wasShown: true))
-        #expect(!selection.fits(gone, wasShown: false))
-        #expect(!WatchPrinter.Selection(app: "other").fits(gone, wasShown: true))
+        #expect(filter.matches(gone, wasShown: true))
+        #expect(!filter.matches(gone, wasShown: false))
+        #expect(!WatchPrinter.Filter(app: "other").matches(gone, wasShown: true))
     }
 
-    @Test func `a change is one line with its sign, state and way`() {
+    @Test func `a change is one line with sign, state and route`() {
         let endpoint = Samples.endpoint("com.example.shop", on: "Test iPhone", phone: Samples.phone)
 
         #expect(
@@ -95,11 +97,11 @@ import Testing
                 before: nil,
                 isColoured: false
             )
-                == "-  shop-test-iphone  forgotten"
+                == "-  shop-test-iphone  removed"
         )
     }
 
-    @Test func `an endpoint without an app is listed by its name`() {
+    @Test func `an endpoint without an app is listed by name`() {
         let table = EndpointTableView.table(
             of: [Samples.endpoint("", on: "x", name: "tcp on port 80")],
             now: Samples.date
@@ -108,7 +110,7 @@ import Testing
         #expect(table.text(width: nil, isColoured: false).contains("  tcp on port 80  online  "))
     }
 
-    @Test func `a changed line says what changed, and there is none where nothing did`() {
+    @Test func `a change line lists the differences, and there is no line without a difference`() {
         let before = Samples.endpoint("com.example.shop", on: "x", phone: Samples.phone, txt: ["a=1", "b=2"])
         var after = before
         func line() -> String? {
@@ -116,7 +118,7 @@ import Testing
             return WatchPrinter.line(change, before: before, isColoured: false)
         }
 
-        after.lastSeen = Samples.date.addingTimeInterval(15)
+        after.lastSeenAt = Samples.date.addingTimeInterval(15)
         #expect(line() == nil)
 
         after.state = .suspect
@@ -127,6 +129,6 @@ import Testing
         after.routes = []
         after.version = SanitizedText("2")
         after.txt = TXTRecord(items: ["a=1", "b=3", "c"].map { Array($0.utf8) })
-        #expect(line() == "~  shop-x  online  version 2, was none; no route now; TXT b, +c")
+        #expect(line() == "~  shop-x  online  version 2, was none; no routes; TXT b, +c")
     }
 }

@@ -13,7 +13,7 @@ import Testing
         ("unix:/tmp/shop.sock:22", .unix(path: "/tmp/shop.sock"), 22),
         ("unix:/tmp/a:b:22", .unix(path: "/tmp/a:b"), 22),
     ])
-    func `a pair to a phone is read in every notation`(text: String, local: ListenAddress, remote: UInt16) throws {
+    func `a mapping to a phone is parsed in every notation`(text: String, local: ListenAddress, remote: UInt16) throws {
         let argument = try PortMapping(toDevice: text, source: nil)
 
         #expect(argument.local == local)
@@ -24,11 +24,11 @@ import Testing
         "", ":", "0", "70000", "8080:", ":9876", "8080:0", "8080:70000", "x:22", "1:2:3", "::1:8080:22", "unix:/tmp/x",
         "unix:relative:22", "tcp:22", "+1", "8080:+22", "8080:-1",
     ])
-    func `anything else to a phone is refused with an example`(text: String) {
-        let complaint = #expect(throws: CLIError.self) { try PortMapping(toDevice: text, source: nil) }
+    func `an invalid mapping to a phone is rejected with an example`(text: String) {
+        let error = #expect(throws: CLIError.self) { try PortMapping(toDevice: text, source: nil) }
 
-        #expect(complaint?.status == .usage)
-        #expect(complaint?.remedy?.contains(":") == true)
+        #expect(error?.status == .usage)
+        #expect(error?.hint?.contains(":") == true)
     }
 
     @Test(arguments: [
@@ -36,18 +36,18 @@ import Testing
         ("tcp:0", .tcp(host: nil, port: 0)), ("[::1]:80", .tcp(host: "::1", port: 80)),
         ("unix:/tmp/x", .unix(path: "/tmp/x")),
     ])
-    func `an endpoint takes a local address alone, or any free port`(text: String?, local: ListenAddress) throws {
+    func `a mapping to an endpoint is a local address or a free port`(text: String?, local: ListenAddress) throws {
         let argument = try PortMapping(toEndpoint: text, source: nil)
 
         #expect(argument.local == local)
         #expect(argument.remote == nil)
     }
 
-    @Test func `a phone's port given to an endpoint is noticed`() {
+    @Test func `a mapping to an endpoint with a phone port is rejected`() {
         #expect(throws: CLIError.self) { try PortMapping(toEndpoint: "8080:9876", source: nil) }
     }
 
-    @Test func `the source address stands where no other is named`() throws {
+    @Test func `the source address applies to mappings without an address`() throws {
         #expect(try PortMapping(toDevice: "80:22", source: "::1").local == .tcp(host: "::1", port: 80))
         #expect(try PortMapping(toDevice: "22", source: "::1").local == .tcp(host: "::1", port: 22))
         #expect(try PortMapping(toEndpoint: nil, source: "::1").local == .tcp(host: "::1", port: 0))
@@ -62,34 +62,34 @@ import Testing
         ("tcp:0:7-8", ["tcp:0:7", "tcp:0:8"]),
         ("8080:9876", ["8080:9876"]), ("7-7", ["7"]), ("unix:/tmp/1-2:3-4", ["unix:/tmp/1-2:3-4"]), ("9-7", ["9-7"]),
     ])
-    func `a range of ports is a pair for each`(text: String, pairs: [String]) throws {
+    func `a port range expands into one mapping per port`(text: String, pairs: [String]) throws {
         #expect(try PortRange.expand(text) == pairs)
     }
 
     @Test(arguments: ["8000-8002:9000-9001", "8000:9000-9001", "1-65535", "x:1-2"])
-    func `ranges that do not fit each other are refused with an example`(text: String) {
-        let complaint = #expect(throws: CLIError.self) { try PortRange.expand(text) }
+    func `ranges of different lengths are rejected with an example`(text: String) {
+        let error = #expect(throws: CLIError.self) { try PortRange.expand(text) }
 
-        #expect(complaint?.status == .usage)
-        #expect(complaint?.remedy?.isEmpty == false)
+        #expect(error?.status == .usage)
+        #expect(error?.hint?.isEmpty == false)
     }
 
     @Test(arguments: [
-        ("unix:/\(String(repeating: "x", count: 107)):22", "has 108 bytes, and the path of a unix socket at most 107"),
-        ("unix:x.sock:22", "is not an absolute path"), ("70000:22", "\"70000\" is no local port, 0 to 65535"),
-        ("::1:8080:22", "is an IPv6 address without brackets"), ("example.com:7000:22", "it must be numeric"),
-        ("tcp:-1:22", "\"-1\" is no local port"),
+        ("unix:/\(String(repeating: "x", count: 107)):22", "has 108 bytes; the path of a Unix socket has at most 107"),
+        ("unix:x.sock:22", "is not an absolute path"), ("70000:22", "\"70000\" is not a local port, 0 to 65535"),
+        ("::1:8080:22", "is an IPv6 address without brackets"), ("example.com:7000:22", "use a numeric address"),
+        ("tcp:-1:22", "\"-1\" is not a local port"),
     ])
-    func `what is wrong with a local address is said`(text: String, what: String) {
-        let complaint = #expect(throws: CLIError.self) { try PortMapping(toDevice: text, source: nil) }
+    func `the error names the fault of a local address`(text: String, what: String) {
+        let error = #expect(throws: CLIError.self) { try PortMapping(toDevice: text, source: nil) }
 
-        #expect(complaint?.message.contains(what) == true, "\(complaint?.message ?? "")")
+        #expect(error?.message.contains(what) == true, "\(error?.message ?? "")")
     }
 
-    @Test func `a negative port is no option`() {
-        let complaint = #expect(throws: CLIError.self) { try PortMapping.refuseNegative(["forward", "-1:9876"]) }
+    @Test func `a negative port is rejected as a port`() {
+        let error = #expect(throws: CLIError.self) { try PortMapping.refuseNegative(["forward", "-1:9876"]) }
 
-        #expect(complaint?.message == "\"-1:9876\" begins with no port, 0 to 65535")
+        #expect(error?.message == "\"-1:9876\" does not start with a port, 0 to 65535")
         #expect(throws: Never.self) { try PortMapping.refuseNegative(["forward", "1:2", "-d", "x"]) }
     }
 }

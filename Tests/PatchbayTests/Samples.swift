@@ -3,7 +3,7 @@ import Model
 
 @testable import patchbay
 
-/// One of each word, for tests.
+/// Sample values for tests.
 enum Samples {
     static let date = Date(timeIntervalSince1970: 1_795_000_000)
     static let phone = udid("00008101-000123456789ABCD")
@@ -15,7 +15,7 @@ enum Samples {
     }
 
     static func device(_ udid: UDID, _ transport: Device.Transport = .usb) -> Device {
-        Device(udid: udid, transport: transport, since: date)
+        Device(udid: udid, transport: transport, attachedAt: date)
     }
 
     static func endpoint(
@@ -27,18 +27,18 @@ enum Samples {
         txt: [String] = []
     ) -> Endpoint {
         Endpoint(
-            id: EndpointID(app: SanitizedText(app), place: place),
+            id: EndpointID(app: SanitizedText(app), location: place),
             kind: .appreveal,
             app: SanitizedText(app),
             name: SanitizedText(name),
-            place: Endpoint.Place(udid: phone),
+            location: Endpoint.Location(udid: phone),
             state: state,
             approval: .approved,
             routes: phone.map { [EndpointRoute(.usb(USBRoute(udid: $0, port: 9876)))] } ?? [],
             txt: TXTRecord(items: txt.map { Array($0.utf8) }),
-            sources: [.usb],
-            since: date,
-            lastSeen: date
+            sources: [.usbmuxd],
+            firstSeenAt: date,
+            lastSeenAt: date
         )
     }
 }

@@ -15,42 +15,42 @@ import Testing
     @Test(arguments: [
         "shop-test-iphone", "SHOP-TEST-IPHONE", "Shop", "shop-t", "00008101-000123456789ABCD", "00008101",
     ])
-    func `an endpoint is found by id, name, beginning or phone`(text: String) throws {
+    func `an endpoint is found by ID, name, prefix or phone`(text: String) throws {
         #expect(try choose(text).id == shop.id)
     }
 
-    @Test func `an app is enough when it runs once`() throws {
+    @Test func `an endpoint is found by its app if only one endpoint matches`() throws {
         #expect(try choose("com.example.till").id == till.id)
         #expect(try choose("till").id == till.id)
     }
 
-    @Test func `an ambiguous name lists what fits and the command to type`() {
-        let complaint = #expect(throws: CLIError.self) { try choose("com.example.shop") }
+    @Test func `an ambiguous name lists the candidates and a command`() {
+        let error = #expect(throws: CLIError.self) { try choose("com.example.shop") }
 
         #expect(
-            complaint
+            error
                 == CLIError(
                     status: .usage,
-                    message: "\"com.example.shop\" fits 2 endpoints",
+                    message: "\"com.example.shop\" matches 2 endpoints",
                     candidates: [
                         "shop-mac          com.example.shop  offline", "shop-test-iphone  com.example.shop  online",
                     ],
-                    remedy: "patchbay show shop-mac"
+                    hint: "patchbay show shop-mac"
                 )
         )
     }
 
-    @Test func `a name that fits nothing gets the nearest one`() {
+    @Test func `an unknown name gets the most similar ID as a hint`() {
         let near = #expect(throws: CLIError.self) { try choose("shop-test-ihpone") }
         let far = #expect(throws: CLIError.self) { try choose("zebra\u{1B}[2J") }
 
         #expect(near?.status == .notFound)
-        #expect(near?.remedy == "patchbay show shop-test-iphone")
-        #expect(far?.remedy == "patchbay list")
-        #expect(far?.message == "no endpoint is called \"zebra\u{FFFD}[2J\"")
+        #expect(near?.hint == "patchbay show shop-test-iphone")
+        #expect(far?.hint == "patchbay list")
+        #expect(far?.message == "no endpoint matches \"zebra\u{FFFD}[2J\"")
     }
 
-    @Test func `the only phone need not be named`() throws {
+    @Test func `the only attached phone is the default`() throws {
         let selector = DeviceSelector(text: nil, command: "patchbay forward 22 --device UDID")
 
         #expect(try selector.choose(among: [Samples.device(Samples.phone)]) == Samples.phone)
@@ -61,18 +61,18 @@ import Testing
         #expect(throws: CLIError.self) { try selector.choose(among: []) }
     }
 
-    @Test func `of two phones none is guessed`() {
+    @Test func `two attached phones without a selection are an error`() {
         let devices = [Samples.device(Samples.otherPhone), Samples.device(Samples.phone)]
 
-        let complaint = #expect(throws: CLIError.self) {
+        let error = #expect(throws: CLIError.self) {
             try DeviceSelector(text: nil, command: "patchbay forward 22 --device UDID").choose(among: devices)
         }
 
-        #expect(complaint?.candidates == [Samples.phone.text, Samples.otherPhone.text])
-        #expect(complaint?.remedy == "patchbay forward 22 --device \(Samples.phone)")
+        #expect(error?.candidates == [Samples.phone.text, Samples.otherPhone.text])
+        #expect(error?.hint == "patchbay forward 22 --device \(Samples.phone)")
     }
 
-    @Test func `the beginning of a UDID is enough, in any spelling, when it fits one phone`() throws {
+    @Test func `a unique UDID prefix selects a phone in any spelling`() throws {
         let devices = [Samples.device(Samples.otherPhone), Samples.device(Samples.phone)]
         func choose(_ text: String) throws -> UDID {
             try DeviceSelector(text: text, command: "patchbay devices").choose(among: devices)
@@ -84,46 +84,46 @@ import Testing
         #expect(throws: CLIError.self) { try choose("abc") }
     }
 
-    @Test func `a whole UDID is taken though its phone is not there`() throws {
+    @Test func `a complete UDID is accepted without an attached phone`() throws {
         let udid = try DeviceSelector(text: "0000810100ffffffffffffff", command: "").choose(among: [])
 
         #expect(udid.text == "00008101-00FFFFFFFFFFFFFF")
     }
 
-    @Test func `who sees no phone is told why there can be none`() {
+    @Test func `an empty list of phones is explained by the state of the USB source`() {
         let none = CLIError.notFound("no phone is attached", try: "plug one in")
-        let off = DeviceAvailability(status: SourceStatus(name: "usb", state: .off, detail: "turned off"))
+        let off = DeviceAvailability(status: SourceStatus(name: "usbmuxd", state: .off, detail: "turned off"))
         let missing = DeviceAvailability(
             status: SourceStatus(
-                name: "usb",
+                name: "usbmuxd",
                 state: .missing,
                 detail: "usbmuxd is not there",
-                remedy: "apt install usbmuxd"
+                hint: "apt install usbmuxd"
             )
         )
-        let well = DeviceAvailability(status: SourceStatus(name: "usb", state: .ok, detail: "0 phones"))
+        let well = DeviceAvailability(status: SourceStatus(name: "usbmuxd", state: .ok, detail: "0 phones"))
 
         #expect(off.explain(none).message == "phones are turned off by devices.enabled = false")
         #expect(missing.explain(none).message == "no phone is attached: usbmuxd is not there")
-        #expect(missing.explain(none).remedy == "apt install usbmuxd")
+        #expect(missing.explain(none).hint == "apt install usbmuxd")
         #expect(well.explain(none) == none)
     }
 
-    @Test func `iproxy says which phones it leaves out`() {
+    @Test func `iproxy reports the phones that its options exclude`() {
         var request = IproxyArguments()
         request.takesNetwork = true
 
         #expect(IproxyCommand.absence(of: request, []) == "no phone is attached")
         #expect(
             IproxyCommand.absence(of: request, [Samples.device(Samples.phone)]).hasPrefix(
-                "no phone is on the network (1 phone"
+                "no phone is on the network (-n excludes 1 phone"
             )
         )
     }
 
-    @Test func `an empty name fits nothing`() {
-        let complaint = #expect(throws: CLIError.self) { try choose("") }
+    @Test func `an empty name is a usage error`() {
+        let error = #expect(throws: CLIError.self) { try choose("") }
 
-        #expect(complaint?.status == .usage)
+        #expect(error?.status == .usage)
     }
 }

@@ -16,7 +16,7 @@ import Testing
         return (ends[0], ends[1])
     }
 
-    @Test func `the end of the input does not end the reply`() async throws {
+    @Test func `the end of the input does not end the output`() async throws {
         let (input, feed) = try pipes()
         let (result, output) = try pipes()
         let (socket, server) = try pair()
@@ -24,7 +24,7 @@ import Testing
         close(feed)
 
         async let ending = StdioRelay(input: input, output: output).run(over: socket)
-        // The server answers only when it has seen the end of the question.
+        // The server responds only after the end of the request.
         let question = try await Self.all(of: server)
         write(server, "answer", 6)
         close(server)
@@ -35,7 +35,7 @@ import Testing
         #expect(try await Self.all(of: result) == "answer")
     }
 
-    @Test func `a reader that went away is told apart from a phone that did`() async throws {
+    @Test func `a closed output is distinguished from a closed socket`() async throws {
         signal(SIGPIPE, SIG_IGN)
         let (input, feed) = try pipes()
         let (result, output) = try pipes()
@@ -50,7 +50,7 @@ import Testing
         close(server)
     }
 
-    /// Reads to the end on a thread that may block.
+    /// Reads until end of file on a dedicated thread.
     private static func all(of descriptor: CInt) async throws -> String {
         await withCheckedContinuation { continuation in
             var thread = pthread_t()

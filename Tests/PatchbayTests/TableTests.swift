@@ -7,11 +7,11 @@ import Testing
         ("abc", 3), ("é", 1), ("e\u{301}", 1), ("漢字", 4), ("한국", 4), ("ｶﾅ", 2), ("Ａ", 2), ("👩‍👩‍👧", 2), ("🇩🇪", 2), ("☎️", 2),
         ("☎", 1), ("\u{1100}\u{1161}", 2), ("", 0), ("…", 1),
     ])
-    func `text is as wide as a terminal shows it`(text: String, columns: Int) {
+    func `the width of a text is its width in a terminal`(text: String, columns: Int) {
         #expect(text.columns == columns)
     }
 
-    @Test func `columns stand under each other whatever the script`() {
+    @Test func `columns are aligned in every script`() {
         let table = Table(
             columns: [.init(title: "APP"), .init(title: "STATE")],
             rows: [[.init("漢字店"), .init("online")], [.init("cafe\u{301}"), .init("gone")]]
@@ -26,7 +26,7 @@ import Testing
         )
     }
 
-    @Test func `a narrow terminal cuts the flexible column, and only that`() {
+    @Test func `a narrow terminal truncates only the flexible column`() {
         let table = Table(
             columns: [.init(title: "ID"), .init(title: "APP", isFlexible: true), .init(title: "STATE")],
             rows: [[.init("shop-test-iphone"), .init("com.example.shop.debug"), .init("online")]]
@@ -38,7 +38,7 @@ import Testing
         #expect(lines.allSatisfy { $0.columns <= 40 })
     }
 
-    @Test func `a pipe gets everything whole and nothing at the ends of lines`() {
+    @Test func `output to a pipe is not truncated and has no trailing spaces`() {
         let long = String(repeating: "x", count: 300)
         let table = Table(
             columns: [.init(title: "APP", isFlexible: true), .init(title: "WHY")],
@@ -48,13 +48,13 @@ import Testing
         #expect(table.text(width: nil, isColoured: false).hasSuffix("\n" + long))
     }
 
-    @Test func `a wide character is never cut in half`() {
+    @Test func `a wide character is never split`() {
         #expect("漢字漢字".cut(to: 4) == "漢…")
         #expect("漢字漢字".cut(to: 8) == "漢字漢字")
         #expect("abc".cut(to: 0) == "")
     }
 
-    @Test func `colours do not move the columns`() {
+    @Test func `colors do not change the alignment`() {
         let table = Table(
             columns: [.init(title: "STATE"), .init(title: "X")],
             rows: [[.init("online", .green), .init("y")]]
@@ -69,7 +69,7 @@ import Testing
         (.auto, ["NO_COLOR": ""], true, true), (.auto, ["TERM": "dumb"], true, false),
         (.always, ["NO_COLOR": "1"], false, true), (.never, ["FORCE_COLOR": "1"], true, false),
     ])
-    func `colour is the option, then NO_COLOR, then FORCE_COLOR, then the terminal`(
+    func `the precedence of color is option, NO_COLOR, FORCE_COLOR, terminal`(
         choice: ColorChoice,
         environment: [String: String],
         isTerminal: Bool,

@@ -10,10 +10,10 @@ import Testing
         try Configuration.parse(text, file: "patchbay.toml")
     }
 
-    private func complaint(_ text: String) -> String {
+    private func errorMessage(_ text: String) -> String {
         do {
             _ = try parse(text)
-            return "no complaint"
+            return "no error"
         } catch {
             return "\(error)"
         }
@@ -22,17 +22,17 @@ import Testing
     private static let example = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "config/patchbay.example.toml").path
 
-    @Test func `an empty file is every default`() throws {
+    @Test func `an empty file gives the default configuration`() throws {
         #expect(try parse("") == Configuration())
     }
 
-    @Test func `the example says exactly the defaults`() throws {
+    @Test func `the example file equals the default configuration`() throws {
         let text = try #require(FileManager.default.contents(atPath: Self.example))
 
         #expect(try parse(String(decoding: text, as: UTF8.self)) == Configuration())
     }
 
-    @Test func `the example's commented keys are keys, every one of them`() throws {
+    @Test func `every commented key of the example file is valid`() throws {
         let text = String(decoding: try #require(FileManager.default.contents(atPath: Self.example)), as: UTF8.self)
         let uncommented = text.split(separator: "\n").map { line in
             let rest = line.drop { $0 == "#" || $0 == " " }
@@ -44,16 +44,16 @@ import Testing
         #expect(configuration.broker.socket == "/run/patchbay/patchbay.sock")
         #expect(configuration.broker.stateDirectory == "/var/lib/patchbay")
         #expect(configuration.devices.usbmuxd == "/var/run/usbmuxd")
-        #expect(configuration.devices.facade == "unix:/run/patchbay/tunnels/usbmuxd")
+        #expect(configuration.devices.serveUsbmuxd == "unix:/run/patchbay/tunnels/usbmuxd")
         #expect(configuration.endpoints.map(\.name) == ["staging"])
     }
 
-    @Test func `an unknown key is named with its table`() {
-        #expect(complaint("[tunnels]\nmax_conections = 3").contains("tunnels.max_conections"))
+    @Test func `the error for an unknown key names the key and its table`() {
+        #expect(errorMessage("[tunnels]\nmax_conections = 3").contains("tunnels.max_conections"))
     }
 
-    @Test func `a syntax error is named with line and column`() {
-        #expect(complaint("[broker]\nlog_level = ").contains("line 2, column"))
+    @Test func `a syntax error has its line and column`() {
+        #expect(errorMessage("[broker]\nlog_level = ").contains("line 2, column"))
     }
 
     @Test(arguments: [
@@ -74,9 +74,9 @@ import Testing
         ("[broker]\nlog_level = \"loud\"", "log_level"),
         ("[[endpoint]]\nname = \"x\"\nkind = \"mcp\"\naddress = \"example.com\"\nport = 1", "numeric"),
     ])
-    func `a wrong value is named by its key`(text: String, name: String) {
-        #expect(complaint(text).contains(name), "\(complaint(text))")
-        #expect(complaint(text).contains("patchbay.toml"))
+    func `the error for an invalid value names the key`(text: String, name: String) {
+        #expect(errorMessage(text).contains(name), "\(errorMessage(text))")
+        #expect(errorMessage(text).contains("patchbay.toml"))
     }
 
     @Test(arguments: [
@@ -100,9 +100,12 @@ import Testing
         ),
         ("[[endpoint]]\nname = \"x\"\naddress = \"::1\"\nport = 1\nhost = 2", "[[endpoint]] number 1: host"),
     ])
-    func `a wrong value is said in the file's words, with what is accepted`(text: String, sentence: String) {
-        #expect(complaint(text).hasPrefix("patchbay.toml: "), "\(complaint(text))")
-        #expect(complaint(text).contains(sentence), "\(complaint(text))")
+    func `the error for an invalid value uses the file's terms and describes valid values`(
+        text: String,
+        sentence: String
+    ) {
+        #expect(errorMessage(text).hasPrefix("patchbay.toml: "), "\(errorMessage(text))")
+        #expect(errorMessage(text).contains(sentence), "\(errorMessage(text))")
     }
 
     @Test(arguments: [
@@ -117,11 +120,11 @@ import Testing
         ("[api]\nallowed_origins = [\"http://a:1/\"]", "api.allowed_origins has \"http://a:1/\"; it must have what"),
         ("[api]\nallowed_origins = [\"http://a:1\", \"null\"]", "api.allowed_origins has \"null\"; it must have what"),
     ])
-    func `what start would refuse, or take and not mean, is refused when the file is read`(
+    func `values that would fail at startup are rejected when the file is loaded`(
         text: String,
         sentence: String
     ) {
-        #expect(complaint(text).contains(sentence), "\(complaint(text))")
+        #expect(errorMessage(text).contains(sentence), "\(errorMessage(text))")
     }
 
     @Test func `an endpoint without a kind is tcp, as in patchbay add`() throws {
@@ -131,13 +134,13 @@ import Testing
     }
 
     @Test(arguments: ["[tunnels]\n\"a\\u001B[2Jb\" = 3", "[broker]\nlog_level = \"\\u001B[2J\"", "\u{1B} = 3"])
-    func `nothing in a complaint is obeyed by a terminal`(text: String) {
-        #expect(complaint(text) != "no complaint")
-        #expect(complaint(text).unicodeScalars.allSatisfy { SanitizedText.isSafe($0) }, "\(complaint(text))")
+    func `an error message has no control characters`(text: String) {
+        #expect(errorMessage(text) != "no error")
+        #expect(errorMessage(text).unicodeScalars.allSatisfy { SanitizedText.isSafe($0) }, "\(errorMessage(text))")
     }
 
-    @Test func `a file that cannot be read says why`() throws {
-        func complaint(_ path: String) -> String {
+    @Test func `the error for an unreadable file has the reason`() throws {
+        func errorMessage(_ path: String) -> String {
             do {
                 return "\(try Configuration.load(explicit: path, environment: [:]))"
             } catch {
@@ -148,12 +151,12 @@ import Testing
         try Data([0xFF, 0xFE, 0]).write(to: binary)
         defer { try? FileManager.default.removeItem(at: binary) }
 
-        #expect(complaint("/none.toml") == "/none.toml cannot be read: No such file or directory; check the path")
-        #expect(complaint("/tmp") == "/tmp cannot be read: it is a folder; name a TOML file")
-        #expect(complaint(binary.path).contains("is not text in UTF-8"))
+        #expect(errorMessage("/none.toml") == "/none.toml cannot be read: No such file or directory; check the path")
+        #expect(errorMessage("/tmp") == "/tmp cannot be read: it is a folder; name a TOML file")
+        #expect(errorMessage(binary.path).contains("is not text in UTF-8"))
     }
 
-    @Test func `no file at all is every default, and one can say where it was looked for`() throws {
+    @Test func `a missing file gives the default configuration, and the searched paths are reported`() throws {
         let environment = ["HOME": "/nowhere"]
         let configuration = try Configuration.load(explicit: nil, environment: environment)
 

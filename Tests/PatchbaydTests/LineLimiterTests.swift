@@ -11,32 +11,32 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct LineLimiterTests {
     private let window = Duration.seconds(60)
 
-    @Test func `a thing has six lines within the window, others have theirs, and the rest is counted`() {
+    @Test func `an object has six lines per window, and suppressed lines are counted`() {
         let limiter = LineLimiter<Int>(window: window)
         let start = ContinuousClock.now
 
         #expect((0..<100).count { _ in limiter.admit(1, at: start) } == 6)
         #expect(limiter.admit(2, at: start + .seconds(59)))
 
-        let early = limiter.takeExpired(at: start + .seconds(59))
+        let early = limiter.popExpired(at: start + .seconds(59))
         #expect(early.omitted.isEmpty && !early.isLast)
-        let due = limiter.takeExpired(at: start + window)
+        let due = limiter.popExpired(at: start + window)
         #expect(due.omitted.map(\.key) == [1] && due.omitted.map(\.count) == [94] && !due.isLast)
         #expect(limiter.admit(1, at: start + window))
-        #expect(limiter.takeExpired(at: start + window * 3).isLast)
+        #expect(limiter.popExpired(at: start + window * 3).isLast)
     }
 
-    @Test func `all things together have 300 lines within the window`() {
+    @Test func `all objects together have 300 lines per window`() {
         let limiter = LineLimiter<Int>(window: window)
         let start = ContinuousClock.now
 
         #expect((0..<1_000).count { limiter.admit($0, at: start) } == 300)
 
-        let due = limiter.takeExpired(at: start + window)
+        let due = limiter.popExpired(at: start + window)
         #expect(due.omitted.isEmpty && due.beyondTotal == 700 && due.isLast)
     }
 
-    /// Keeps the lines of a log.
+    /// Collects log lines.
     private final class Lines: Sendable {
         let texts = Mutex<[String]>([])
 
@@ -58,23 +58,23 @@ import Testing
         }
     }
 
-    @Test func `an advert that comes and goes 200 times makes a few lines, and one with the number of the others`()
+    @Test func `an advert that appears and disappears 200 times gives a few lines and one with the suppressed number`()
         async throws
     {
         let registry = EndpointRegistry()
         let lines = Lines()
-        let journal = EndpointLogger(registry: registry, logger: lines.logger, window: .milliseconds(300))
+        let endpointLogger = EndpointLogger(registry: registry, logger: lines.logger, window: .milliseconds(300))
         let sighting = Sighting(
             id: Sighting.ID(source: .config, key: "lab"),
             kind: .debug,
             app: SanitizedText("lab"),
             appIsBundleID: false,
             name: SanitizedText("lab"),
-            routes: [.lan(LANRoute(address: "192.0.2.1", port: 4_000))]
+            routes: [.network(NetworkRoute(address: "192.0.2.1", port: 4_000))]
         )
         await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await journal.run() }
-            while await registry.followerCount == 0 { await Task.yield() }
+            group.addTask { try await endpointLogger.run() }
+            while await registry.subscriberCount == 0 { await Task.yield() }
             for _ in 0..<200 {
                 await registry.apply(.seen(sighting))
                 await registry.apply(.lost(sighting.id))

@@ -16,12 +16,12 @@ import Testing
             state: .offline,
             approval: .approved,
             sources: sources,
-            since: now.addingTimeInterval(-200_000),
-            lastSeen: seconds.map { now.addingTimeInterval(-$0) }
+            firstSeenAt: now.addingTimeInterval(-200_000),
+            lastSeenAt: seconds.map { now.addingTimeInterval(-$0) }
         )
     }
 
-    @Test func `an app is gone when nobody has seen it for a day`() throws {
+    @Test func `an app is absent after a day without a sighting`() throws {
         #expect(StaleSecretCleaner.isGone(nil, at: now))
         #expect(StaleSecretCleaner.isGone(try endpoint(seen: 86_400), at: now))
         #expect(!StaleSecretCleaner.isGone(try endpoint(seen: 86_399), at: now))

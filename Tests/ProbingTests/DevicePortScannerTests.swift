@@ -12,29 +12,29 @@ import Testing
 
     init() throws { udid = try #require(UDID("00008030-001A2B3C4D5E6F70")) }
 
-    @Test func `a port whose dial is not answered is no listener`() async throws {
-        let identifier = ServiceDetector(dialer: Phone(answer: .never), patience: .milliseconds(100))
+    @Test func `a port with an unanswered dial has no listener`() async throws {
+        let detector = ServiceDetector(dialer: Phone(answer: .never), timeout: .milliseconds(100))
 
-        let failure = await #expect(throws: DialError.self) { try await identifier.identify(route(9_876)) }
+        let failure = await #expect(throws: DialError.self) { try await detector.detect(route(9_876)) }
 
         #expect(failure?.reason == .timedOut)
     }
 
-    @Test func `a port that accepts and is silent is a listener`() async throws {
-        let identifier = ServiceDetector(dialer: Phone(answer: .silence), patience: .milliseconds(100))
+    @Test func `a port that accepts and stays silent has a listener`() async throws {
+        let detector = ServiceDetector(dialer: Phone(answer: .silence), timeout: .milliseconds(100))
 
-        #expect(try await identifier.identify(route(9_876)).kind == .tcp)
+        #expect(try await detector.detect(route(9_876)).kind == .tcp)
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a phone that answers no dial is shown with no endpoint`() async throws {
+    func `a device that answers no dial has no endpoints`() async throws {
         let phone = Phone(answer: .never)
         let logger = Logger(label: "test")
-        let ports = DevicePortScanner(ports: [9_876], dialer: phone, patience: .milliseconds(100), logger: logger)
-        ports.set(phones: [udid])
+        let ports = DevicePortScanner(ports: [9_876], dialer: phone, timeout: .milliseconds(100), logger: logger)
+        ports.set(devices: [udid])
         await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await ports.run() }
-            // The fourth dial begins after a whole round of questions.
+            // The fourth dial begins after a complete round of requests.
             for await count in phone.dials where count == 4 { break }
             group.cancelAll()
         }
@@ -45,7 +45,7 @@ import Testing
 
     private func route(_ port: UInt16) -> Route { .usb(USBRoute(udid: udid, port: port)) }
 
-    /// A phone whose ports all do the same.
+    /// A device on which all ports behave the same.
     private final class Phone: Dialer {
         enum Answer {
             case never
@@ -53,7 +53,7 @@ import Testing
             case silence
         }
 
-        /// How many dials there were, after each.
+        /// The number of dials, reported after each one.
         let dials: AsyncStream<Int>
         private let answer: Answer
         private let state: Mutex<(count: Int, open: [CInt])>

@@ -8,44 +8,44 @@ import Testing
 @testable import Probing
 
 @Suite struct LivenessProberTests {
-    @Test func `a route that answers is not kept waiting by those that do not`() async {
-        let board = Board()
-        let prober = LivenessProber(board: board, dialer: Dialer { $0.port != 1 ? nil : .silence })
+    @Test func `a responding route is not delayed by the others`() async {
+        let store = Store()
+        let prober = LivenessProber(store: store, dialer: Dialer { $0.port != 1 ? nil : .silence })
         let start = ContinuousClock.now
 
         await prober.probe(endpoint(ports: [1, 1, 2]))
 
-        #expect(board.reports == [nil])
+        #expect(store.reports == [nil])
         #expect(ContinuousClock.now - start < .seconds(2))
     }
 
-    @Test func `no number of dead routes makes a probe take more than 5 s`() async {
-        let board = Board()
-        let prober = LivenessProber(board: board, dialer: Dialer { _ in .silence })
+    @Test func `a probe takes at most 5 s with any number of dead routes`() async {
+        let store = Store()
+        let prober = LivenessProber(store: store, dialer: Dialer { _ in .silence })
         let start = ContinuousClock.now
 
         await prober.probe(endpoint(ports: Array(1...9)))
 
-        #expect(board.reports.map { $0?.reason } == [.timedOut])
+        #expect(store.reports.map { $0?.reason } == [.timedOut])
         #expect(ContinuousClock.now - start < .seconds(5))
     }
 
-    @Test func `what is wrong with the best route is what is told`() async {
-        let board = Board()
+    @Test func `the error of the best route is reported`() async {
+        let store = Store()
         let prober = LivenessProber(
-            board: board,
+            store: store,
             dialer: Dialer { .failure(DialError($0.port == 1 ? .refused : .unreachable, "\($0.port)")) }
         )
 
         await prober.probe(endpoint(ports: [1, 2]))
 
-        #expect(board.reports == [DialError(.refused, "1")])
+        #expect(store.reports == [DialError(.refused, "1")])
     }
 
-    @Test func `a route that answers at once is the only one that is dialled`() async {
+    @Test func `if the first route responds at once, no other route is dialled`() async {
         let dialled = Dialled()
         let prober = LivenessProber(
-            board: Board(),
+            store: Store(),
             dialer: Dialer { route in
                 dialled.add(route.port)
                 return nil
@@ -57,20 +57,20 @@ import Testing
         #expect(dialled.ports == [1])
     }
 
-    @Test func `an address that no owner approved is not dialled, not even when its endpoint is probed`() async {
-        let (dialled, board) = (Dialled(), Board())
+    @Test func `an unapproved address is never dialled, not even by a probe`() async {
+        let (dialled, store) = (Dialled(), Store())
         let prober = LivenessProber(
-            board: board,
+            store: store,
             dialer: Dialer { route in
                 dialled.add(route.port)
                 return nil
             }
         )
         var advert = endpoint(ports: [1, 2])
-        for index in advert.routes.indices { advert.routes[index].approval = .discovered }
+        for index in advert.routes.indices { advert.routes[index].approval = .pending }
 
         await prober.probe(advert)
-        #expect(dialled.ports.isEmpty && board.reports.isEmpty)
+        #expect(dialled.ports.isEmpty && store.reports.isEmpty)
 
         advert.routes[1].approval = .approved
         await prober.probe(advert)
@@ -79,19 +79,19 @@ import Testing
 
     private func endpoint(ports: [UInt16]) -> Endpoint {
         Endpoint(
-            id: EndpointID(app: SanitizedText("app"), place: ""),
+            id: EndpointID(app: SanitizedText("app"), location: ""),
             kind: .mcp,
             app: SanitizedText("app"),
             name: SanitizedText("app"),
             state: .online,
             approval: .approved,
-            routes: ports.map { EndpointRoute(.lan(LANRoute(address: "192.168.1.2", port: $0))) },
-            since: Date(),
-            lastSeen: Date()
+            routes: ports.map { EndpointRoute(.network(NetworkRoute(address: "192.168.1.2", port: $0))) },
+            firstSeenAt: Date(),
+            lastSeenAt: Date()
         )
     }
 
-    private final class Board: LivenessStore {
+    private final class Store: LivenessStore {
         private let told = Mutex<[DialError?]>([])
 
         var reports: [DialError?] { told.withLock { $0 } }
@@ -109,7 +109,7 @@ import Testing
         func add(_ port: UInt16) { list.withLock { $0.append(port) } }
     }
 
-    /// Answers each dial as it is told: nil is a stream.
+    /// Answers each dial as configured; nil means a connection.
     private struct Dialer: SystemIO.Dialer {
         enum Answer {
             case silence

@@ -9,25 +9,25 @@ import Testing
 
     private func endpoint(_ name: String, state: Endpoint.State = .online, routes: [Route]? = nil) -> Endpoint {
         Endpoint(
-            id: EndpointID(app: SanitizedText(name), place: ""),
+            id: EndpointID(app: SanitizedText(name), location: ""),
             kind: .mcp,
             app: SanitizedText(name),
             name: SanitizedText(name),
             state: state,
             approval: .approved,
-            routes: (routes ?? [.lan(LANRoute(address: "192.168.1.2", port: 80))]).map { EndpointRoute($0) },
-            since: Date(),
-            lastSeen: Date()
+            routes: (routes ?? [.network(NetworkRoute(address: "192.168.1.2", port: 80))]).map { EndpointRoute($0) },
+            firstSeenAt: Date(),
+            lastSeenAt: Date()
         )
     }
 
-    /// The names of what is due at a moment.
+    /// The IDs of the endpoints that are due at a time.
     private mutating func take(
         from schedule: inout ProbeSchedule,
         at seconds: Double,
         watched: WatchedEndpoints = .all
     ) -> [String] {
-        schedule.take(at: .seconds(seconds), watched: watched, using: &random).map(\.id.text)
+        schedule.due(at: .seconds(seconds), watched: watched, using: &random).map(\.id.text)
     }
 
     @Test mutating func `a new endpoint is probed at once and then at least every 15 seconds`() {
@@ -39,7 +39,7 @@ import Testing
         #expect(take(from: &schedule, at: 15) == ["app"])
     }
 
-    @Test mutating func `an endpoint that no client watches is probed every minute`() {
+    @Test mutating func `an unwatched endpoint is probed every minute`() {
         var schedule = ProbeSchedule()
         schedule.update([endpoint("app"), endpoint("tunnelled")])
         let watched = WatchedEndpoints.only([EndpointID("tunnelled")!])
@@ -50,7 +50,7 @@ import Testing
         #expect(Set(take(from: &schedule, at: 60, watched: watched)) == ["app", "tunnelled"])
     }
 
-    @Test mutating func `an endpoint that a client begins to watch is probed at once where its last probe is old`() {
+    @Test mutating func `an endpoint with an old probe is probed at once when a client starts to watch it`() {
         var schedule = ProbeSchedule()
         schedule.update([endpoint("app")])
         _ = take(from: &schedule, at: 0, watched: .only([]))
@@ -59,18 +59,18 @@ import Testing
         #expect(take(from: &schedule, at: 30.5) == ["app"])
     }
 
-    @Test mutating func `the probes of many endpoints spread over the time`() {
+    @Test mutating func `the probes of many endpoints are spread over time`() {
         var schedule = ProbeSchedule()
         schedule.update((0..<500).map { endpoint("app-\($0)") })
 
         #expect(take(from: &schedule, at: 0).count == 500)
         let later = (2...240).map { take(from: &schedule, at: Double($0) / 2).count }
 
-        // 19 at each step, if they were spread evenly.
+        // An even spread would give 19 per step.
         #expect(later.suffix(60).allSatisfy { (1...60).contains($0) }, "\(later)")
     }
 
-    @Test mutating func `a suspect endpoint is probed again after 2 seconds, whatever was planned`() {
+    @Test mutating func `a suspect endpoint is probed again after 2 seconds`() {
         var schedule = ProbeSchedule()
         schedule.update([endpoint("app")])
         _ = take(from: &schedule, at: 0, watched: .only([]))
@@ -80,7 +80,7 @@ import Testing
         #expect(take(from: &schedule, at: 2, watched: .only([])) == ["app"])
     }
 
-    @Test mutating func `what cannot be dialled is not probed`() throws {
+    @Test mutating func `an endpoint that must not be dialled is not probed`() throws {
         var schedule = ProbeSchedule()
         let phone = USBRoute(udid: try #require(UDID("00008030-001A2B3C4D5E6F70")), port: 1)
         schedule.update([
@@ -90,7 +90,7 @@ import Testing
         #expect(take(from: &schedule, at: 0).isEmpty)
     }
 
-    @Test mutating func `an endpoint that was forgotten leaves nothing behind`() {
+    @Test mutating func `a removed endpoint is removed from the schedule`() {
         var schedule = ProbeSchedule()
         schedule.update([endpoint("app")])
         _ = take(from: &schedule, at: 0)

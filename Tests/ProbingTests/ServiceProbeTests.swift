@@ -4,8 +4,8 @@ import Testing
 @testable import Probing
 
 @Suite struct ServiceProbeTests {
-    private func answer(_ text: String, status: Int = 200) -> ProbeHTTPRequest.Answer {
-        ProbeHTTPRequest.Answer(status: status, body: Array(text.utf8))
+    private func answer(_ text: String, status: Int = 200) -> ProbeHTTPRequest.Response {
+        ProbeHTTPRequest.Response(status: status, body: Array(text.utf8))
     }
 
     @Test(arguments: [
@@ -13,7 +13,7 @@ import Testing
         #"{"status":"ok","port":4000,"auth":"session-token","discovery":"nsd"}"#,
         #"{"status":"ok","port":4000,"bonjour":"suppressed"}"#,
     ])
-    func `the health of every AppReveal is recognised`(body: String) {
+    func `the health of every AppReveal version is recognised`(body: String) {
         #expect(ServiceProbe.appReveal(answer(body)) != nil)
     }
 
@@ -24,7 +24,7 @@ import Testing
         #expect(ServiceProbe.appReveal(answer(body)) == nil)
     }
 
-    @Test func `an error is no answer`() {
+    @Test func `an error response identifies nothing`() {
         #expect(ServiceProbe.appReveal(answer(#"{"status":"ok","port":4000,"auth":"x"}"#, status: 404)) == nil)
         #expect(!ServiceProbe.isAppDebug(answer("[]", status: 404), beside: nil))
     }
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: [#"{"status":"ok"}"#, "{}", "[1]", #"["a",{}]"#, "[[]]", "null", "", #""buy""#])
-    func `anything else is not app-debug's`(body: String) {
+    func `any other response is not app-debug's`(body: String) {
         #expect(!ServiceProbe.isAppDebug(answer(body), beside: nil))
     }
 
@@ -48,29 +48,29 @@ import Testing
             ("id: 1\ndata:\n\n: still here\n\ndata: {}\n\nmore", " {}"), ("data: {\"id\":1}\n", nil), ("", nil),
         ] as [(String, String?)]
     )
-    func `an answer is read out of a stream as soon as it is whole`(stream: String, message: String?) {
+    func `a message is read from an event stream as soon as it is complete`(stream: String, message: String?) {
         #expect(ProbeHTTPRequest.message(in: Array(stream.utf8)).map { String(decoding: $0, as: UTF8.self) } == message)
     }
 
-    @Test func `an initialize result names the server, made safe to show`() {
+    @Test func `an initialize result gives the server's name, sanitized`() {
         let reply =
             #"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"#
             + #""serverInfo":{"name":"evil\u001b[2J","version":"1.0"}}}"#
 
-        let identity = ServiceProbe.server(answer(reply))
+        let service = ServiceProbe.server(answer(reply))
 
-        #expect(identity?.kind == .mcp)
-        #expect(identity?.name?.text == "evil\u{FFFD}[2J")
+        #expect(service?.kind == .mcp)
+        #expect(service?.name?.text == "evil\u{FFFD}[2J")
     }
 
-    @Test func `AppReveal is AppReveal also when it is asked as an MCP server`() {
+    @Test func `AppReveal is identified by its MCP server name, too`() {
         let reply =
             #"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"AppReveal"}}}"#
 
         #expect(ServiceProbe.server(answer(reply))?.kind == .appreveal)
     }
 
-    @Test func `launch_context tells the bundle id`() {
+    @Test func `launch_context gives the bundle ID`() {
         let reply =
             #"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"#
             + #""{\"bundleId\":\"com.example.shop\",\"version\":\"3.2.0\"}"}]}}"#
@@ -81,7 +81,7 @@ import Testing
         #expect(app?.version?.text == "3.2.0")
     }
 
-    @Test func `an unauthorized launch_context tells nothing`() {
+    @Test func `an unauthorized launch_context gives nothing`() {
         let reply = #"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Unauthorized"}}"#
 
         #expect(ServiceProbe.app(answer(reply, status: 401)) == nil)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import QR
 
-/// What is drawn is read by somebody else's reader, zbar.
+/// The codes are read by an independent reader, zbar.
 @Suite struct QRCodeTests {
     static let texts = [
         "PATCHBAY:1:127.0.0.1:7282::pbi_0123abcd_0123456789ABCDEFGHabcd_0a1B2c",
@@ -13,18 +13,18 @@ import Testing
     ]
 
     @Test(.needs(.zbar), arguments: texts, [true, false])
-    func `what a terminal shows is read exactly`(text: String, isColoured: Bool) async throws {
+    func `a reader decodes the half blocks exactly`(text: String, isColoured: Bool) async throws {
         let lines = try QRCode(text).halfBlocks(isColoured: isColoured)
 
         try await withScratchFolder { scratch in
-            // A terminal's cell is twice as high as wide, so that a half block is a square: here of four pixels.
+            // A terminal's cell is twice as high as wide, so a half block is a square of four pixels here.
             let file = "\(scratch.path)/code.pgm"
             try Self.picture(of: lines, isColoured: isColoured, scale: 4).write(to: URL(filePath: file))
             #expect(try await Self.read(file, scratch) == text)
         }
     }
 
-    @Test(.needs(.zbar), arguments: texts) func `the SVG form is read exactly`(text: String) async throws {
+    @Test(.needs(.zbar), arguments: texts) func `a reader decodes the SVG image exactly`(text: String) async throws {
         let svg = try QRCode(text).svg()
 
         try await withScratchFolder { scratch in
@@ -43,9 +43,9 @@ import Testing
         #expect(try QRCode(Self.texts[0]).halfBlocks(isColoured: true).count <= 21)
     }
 
-    @Test func `the frame is light on all four sides`() throws {
+    @Test func `the border is light on all four sides`() throws {
         let code = try QRCode("a")
-        let edge = Array(0..<QRCode.frame) + Array((code.fullSize - QRCode.frame)..<code.fullSize)
+        let edge = Array(0..<QRCode.border) + Array((code.fullSize - QRCode.border)..<code.fullSize)
 
         for one in edge {
             for other in 0..<code.fullSize {
@@ -53,10 +53,10 @@ import Testing
                 #expect(!code.isDark(other, one))
             }
         }
-        #expect(code.isDark(QRCode.frame, QRCode.frame))
+        #expect(code.isDark(QRCode.border, QRCode.border))
     }
 
-    @Test func `a text that no code holds is an error that does not repeat it`() {
+    @Test func `a text that does not fit is an error that does not repeat the text`() {
         #expect(throws: QRError.empty) { _ = try QRCode("") }
         #expect(throws: QRError.tooLong(bytes: 2_954)) { try QRCode(String(repeating: "a", count: 2_954)) }
         #expect(throws: Never.self) { try QRCode(String(repeating: "a", count: 2_953)) }
@@ -66,7 +66,8 @@ import Testing
         try await Program.run("zbarimg", ["--quiet", "--raw", file], in: scratch).joined(separator: "\n")
     }
 
-    /// The lines as a terminal paints them: ink is dark where colours say so, and light on a dark ground otherwise.
+    /// Returns the lines as an image, as a terminal shows them. With colours, blocks are dark; otherwise blocks are
+    /// light on a dark background.
     private static func picture(of lines: [String], isColoured: Bool, scale: Int) -> Data {
         var rows: [[Bool]] = []
         for line in lines {

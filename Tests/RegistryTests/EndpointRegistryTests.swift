@@ -5,13 +5,13 @@ import Testing
 @testable import Registry
 
 @Suite struct EndpointRegistryTests {
-    @Test func `a follower gets the list first, then every change in order`() async throws {
+    @Test func `a subscriber gets the list first, then every change in order`() async throws {
         let registry = EndpointRegistry()
-        await registry.apply(.seen(Seen.lan()))
+        await registry.apply(.seen(Seen.network()))
 
         let (start, changes) = await registry.changes()
-        await registry.apply(.seen(Seen.lan("com.example.mail")))
-        await registry.apply(.lost(Seen.lan().id))
+        await registry.apply(.seen(Seen.network("com.example.mail")))
+        await registry.apply(.lost(Seen.network().id))
         await registry.finish()
 
         guard case .snapshot(let endpoints, let revision) = start else {
@@ -25,9 +25,9 @@ import Testing
         #expect(seen.map(\.kind) == [.added, .changed])
     }
 
-    @Test func `a follower that comes back gets exactly what it missed`() async {
+    @Test func `a resuming subscriber gets exactly the changes that it missed`() async {
         let registry = EndpointRegistry()
-        for number in 1...20 { await registry.apply(.seen(Seen.lan("com.example.n\(number)"))) }
+        for number in 1...20 { await registry.apply(.seen(Seen.network("com.example.n\(number)"))) }
 
         let (start, _) = await registry.changes(after: 15)
 
@@ -39,9 +39,9 @@ import Testing
     }
 
     @Test(arguments: [0, 3, 999_999] as [UInt64])
-    func `a follower whose revision is not kept gets the list anew`(revision: UInt64) async {
+    func `a subscriber with an unknown revision gets a new list`(revision: UInt64) async {
         let registry = EndpointRegistry(startingAfter: 5)
-        await registry.apply(.seen(Seen.lan()))
+        await registry.apply(.seen(Seen.network()))
 
         let (start, _) = await registry.changes(after: revision)
 
@@ -52,18 +52,18 @@ import Testing
         #expect(endpoints.count == 1)
     }
 
-    @Test func `a follower that leaves is forgotten at once, also where no change comes`() async {
+    @Test func `a subscriber that ends is removed at once, even without a change`() async {
         let registry = EndpointRegistry()
         for _ in 0..<100 { _ = await registry.changes() }
 
-        #expect(await registry.followerCount == 0)
+        #expect(await registry.subscriberCount == 0)
     }
 
-    @Test func `a follower that does not keep up is let go and the others are not`() async {
+    @Test func `the stream of a slow subscriber ends, and the others continue`() async {
         let registry = EndpointRegistry()
         let (_, slow) = await registry.changes()
         for number in 0...ChangeLog.capacity {
-            await registry.apply(.seen(Seen.lan(port: UInt16(1_000 + number))))
+            await registry.apply(.seen(Seen.network(port: UInt16(1_000 + number))))
         }
 
         let seen = await slow.reduce(into: []) { $0.append($1.revision) }
@@ -72,9 +72,9 @@ import Testing
         #expect(seen == Array(1...UInt64(ChangeLog.capacity)))
     }
 
-    @Test func `an approval and its revocation are revisions that a subscriber gets`() async throws {
+    @Test func `an approval and its revocation are changes with a revision`() async throws {
         let registry = EndpointRegistry()
-        await registry.apply(.seen(Seen.lan()))
+        await registry.apply(.seen(Seen.network()))
         let endpoint = try #require(await registry.endpoints.first)
         let trust = EndpointTrust.approving(endpoint)
         let (_, changes) = await registry.changes()
@@ -86,12 +86,12 @@ import Testing
 
         let seen = await changes.reduce(into: []) { $0.append($1) }
         #expect(seen.map(\.revision) == [2, 3])
-        #expect(seen.map(\.endpoint.approval) == [.approved, .discovered])
+        #expect(seen.map(\.endpoint.approval) == [.approved, .pending])
     }
 
-    @Test func `asking for an endpoint that is not there says so by name`() async {
+    @Test func `an unknown endpoint is an error that names it`() async {
         let registry = EndpointRegistry()
-        let id = EndpointID(app: SanitizedText("ghost"), place: "")
+        let id = EndpointID(app: SanitizedText("ghost"), location: "")
 
         await #expect(throws: RegistryError.noSuchEndpoint("ghost")) { try await registry.endpoint(id) }
     }

@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Model
 
-/// Short ways to say what was seen.
+/// Short constructors for sightings.
 enum Seen {
-    static func lan(
+    static func network(
         _ app: String = "com.example.shop",
         host: String = "iphone.local",
         port: UInt16 = 4_000,
@@ -12,7 +12,7 @@ enum Seen {
         name: String? = nil,
         kind: EndpointKind = .appreveal,
         txt: [String] = [],
-        boot: String? = nil,
+        launchID: String? = nil,
         blocked: String? = nil
     ) -> Sighting {
         let name = name ?? "AppReveal-\(app)"
@@ -25,9 +25,13 @@ enum Seen {
             host: SanitizedText(host),
             txt: TXTRecord(items: txt.map { Array($0.utf8) }),
             routes: blocked == nil
-                ? [.lan(LANRoute(address: address, port: port, interface: interface, host: SanitizedText(host)))] : [],
+                ? [
+                    .network(
+                        NetworkRoute(address: address, port: port, interface: interface, host: SanitizedText(host))
+                    )
+                ] : [],
             port: port,
-            boot: boot.map { SanitizedText($0) },
+            launchID: launchID.map { SanitizedText($0) },
             blocked: blocked
         )
     }
@@ -37,10 +41,10 @@ enum Seen {
         udid: UDID,
         port: UInt16 = 4_000,
         kind: EndpointKind = .appreveal,
-        boot: String? = nil
+        launchID: String? = nil
     ) -> Sighting {
         Sighting(
-            id: Sighting.ID(source: .usb, key: "\(udid)/\(port)"),
+            id: Sighting.ID(source: .usbmuxd, key: "\(udid)/\(port)"),
             kind: kind,
             app: SanitizedText(app),
             appIsBundleID: !app.isEmpty,
@@ -48,7 +52,7 @@ enum Seen {
             device: udid,
             role: SanitizedText(app.isEmpty ? "port-\(port)" : ""),
             routes: [.usb(USBRoute(udid: udid, port: port))],
-            boot: boot.map { SanitizedText($0) }
+            launchID: launchID.map { SanitizedText($0) }
         )
     }
 
@@ -59,23 +63,23 @@ enum Seen {
             app: SanitizedText(app ?? name),
             appIsBundleID: app != nil,
             name: SanitizedText(name),
-            routes: [.lan(LANRoute(address: "127.0.0.1", port: port))]
+            routes: [.network(NetworkRoute(address: "127.0.0.1", port: port))]
         )
     }
 }
 
 extension EndpointTrust {
-    /// The approval of every network address that an endpoint has now.
+    /// The approval of every network address of an endpoint.
     static func approving(_ endpoint: Endpoint) -> EndpointTrust {
-        let network = endpoint.routes.compactMap { route -> (LANRoute, SanitizedText)? in
-            if case .lan(let lan) = route.route, lan.host != nil { (lan, route.app) } else { nil }
+        let network = endpoint.routes.compactMap { route -> (NetworkRoute, SanitizedText)? in
+            if case .network(let lan) = route.route, lan.host != nil { (lan, route.app) } else { nil }
         }
         return EndpointTrust(
             approval: Approval(
                 id: "approval",
                 endpoint: endpoint.id,
-                by: .broker,
-                at: Date(timeIntervalSince1970: 1_000),
+                approvedBy: .broker,
+                approvedAt: Date(timeIntervalSince1970: 1_000),
                 app: network.first?.1 ?? SanitizedText(""),
                 host: network.first?.0.host ?? SanitizedText(""),
                 addresses: network.map { Approval.Address($0.0) },

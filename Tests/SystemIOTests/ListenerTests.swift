@@ -15,7 +15,7 @@ struct ListenerTests {
         return lstat(path, &status) == 0 ? status : nil
     }
 
-    @Test func `port 0 becomes the port that the kernel chose`() async throws {
+    @Test func `a listener on port 0 reports the port chosen by the kernel`() async throws {
         let listener = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
 
         let client = try await listener.address.connect(within: .seconds(5))
@@ -25,13 +25,13 @@ struct ListenerTests {
         #expect(SocketAddress.peer(of: accepted.number) == SocketAddress.local(of: client.number))
     }
 
-    @Test func `an address in use is said to be`() throws {
+    @Test func `a listener on an address in use fails with inUse`() throws {
         let listener = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
 
         #expect(throws: SocketError.inUse(listener.address)) { try Listener(on: listener.address) }
     }
 
-    @Test func `a unix socket is its owner's alone, whatever the umask`() throws {
+    @Test func `a unix socket has mode 0600 for every umask`() throws {
         let listener = try Listener(on: .unix(path: path))
         defer { try? FileManager.default.removeItem(atPath: folder) }
 
@@ -41,7 +41,7 @@ struct ListenerTests {
         #expect(status() == nil)
     }
 
-    @Test func `a socket that a dead program left is replaced`() async throws {
+    @Test func `the stale socket file of a terminated program is replaced`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let dead = try SocketAddress.unix(path: path).makeSocket()
         try SocketAddress.unix(path: path).withRaw { #expect(bind(dead.number, $0, $1) == 0) }
@@ -50,7 +50,7 @@ struct ListenerTests {
         _ = try await listener.address.connect(within: .seconds(5))
     }
 
-    @Test func `a socket that somebody listens on is not replaced`() throws {
+    @Test func `a socket file with a listener is not replaced`() throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let listener = try Listener(on: .unix(path: path))
 
@@ -59,7 +59,7 @@ struct ListenerTests {
         withExtendedLifetime(listener) {}
     }
 
-    @Test func `a file that is no socket is left alone`() throws {
+    @Test func `a file that is not a socket is not replaced`() throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try Data("precious".utf8).write(to: URL(filePath: path))
 
@@ -67,7 +67,7 @@ struct ListenerTests {
         #expect(try Data(contentsOf: URL(filePath: path)) == Data("precious".utf8))
     }
 
-    @Test func `the file of a successor is not removed`() throws {
+    @Test func `closing does not remove the socket file of a successor`() throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let old = try Listener(on: .unix(path: path))
         unlink(path)
@@ -79,10 +79,10 @@ struct ListenerTests {
         withExtendedLifetime(new) {}
     }
 
-    @Test func `waiting for a connection ends with cancellation`() async throws {
+    @Test func `cancellation ends the wait for a connection`() async throws {
         let listener = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
 
-        let outcome = try await withDeadline(.milliseconds(20), clock: ContinuousClock()) {
+        let outcome = try await withTimeout(.milliseconds(20), clock: ContinuousClock()) {
             try await listener.accept().release()
         }
 

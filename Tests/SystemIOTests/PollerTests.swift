@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct PollerTests {
-    /// Two connected unix sockets, closed with the last reference.
+    /// Two connected unix sockets, closed on deallocation.
     private final class Pair: Sendable {
         let one: CInt
         let other: CInt
@@ -33,10 +33,10 @@ struct PollerTests {
         try await Poller.shared.wait(for: .writable, of: pair.one)
     }
 
-    @Test func `a half-close is no hang-up, a close is`() async throws {
+    @Test func `a close is a hang-up, a half-close is not`() async throws {
         let pair = Pair()
         shutdown(pair.other, CInt(SHUT_WR))
-        let early = try await withDeadline(.milliseconds(30), clock: ContinuousClock()) {
+        let early = try await withTimeout(.milliseconds(30), clock: ContinuousClock()) {
             try await Poller.shared.wait(for: .hungUp, of: pair.one)
             return true
         }
@@ -47,7 +47,7 @@ struct PollerTests {
         try await Poller.shared.wait(for: .hungUp, of: pair.one)
     }
 
-    @Test func `a wait that has a time ends then and not before, and leaves the descriptor free`() async throws {
+    @Test func `a wait with a deadline ends at the deadline and unregisters the descriptor`() async throws {
         let pair = Pair()
         let start = ContinuousClock.now
 
@@ -58,16 +58,16 @@ struct PollerTests {
         #expect(try await Poller.shared.wait(for: .readable, of: pair.one, until: .now + .seconds(30)))
     }
 
-    @Test func `waits that end before their time are not looked at again`() async throws {
+    @Test func `waits that end before their deadline do not accumulate timers`() async throws {
         let pair = Pair()
         for _ in 0..<1_000 {
             #expect(try await Poller.shared.wait(for: .writable, of: pair.one, until: .now + .seconds(3_600)))
         }
 
-        #expect(Poller.shared.sleeperCount < 500)
+        #expect(Poller.shared.timerCount < 500)
     }
 
-    @Test func `a wait that has a time is over when its task is cancelled`() async throws {
+    @Test func `cancellation ends a wait with a deadline`() async throws {
         let pair = Pair()
 
         await withThrowingTaskGroup(of: Bool.self) { group in
@@ -77,7 +77,7 @@ struct PollerTests {
         }
     }
 
-    @Test func `the second wait for a descriptor is refused, and the first goes on`() async throws {
+    @Test func `a second wait for a descriptor fails, and the first continues`() async throws {
         let pair = Pair()
         try await withThrowingTaskGroup(of: Result<Void, any Error>.self) { group in
             for _ in 0..<2 {
@@ -96,11 +96,11 @@ struct PollerTests {
         withExtendedLifetime(pair) {}
     }
 
-    @Test func `a number that is not open is refused`() async throws {
+    @Test func `a wait for a closed descriptor number fails`() async throws {
         await #expect(throws: SocketError.self) { try await Poller.shared.wait(for: .readable, of: 1_000_000) }
     }
 
-    @Test func `a task that is cancelled already does not wait`() async throws {
+    @Test func `a cancelled task does not wait`() async throws {
         let pair = Pair()
 
         await withThrowingTaskGroup(of: Void.self) { group in
@@ -110,11 +110,11 @@ struct PollerTests {
         }
     }
 
-    @Test func `a descriptor may be waited for, closed and its number used again at once, however waits end`()
+    @Test func `a descriptor can be closed and its number reused directly after every kind of wait`()
         async throws
     {
-        // Each round races the cancellation against the start of the wait and against readiness; an entry that stayed in
-        // the kernel would make the next round's wait a fault (EEXIST) or wake the wrong one.
+        // Each round races the cancellation against the start of the wait and against readiness. A registration left in
+        // the kernel would make the next round's wait fail (EEXIST) or wake the wrong wait.
         for round in 0..<2_000 {
             let pair = Pair()
             await withTaskGroup(of: Void.self) { group in

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct SocketAddressTests {
     @Test(arguments: ["127.0.0.1:80", "0.0.0.0:1", "[::1]:65535", "[fe80::1%lo]:443", "[2001:db8::ff]:8080"])
-    func `an address survives the way into the kernel's form and back`(_ text: String) throws {
+    func `an address survives conversion to the kernel's format and back`(_ text: String) throws {
         let parts = try #require(text.lastIndex(of: ":"))
         let host = text[..<parts].filter { $0 != "[" && $0 != "]" }
         let port = try #require(UInt16(text[text.index(after: parts)...]))
@@ -24,11 +24,11 @@ import Testing
     @Test(arguments: [
         "", "localhost", "127.1", "1.2.3.4.5", "::1%", "fe80::1%nosuchinterface", "127.0.0.1\0evil", "[::1]",
     ])
-    func `what is no numeric address is none`(_ text: String) {
+    func `a text that is not a numeric address is rejected`(_ text: String) {
         #expect(SocketAddress(numeric: text, port: 1) == nil)
     }
 
-    @Test func `addresses that are no place to dial are told apart`() throws {
+    @Test func `addresses are classified as unspecified, multicast, loopback and link-local`() throws {
         func address(_ text: String) throws -> SocketAddress { try #require(SocketAddress(numeric: text, port: 1)) }
 
         for text in ["0.0.0.0", "::", "::ffff:0.0.0.0"] { #expect(try address(text).isUnspecified) }
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: ["", "/a\0b", "/" + String(repeating: "x", count: 108)])
-    func `a path that the kernel would cut short is refused`(_ path: String) {
+    func `a path that the kernel would truncate is rejected`(_ path: String) {
         #expect(throws: SocketError.self) { try SocketAddress.unix(path: path).withRaw { _, _ in } }
     }
 }

@@ -6,8 +6,8 @@ import Testing
 @Suite struct SocketOwnerLookupTests {
     private let owners = SocketOwnerLookup()
 
-    /// Where the listener listens, and where the client connects.
-    enum Way: CaseIterable {
+    /// The address families of the listener and the client.
+    enum Family: CaseIterable {
         case ipv4
         case ipv6
         /// An IPv4 client of an IPv6 listener, which sees ::ffff:127.0.0.1.
@@ -26,33 +26,35 @@ import Testing
         }
     }
 
-    private func ask(about accepted: borrowing Descriptor) throws -> SocketOwnerLookup.Answer {
+    private func lookUp(_ accepted: borrowing Descriptor) throws -> SocketOwnerLookup.Answer {
         let peer = try #require(SocketAddress.peer(of: accepted.number))
         let local = try #require(SocketAddress.local(of: accepted.number))
         return try owners.owner(of: peer, connectedTo: local)
     }
 
-    @Test(arguments: Way.allCases)
-    func `an open connection is its user's, a half-closed one too, a closed one is nobody's`(way: Way) async throws {
-        let listener = try way.listener()
-        var client: Descriptor? = try await way.target(listener).connect(within: .seconds(5))
+    @Test(arguments: Family.allCases)
+    func `the owner of an open or half-closed connection is found, and a closed one is reported as closed`(
+        family: Family
+    ) async throws {
+        let listener = try family.listener()
+        var client: Descriptor? = try await family.target(listener).connect(within: .seconds(5))
         let accepted = try await listener.accept()
 
-        #expect(try ask(about: accepted) == .user(getuid()))
+        #expect(try lookUp(accepted) == .user(getuid()))
         if let number = client?.number { shutdown(number, CInt(SHUT_WR)) }
-        #expect(try ask(about: accepted) == .user(getuid()))
+        #expect(try lookUp(accepted) == .user(getuid()))
         client = nil
-        #expect(try ask(about: accepted) == .nobody)
+        #expect(try lookUp(accepted) == .closed)
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root may give a socket away"), arguments: Way.allCases)
-    func `a connection of another user is that user's`(way: Way) async throws {
-        let listener = try way.listener()
-        let client = try await way.target(listener).connect(within: .seconds(5))
+    @Test(.enabled(if: geteuid() == 0, "only root may give a socket away"), arguments: Family.allCases)
+    func `the owner of another user's connection is that user`(family: Family) async throws {
+        let listener = try family.listener()
+        let client = try await family.target(listener).connect(within: .seconds(5))
         try #require(fchown(client.number, 65_534, 65_534) == 0)
         let accepted = try await listener.accept()
 
-        #expect(try ask(about: accepted) == .user(65_534))
+        #expect(try lookUp(accepted) == .user(65_534))
     }
 
     @Test func `an IPv6 client of an IPv4 listener is found`() async throws {
@@ -61,30 +63,30 @@ import Testing
         let client = try await mapped.connect(within: .seconds(5))
         let accepted = try await listener.accept()
 
-        #expect(try ask(about: accepted) == .user(getuid()))
+        #expect(try lookUp(accepted) == .user(getuid()))
         withExtendedLifetime(client) {}
     }
 
     @Test func `a client that is bound to the loopback interface is found`() async throws {
         let listener = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
         let client = try listener.address.makeSocket()
-        // Not a right of root's since Linux 5.7.
+        // Available without root since Linux 5.7.
         try #require(setsockopt(client.number, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3) == 0)
         _ = try listener.address.withRaw { connect(client.number, $0, $1) }
         let accepted = try await listener.accept()
 
-        #expect(try ask(about: accepted) == .user(getuid()))
+        #expect(try lookUp(accepted) == .user(getuid()))
     }
 
-    @Test func `a listener on the port of a client that is gone is not taken for the client`() async throws {
+    @Test func `a listener on the port of a closed client is not mistaken for the client`() async throws {
         let listener = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
-        let stranger = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
+        let other = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
 
-        // No connection has these two addresses, and the kernel answers with the stranger's listener.
-        #expect(try owners.owner(of: stranger.address, connectedTo: listener.address) == .nobody)
+        // No connection has these two addresses, so the kernel returns the other listener.
+        #expect(try owners.owner(of: other.address, connectedTo: listener.address) == .closed)
     }
 
-    @Test func `1,000 questions from many tasks at once get their own answers`() async throws {
+    @Test func `1,000 concurrent lookups get their own results`() async throws {
         let listener = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
         let client = try await listener.address.connect(within: .seconds(5))
         let accepted = try await listener.accept()
@@ -93,7 +95,7 @@ import Testing
         try await withThrowingTaskGroup(of: Bool.self) { group in
             for round in 0..<1_000 {
                 group.addTask { [owners] in
-                    // Every other one asks about the server's end, which is ours as well.
+                    // Every other lookup is for the server's end, which this process owns too.
                     let answer =
                         round % 2 == 0
                         ? try owners.owner(of: peer, connectedTo: local)

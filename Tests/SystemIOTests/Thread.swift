@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The thread that asks.
+/// The current thread.
 enum Thread {
     static var name: String {
         let text = String(

@@ -1,9 +1,9 @@
 import FoundationEssentials
 
-/// A machine with an mDNS responder: a private D-Bus and the real avahi-daemon, in a network of its own.
+/// A host with an mDNS responder: a private D-Bus and the real avahi-daemon in its own network namespace.
 ///
-/// The bus is a unix socket, which knows no network namespaces: any program may use it, inside the host or outside. An
-/// `AvahiHost` made by itself has only the loopback interface, so what it resolves is 127.0.0.1, wherever one dials it.
+/// The bus is a unix socket and therefore reachable from every network namespace. A single `AvahiHost` has only the
+/// loopback interface, so it resolves services to 127.0.0.1.
 package actor AvahiHost {
     package nonisolated let name: String
     package nonisolated let namespace: NetworkNamespace
@@ -12,15 +12,15 @@ package actor AvahiHost {
     private var bus: Program?
     private var avahi: Program?
 
-    /// A host by itself, up and running.
+    /// Starts a separate host.
     ///
-    /// `settings` are keys, more or others than the usual ones, for the `[server]` section of avahi-daemon.conf(5).
+    /// `settings` adds or replaces keys in the `[server]` section of avahi-daemon.conf(5).
     package init(_ name: String = "rig", in scratch: ScratchFolder, settings: [String: String] = [:]) async throws {
         let namespace = try await NetworkNamespace(in: scratch)
         try await self.init(name, interface: "lo", namespace: namespace, in: scratch, settings: settings)
     }
 
-    /// A host on an interface that exists and is up in the namespace.
+    /// Starts a host on an interface that is up in the namespace.
     init(
         _ name: String,
         interface: String,
@@ -33,7 +33,7 @@ package actor AvahiHost {
         self.scratch = scratch
         let folderName = "\(name)-\(namespace.processID)"
         folder = try scratch.makeFolder(folderName)
-        // Of two equal keys avahi-daemon takes the first, so that each may be there once only.
+        // avahi-daemon uses the first of two equal keys, so each key is written once.
         let server = [
             "host-name": name, "use-ipv4": "yes", "use-ipv6": "yes", "allow-interfaces": interface,
             "enable-dbus": "yes",
@@ -70,7 +70,7 @@ package actor AvahiHost {
 
     package nonisolated var busAddress: String { "unix:path=\(folder)/bus" }
 
-    /// What makes a program use this host's Avahi.
+    /// The environment that makes a program use this host's Avahi.
     package nonisolated var environment: [String: String] { ["DBUS_SYSTEM_BUS_ADDRESS": busAddress] }
 
     /// Starts a program on this host.
@@ -125,7 +125,7 @@ package actor AvahiHost {
     }
 
     package func startBus() async throws {
-        // A killed bus leaves its socket behind, and a new one does not bind over it.
+        // A killed bus leaves its socket file, and a new bus cannot bind to it.
         try? FileManager.default.removeItem(atPath: "\(folder)/bus")
         let bus = try await start(
             "dbus-daemon",
@@ -135,36 +135,36 @@ package actor AvahiHost {
         try await bus.waitForLine("unix:path=")
     }
 
-    /// SIGKILL: without goodbye packets.
+    /// Kills avahi-daemon (SIGKILL), without goodbye packets.
     package func killAvahi() async throws {
         avahi?.kill()
         _ = try await avahi?.exitStatus()
     }
 
-    /// SIGTERM: with goodbye packets.
+    /// Stops avahi-daemon (SIGTERM), with goodbye packets.
     package func stopAvahi() async throws {
         avahi?.terminate()
         _ = try await avahi?.exitStatus()
     }
 
-    /// Killed and started again; returns when it is RUNNING.
+    /// Kills and starts avahi-daemon; returns when it is RUNNING.
     package func restartAvahi() async throws {
         try await killAvahi()
         try await startAvahi()
     }
 
-    /// Takes avahi-daemon with it, which exits when it loses its bus.
+    /// Kills the bus. avahi-daemon exits when it loses its bus.
     package func killBus() async throws {
         bus?.kill()
         _ = try await bus?.exitStatus()
         _ = try await avahi?.exitStatus()
     }
 
-    /// avahi-daemon hangs: it answers nobody, but its bus name stays taken.
+    /// Stops avahi-daemon with SIGSTOP: it answers no request and keeps its bus name.
     package func freezeAvahi() { avahi?.freeze() }
 
     package func thawAvahi() { avahi?.thaw() }
-    /// The cable is pulled: the host is gone from the network without goodbye.
+    /// Takes the link down: the host disappears from the network without a goodbye.
     ///
     /// Only for a host of an `MDNSNetwork`.
     package nonisolated func linkDown() async throws { try await run("ip", ["link", "set", "eth0", "down"]) }

@@ -2,13 +2,13 @@ import Glibc
 import SystemIO
 import Synchronization
 
-/// A process of ours, from its start until it is reaped.
+/// A child process, from its start until it is reaped.
 ///
-/// One thread starts it and waits for it. The kernel kills the process when that thread ends (PR_SET_PDEATHSIG in prctl(2)
-/// goes by thread, not by process), which can only be when the whole test process does.
+/// One thread starts the process and waits for it. The kernel kills the process when that thread ends (PR_SET_PDEATHSIG
+/// in prctl(2) applies to the thread, not the process). That thread ends early only with the test process.
 final class Child: Sendable {
     let processID: pid_t
-    /// One element, when the process has ended.
+    /// Contains one element after the process has ended.
     let exit = Replay<ExitStatus>()
     private let isReaped = Mutex(false)
 
@@ -28,7 +28,7 @@ final class Child: Sendable {
         }
     }
 
-    /// Signals the whole process group; nothing happens when the process has ended.
+    /// Signals the whole process group. Does nothing after the process has ended.
     func send(_ signal: CInt) {
         isReaped.withLock { isReaped in
             if !isReaped { kill(-processID, signal) }
@@ -36,12 +36,12 @@ final class Child: Sendable {
     }
 
     private func reap() {
-        // Looked at first and reaped under the lock, so that `send` can never hit a number that somebody else has got.
+        // Reaps the process under the lock, so that `send` never signals a reused PID.
         var information = siginfo_t()
         while waitid(P_PID, id_t(processID), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
         var status: CInt = 0
         isReaped.withLock { isReaped in
-            // What it left running in its group goes with it.
+            // Kills the remaining processes of its group.
             kill(-processID, SIGKILL)
             while waitpid(processID, &status, 0) < 0, errno == EINTR {}
             isReaped = true

@@ -1,7 +1,7 @@
-/// Runs the work and gives up when it takes longer than a test should wait.
+/// Runs the work with a time limit.
 ///
-/// `what` says what did not happen, for the error; it is asked only then, so it may tell the latest state.
-/// - Throws: `RigError` at the deadline, or what the work throws.
+/// `what` describes the missing event for the error. It is evaluated at the deadline and may include the latest state.
+/// - Throws: `TestSupportError` at the deadline, or what the work throws.
 package func withDeadline<Value: Sendable>(
     _ limit: Duration,
     _ what: @escaping @Sendable () -> String,
@@ -11,7 +11,7 @@ package func withDeadline<Value: Sendable>(
         group.addTask(operation: work)
         group.addTask {
             try await Task.sleep(for: limit)
-            throw RigError("\(what()) (waited \(limit))")
+            throw TestSupportError("\(what()) (waited \(limit))")
         }
         defer { group.cancelAll() }
         guard let value = try await group.next() else { throw CancellationError() }

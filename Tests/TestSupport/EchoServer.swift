@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// An app that sends back what it gets, and ends when the client has.
+/// An app that echoes its input and closes after the client's end of stream.
 package final class EchoServer: Sendable {
     private let server: LoopbackServer
 

@@ -1,6 +1,6 @@
-/// Asks again and again until there is an answer: for things that offer no event to wait for.
+/// Polls until `question` returns a value, for conditions without an event to wait for.
 ///
-/// - Throws: `RigError` saying which promise was not kept, or what the question throws.
+/// - Throws: `TestSupportError` with the missing condition at the deadline, or an error of the question.
 package func eventually<Value>(
     within limit: Duration = .seconds(10),
     _ promise: String,
@@ -9,12 +9,12 @@ package func eventually<Value>(
     let end = ContinuousClock.now + limit
     while true {
         if let value = try await answer() { return value }
-        guard ContinuousClock.now < end else { throw RigError("\(promise): not within \(limit)") }
+        guard ContinuousClock.now < end else { throw TestSupportError("\(promise): not within \(limit)") }
         try await Task.sleep(for: .milliseconds(10))
     }
 }
 
-/// Asks again and again until it is so.
+/// Polls until the condition is true.
 package func eventually(
     within limit: Duration = .seconds(10),
     _ promise: String,

@@ -1,11 +1,12 @@
 import FoundationEssentials
 import Glibc
 
-/// Where programs are.
+/// Looks up paths of programs.
 package enum Executable {
-    /// The path of an installed program. Debian keeps daemons in folders that are not on everybody's PATH.
+    /// Returns the path of an installed program. Also searches the folders of daemons, which are not on every user's
+    /// PATH on Debian.
     ///
-    /// - Throws: `RigError` when it is not installed.
+    /// - Throws: `TestSupportError` when it is not installed.
     package static func find(_ name: String) throws -> String {
         if name.contains("/") { return name }
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
@@ -13,20 +14,20 @@ package enum Executable {
             let candidate = "\(folder)/\(name)"
             if access(candidate, X_OK) == 0 { return candidate }
         }
-        throw RigError("\(name) is not installed; `make setup` installs what the tests need")
+        throw TestSupportError("\(name) is not installed; `make setup` installs what the tests need")
     }
 
     package static func isInstalled(_ name: String) -> Bool { (try? find(name)) != nil }
 
-    /// One of our own programs, which the build puts into the same folder as the tests.
+    /// Returns the path of a program of this package, which the build puts into the folder of the tests.
     package static func built(_ name: String) throws -> String {
         guard let tests = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {
-            throw RigError(call: "readlink(/proc/self/exe)")
+            throw TestSupportError(call: "readlink(/proc/self/exe)")
         }
         let path = tests.split(separator: "/").dropLast().joined(separator: "/")
         let candidate = "/\(path)/\(name)"
         guard access(candidate, X_OK) == 0 else {
-            throw RigError("\(candidate) is not there; `swift build --build-tests` builds it")
+            throw TestSupportError("\(candidate) is not there; `swift build --build-tests` builds it")
         }
         return candidate
     }

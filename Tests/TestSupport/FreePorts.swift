@@ -2,17 +2,17 @@ import CLinux
 import Glibc
 import SystemIO
 
-/// Ports for programs that cannot be asked to choose one.
+/// Free ports for programs that cannot choose one.
 package enum FreePorts {
-    /// So many ports, all different, on which nobody listens; below those that the kernel gives to clients (ip(7),
-    /// ip_local_port_range), so that nobody gets one by chance.
+    /// Returns different free ports below the ephemeral range (ip(7), ip_local_port_range), so that no client gets one
+    /// by chance.
     package static func take(_ count: Int = 1) throws -> [UInt16] {
         var ports: Set<UInt16> = []
         for _ in 0..<1000 where ports.count < count {
             let port = UInt16.random(in: 16_000..<32_000)
             if isFree(port) { ports.insert(port) }
         }
-        guard ports.count == count else { throw RigError("no \(count) free ports were found") }
+        guard ports.count == count else { throw TestSupportError("no \(count) free ports were found") }
         return Array(ports)
     }
 

@@ -1,7 +1,7 @@
 import Glibc
 import SystemIO
 
-/// A line that a program has written, without its line feed.
+/// A line of a program's output, without its line feed.
 package struct Line: Sendable, Equatable {
     package enum Source: Sendable {
         case output
@@ -10,10 +10,10 @@ package struct Line: Sendable, Equatable {
 
     package let source: Source
     package let text: String
-    /// When it was read.
+    /// The time at which the line was read.
     package let time: ContinuousClock.Instant
 
-    /// Cuts what arrives into lines, on a thread of its own, until every writer has closed its end.
+    /// Splits the input into lines on its own thread until every writer has closed.
     static func read(
         _ descriptor: consuming Descriptor,
         _ source: Source,

@@ -1,19 +1,19 @@
-/// An app with MCP in lines over TCP, as `_mcp._tcp` has it: `lineapp.py`.
+/// An app that serves newline-delimited MCP over TCP, advertised as `_mcp._tcp`: `lineapp.py`.
 package final class LineApp: Sendable {
-    /// Whose habits it has.
+    /// The product whose behavior the app imitates.
     package enum Habits: String, Sendable, CaseIterable {
         case swiftMCP = "swiftmcp"
         case iMCP = "imcp"
     }
 
     package let port: UInt16
-    /// Says "greeted: METHOD" for each session, and "call: TOOL" when a tool is run.
+    /// The server process. Prints "greeted: METHOD" for each session and "call: TOOL" for each tool call.
     package let program: Program
     private let habits: Habits
     private let version: String
 
-    /// Returns when it listens: on a host at all its addresses, else on loopback. It may have one client only, which the next
-    /// one replaces.
+    /// Starts the app and returns when it listens: on all addresses of the host, or on loopback without one. An app
+    /// with only one client replaces it with the next one.
     package init(
         like model: Habits,
         version: String = "3.2.0",
@@ -26,7 +26,7 @@ package final class LineApp: Sendable {
         program = try await Program(
             "python3",
             [
-                "\(RigFolder.sources)/lineapp.py", "--address", host == nil ? "127.0.0.1" : "0.0.0.0", "--port",
+                "\(TestSupportFolder.sources)/lineapp.py", "--address", host == nil ? "127.0.0.1" : "0.0.0.0", "--port",
                 "\(port)", "--version", version, "--like", model.rawValue,
             ] + (isSingle ? ["--single"] : []),
             in: scratch,
@@ -34,12 +34,12 @@ package final class LineApp: Sendable {
         )
         let line = try await program.waitForLine("listening on ")
         guard let port = UInt16(line.dropFirst("listening on ".count)) else {
-            throw RigError("the app in lines said “\(line)” where its port should be")
+            throw TestSupportError("the app in lines said “\(line)” where its port should be")
         }
         self.port = port
     }
 
-    /// Advertises it: SwiftMCP's with what it is, iMCP's with nothing.
+    /// Advertises the app: SwiftMCP with a TXT record, iMCP without.
     ///
     /// - Returns: The program that holds the advertisement; kill it to withdraw it.
     package func advertise(through host: AvahiHost) async throws -> Program {
@@ -52,7 +52,7 @@ package final class LineApp: Sendable {
         return publisher
     }
 
-    /// The app quits.
+    /// Stops the app.
     package func quit() async throws {
         program.kill()
         _ = try await program.exitStatus()

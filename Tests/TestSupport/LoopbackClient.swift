@@ -2,12 +2,12 @@ import CLinux
 import Glibc
 import SystemIO
 
-/// A TCP client of a port on 127.0.0.1, each on a thread of its own, so that many can wait at once.
+/// TCP clients of ports on 127.0.0.1. Each has its own thread, so that many can wait at once.
 package enum LoopbackClient {
-    /// Connects, lets the body talk, and closes.
+    /// Connects, runs the body, and closes.
     ///
-    /// `receiveBuffer` bounds what the kernel takes from the other side while the body does not read.
-    /// - Returns: What the body returns; nil when nobody listens there.
+    /// `receiveBuffer` limits the bytes that the kernel buffers while the body does not read.
+    /// - Returns: The result of the body, or nil if the connection is refused.
     package static func talk<Value: Sendable>(
         to port: UInt16,
         within limit: Duration,
@@ -24,7 +24,7 @@ package enum LoopbackClient {
         }
     }
 
-    /// Sends so much of the pattern to an echo server and says whether it came back within the limit, all of it.
+    /// Sends `count` bytes of the pattern to an echo server. Returns true if all of them return within the limit.
     package static func echoes(_ count: Int = 1000, from port: UInt16, within limit: Duration) async -> Bool {
         let received = await talk(to: port, within: limit) { peer in
             _ = peer.send(0..<count)

@@ -3,7 +3,7 @@ import Glibc
 import SystemIO
 import Synchronization
 
-/// A TCP server on loopback that plays an app: each connection is served on a thread of its own.
+/// A TCP server on loopback that stands in for an app. Each connection has its own thread.
 package final class LoopbackServer: Sendable {
     private struct State {
         var isOpen = true
@@ -14,7 +14,7 @@ package final class LoopbackServer: Sendable {
     private let listener: CInt
     private let state = Mutex(State())
 
-    /// Port 0 is any that is free; `serve` gets a blocking socket, which is closed when it returns.
+    /// Listens on the port; 0 selects a free one. `serve` gets a blocking socket, which is closed after its return.
     package init(
         address: String = "127.0.0.1",
         port: UInt16 = 0,
@@ -26,12 +26,12 @@ package final class LoopbackServer: Sendable {
         scratch.atEnd { [self] in stop() }
     }
 
-    /// The app quits: nobody listens any more, and every connection ends.
+    /// Closes the listener and every connection.
     package func stop() {
         state.withLock { state in
             guard state.isOpen else { return }
             state.isOpen = false
-            // Wakes the threads that wait in these descriptors; each closes its own.
+            // Wakes the threads that block on these descriptors; each closes its own.
             shutdown(listener, CInt(SHUT_RDWR))
             for connection in state.connections { shutdown(connection, CInt(SHUT_RDWR)) }
         }
@@ -65,7 +65,7 @@ package final class LoopbackServer: Sendable {
 
     private static func listen(_ address: String, _ port: UInt16) throws -> (CInt, UInt16) {
         let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard listener >= 0 else { throw RigError(call: "socket") }
+        guard listener >= 0 else { throw TestSupportError(call: "socket") }
         var one: CInt = 1
         setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<CInt>.size))
         var name = sockaddr_in()
@@ -81,7 +81,7 @@ package final class LoopbackServer: Sendable {
         }
         guard isListening else {
             defer { close(listener) }
-            throw RigError(call: "listening on \(address):\(port)")
+            throw TestSupportError(call: "listening on \(address):\(port)")
         }
         return (listener, UInt16(bigEndian: name.sin_port))
     }

@@ -1,12 +1,12 @@
-/// Hosts joined by a switch: real multicast DNS between machines, on one machine.
+/// Hosts connected by a virtual switch, with real multicast DNS between them.
 ///
-/// Each host is at 10.99.0.1, 10.99.0.2, … in the order of its name in the list, on its interface `eth0`.
+/// Host number N in the list has the address 10.99.0.N on its interface `eth0`.
 package final class MDNSNetwork: Sendable {
     package let hosts: [AvahiHost]
 
     package init(_ names: [String], in scratch: ScratchFolder, settings: [String: String] = [:]) async throws {
         let fabric = try await NetworkNamespace(in: scratch)
-        // Snooping would drop multicast until it has seen group reports.
+        // Disables snooping, which drops multicast until it has seen group reports.
         try await fabric.run("ip", ["link", "add", "br0", "type", "bridge", "mcast_snooping", "0"])
         try await fabric.run("ip", ["link", "set", "br0", "up"])
         hosts = try await withThrowingTaskGroup(of: (Int, AvahiHost).self) { group in
@@ -40,7 +40,7 @@ package final class MDNSNetwork: Sendable {
             ]
         )
         try await fabric.run("ip", ["link", "set", "port\(host)", "master", "br0", "up"])
-        // Duplicate address detection would leave the first seconds without a link-local address.
+        // Disables duplicate address detection, which delays the link-local address by seconds.
         let script = """
             [ ! -e /proc/sys/net/ipv6 ] || echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
             ip addr add 10.99.0.\(host)/24 dev eth0

@@ -1,9 +1,10 @@
 import FoundationEssentials
 import Glibc
 
-/// Whether this process may make the namespaces that `NetworkNamespace` makes.
+/// Checks the permission to create the namespaces of `NetworkNamespace`.
 enum NamespaceProbe {
-    /// Why not; nil when it may. Tries it, since rights depend on capabilities, seccomp filters and sysctls alike.
+    /// The reason why namespaces cannot be created, or nil. Tries it, because permission depends on capabilities,
+    /// seccomp filters and sysctls.
     static var refusal: String? {
         do {
             let words = [

@@ -1,14 +1,14 @@
-/// A network of its own, with its own `/run`, for the programs that are started in it.
+/// A network namespace with its own `/run` for the programs started in it.
 ///
-/// It has no name on the machine: one sleeping process holds it, and it is gone when that process is.
+/// The namespace has no name. A sleeping process keeps it alive.
 package final class NetworkNamespace: Sendable {
     private let holder: Program
     private let scratch: ScratchFolder
 
-    /// Has nothing but the loopback interface, which is up.
+    /// Creates a namespace with only the loopback interface, which is up.
     package init(in scratch: ScratchFolder) async throws {
         self.scratch = scratch
-        // avahi-daemon's pid file and socket have compiled-in paths, so each daemon needs its own /run.
+        // avahi-daemon's PID file and socket have compiled-in paths, so each daemon needs its own /run.
         holder = try await Program(
             "unshare",
             [
@@ -20,11 +20,11 @@ package final class NetworkNamespace: Sendable {
         try await holder.waitForLine("ready")
     }
 
-    /// What other tools call it.
+    /// The PID by which other tools refer to the namespace.
     package var processID: Int32 { holder.processID }
 
-    /// The words before a command that make it run inside.
-    func entrance() throws -> [String] {
+    /// Returns the command prefix that runs a command in the namespace.
+    func commandPrefix() throws -> [String] {
         [try Executable.find("nsenter"), "--target", "\(processID)", "--net", "--mount", "--"]
     }
 

@@ -1,6 +1,6 @@
-/// Bytes that tell their own place: one lost, doubled or swapped anywhere shows.
+/// A byte sequence that encodes its own offsets, so that a lost, repeated or swapped byte is detected.
 package enum Pattern {
-    /// The byte at an offset; the sequence repeats after 2³² bytes at the earliest.
+    /// Returns the byte at an offset. The sequence repeats after 2³² bytes at the earliest.
     @inline(__always)
     package static func byte(at offset: Int) -> UInt8 {
         UInt8(truncatingIfNeeded: (UInt32(truncatingIfNeeded: offset) &* 2_654_435_761) >> 19)

@@ -1,21 +1,22 @@
 import Glibc
 
 extension PatternPeer {
-    /// What became of both directions of one stream.
+    /// The results of both directions of one stream.
     package struct Exchanged: Sendable {
         package var sent = 0
         package var received = Received()
-        /// When the first byte came, or the end without one.
-        package var firstWord: ContinuousClock.Instant?
+        /// The time of the first byte, or of the end of a stream without one.
+        package var firstByteTime: ContinuousClock.Instant?
     }
 
-    /// Sends the first bytes of the pattern while it receives, and checks, what comes.
+    /// Sends the start of the pattern and, at the same time, receives and checks the other direction.
     ///
     /// - Parameters:
-    ///   - sending: How many bytes to send.
-    ///   - expecting: Leaves when so many have come and everything is sent; nil to go on to the end of the stream.
-    ///   - finishes: Whether to say that no more follows, once everything is sent.
-    /// - Returns: Less than that when the stream ends or the deadline passes.
+    ///   - sending: The number of bytes to send.
+    ///   - expecting: Stops after this number of received bytes when everything is sent; nil to read to the end of the
+    ///     stream.
+    ///   - finishes: True to half-close after everything is sent.
+    /// - Returns: The results so far if the stream ends or the deadline passes.
     package func exchange(sending: Int, expecting: Int? = nil, finishes: Bool = false) -> Exchanged {
         var exchanged = Exchanged()
         var buffer = [UInt8](repeating: 0, count: 65536)
@@ -32,9 +33,9 @@ extension PatternPeer {
                 let room = min(buffer.count, max(1, (expecting ?? .max) - exchanged.received.count))
                 let got = recv(socket, &buffer, room, CInt(MSG_DONTWAIT))
                 if got < 0, errno == EAGAIN { continue }
-                if exchanged.firstWord == nil { exchanged.firstWord = .now }
+                if exchanged.firstByteTime == nil { exchanged.firstByteTime = .now }
                 guard got > 0 else {
-                    // The kernel tells of a reset once, to whichever call comes first.
+                    // The kernel reports a reset once, to the first call after it.
                     exchanged.received.end = got < 0 ? .broken(errno) : refusal.map { .broken($0) } ?? .closed
                     return exchanged
                 }
@@ -46,7 +47,7 @@ extension PatternPeer {
                 let taken = Glibc.send(socket, bytes, bytes.count, CInt(MSG_DONTWAIT | MSG_NOSIGNAL))
                 exchanged.sent += max(taken, 0)
                 if taken < 0, errno != EAGAIN { refusal = errno }
-                // What came before the other side went is still there to be read.
+                // Data received before the other side closed can still be read.
                 canSend = exchanged.sent < sending && refusal == nil
                 if exchanged.sent == sending, finishes { finish() }
             }

@@ -1,29 +1,29 @@
 import CLinux
 import Glibc
 
-/// One side of a stream of `Pattern`: counts and checks every byte, and waits for nothing longer than until its deadline.
+/// One side of a stream of `Pattern`. Counts and checks every byte, and waits at most until its deadline.
 ///
-/// Its calls block, so they belong on a thread of their own. It neither opens nor closes the socket.
+/// Its calls block and need their own thread. The socket is neither opened nor closed here.
 package struct PatternPeer: Sendable {
     package struct Sent: Sendable, Equatable {
         package var count = 0
-        /// The longest that one wait for room took: nearly the stall of a reader that stalled.
+        /// The longest wait for buffer space: about the length of a reader's stall.
         package var longestWait = Duration.zero
 
         package init() {}
     }
 
     package enum End: Sendable, Equatable {
-        /// The stream goes on, or its deadline has passed.
+        /// The stream is still open, or the deadline has passed.
         case open
-        /// The other side said that it has no more.
+        /// The other side has sent its end of stream.
         case closed
         case broken(CInt)
     }
 
     package struct Received: Sendable, Equatable {
         package var count = 0
-        /// Whether it is the pattern from its first byte on, without a hole.
+        /// True if the received bytes are the pattern without a gap.
         package var isIntact = true
         package var end = End.open
 
@@ -34,9 +34,9 @@ package struct PatternPeer: Sendable {
 
     /// A pause of the reader.
     package struct Stall: Sendable {
-        /// After so many bytes …
+        /// The number of bytes before the pause.
         package let offset: Int
-        /// … nothing is read for so long.
+        /// The length of the pause.
         package let length: Duration
 
         package init(after offset: Int, for length: Duration) { (self.offset, self.length) = (offset, length) }
@@ -49,7 +49,7 @@ package struct PatternPeer: Sendable {
         (self.socket, self.deadline) = (socket, deadline)
     }
 
-    /// Sends the pattern from `range.lowerBound` on; less of it when the other side goes away or the deadline passes.
+    /// Sends a range of the pattern, or less if the other side closes or the deadline passes.
     package func send(_ range: Range<Int>) -> Sent {
         var sent = Sent()
         while sent.count < range.count {
@@ -73,8 +73,8 @@ package struct PatternPeer: Sendable {
         return sent
     }
 
-    /// Receives up to so many bytes, which must be the pattern from `offset` on; fewer at the end of the stream or at the
-    /// deadline.
+    /// Receives up to `count` bytes, which must be the pattern from `offset` on. Stops early at the end of the stream
+    /// or at the deadline.
     package func receive(_ count: Int = .max, from offset: Int = 0, stall: Stall? = nil) -> Received {
         var received = Received()
         var stall = stall
@@ -86,7 +86,7 @@ package struct PatternPeer: Sendable {
             }
             let got = recv(socket, &buffer, min(buffer.count, count - received.count), CInt(MSG_DONTWAIT))
             if got > 0 {
-                // After the first hole nothing matches any more.
+                // After the first gap no byte matches.
                 received.isIntact =
                     received.isIntact && Pattern.matches(buffer[..<got], from: offset + received.count)
                 received.count += got
@@ -103,7 +103,7 @@ package struct PatternPeer: Sendable {
         return received
     }
 
-    /// No more will be sent.
+    /// Half-closes the stream.
     package func finish() { shutdown(socket, CInt(SHUT_WR)) }
 
     private func wait(for events: CInt) -> Bool {

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// An app that sends so many bytes of `Pattern`, and checks that what it gets is `Pattern` too.
+/// An app that sends `count` bytes of `Pattern` and checks that its input is `Pattern`.
 package final class PatternServer: Sendable {
-    /// What one client sent.
+    /// The data that one client sent.
     package struct Upload: Sendable, Equatable {
         package var count = 0
         package var isIntact = true
@@ -11,13 +11,13 @@ package final class PatternServer: Sendable {
         package init(count: Int = 0, isIntact: Bool = true) { (self.count, self.isIntact) = (count, isIntact) }
     }
 
-    /// One element for each connection that has ended.
+    /// Contains one element per ended connection.
     package let uploads = Replay<Upload>()
     private let server: LoopbackServer
 
-    /// Each client gets `count` bytes; after them the server shuts its sending side down and goes on reading.
+    /// Sends `count` bytes to each client, then half-closes and continues to read.
     ///
-    /// `pause` is in microseconds, for an app that cannot keep up.
+    /// `pause` slows the app down, in microseconds.
     package init(
         sending count: Int,
         address: String = "127.0.0.1",

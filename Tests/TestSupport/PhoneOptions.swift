@@ -1,18 +1,18 @@
-/// What a fake phone is like; README.md of the rig's C part explains each.
+/// The properties of a simulated phone; `usbmuxd/README.md` explains each.
 package struct PhoneOptions: Sendable {
     package enum Fault: String, Sendable {
         case none
         /// The phone never finishes the handshake, so usbmuxd never lists it.
         case neverListed = "noversion"
-        /// A Connect to the phone is never answered.
+        /// The phone never answers a Connect.
         case silentConnect = "dropsyn"
         /// The phone stops sending.
         case mute
     }
 
-    /// An app that listens on a port of the phone really listens on this address …
+    /// The address on which the phone's apps really listen.
     package var address = "127.0.0.1"
-    /// … at the phone's port plus this.
+    /// The difference between an app's real port and its port on the phone.
     package var portOffset = 0
     /// The cable's speed each way in kB/s; 0 for no limit. USB 2 is 40,000.
     package var rate = 40_000
@@ -24,14 +24,14 @@ package struct PhoneOptions: Sendable {
 
     package static var usual: PhoneOptions { PhoneOptions() }
 
-    /// A phone whose apps are those on `loopback`, and not everything that runs on this machine.
+    /// A phone whose apps are only those on `loopback`, instead of all programs on 127.0.0.1.
     package static var ofItsOwn: PhoneOptions {
         var options = PhoneOptions()
         options.address = loopback
         return options
     }
 
-    /// An address of the loopback network that no other test process uses.
+    /// A loopback address that no other test process uses.
     package static let loopback =
         "127.\(UInt8.random(in: 64...127)).\(UInt8.random(in: 0...255)).\(UInt8.random(in: 1...254))"
 
@@ -41,7 +41,7 @@ package struct PhoneOptions: Sendable {
         return options
     }
 
-    /// The control file of `usbmuxd/control.c`.
+    /// The content of the control file for `usbmuxd/control.c`.
     var text: String {
         "addr=\(address)\noffset=\(portOffset)\nrate=\(rate)\npacket=\(packet)\nfault=\(fault.rawValue)\n"
     }

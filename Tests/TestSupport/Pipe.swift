@@ -8,7 +8,7 @@ struct Pipe: ~Copyable {
 
     init() throws {
         var ends: [CInt] = [-1, -1]
-        guard pipe2(&ends, O_CLOEXEC) == 0 else { throw RigError(call: "pipe2") }
+        guard pipe2(&ends, O_CLOEXEC) == 0 else { throw TestSupportError(call: "pipe2") }
         readEnd = Descriptor(owning: ends[0])
         writeEnd = Descriptor(owning: ends[1])
     }

@@ -3,27 +3,27 @@ import Glibc
 import SystemIO
 import Synchronization
 
-/// A real program, running for one test.
+/// A real program that runs for one test.
 ///
-/// It leads a process group of its own, and signals go to the whole group. It never outlives the test: the scratch folder
-/// kills it at the end, and the kernel does when the test process dies.
+/// The program leads its own process group, and signals go to the whole group. It ends with the test: the scratch
+/// folder kills it, or the kernel does when the test process dies.
 package final class Program: Sendable {
     package enum Input: Sendable {
         case nothing
-        /// What the test writes with `write(_:)`.
+        /// The input that the test writes with `write(_:)`.
         case pipe
     }
 
     package let name: String
-    /// What it has written to both streams, in the order in which it was read.
+    /// The lines of both output streams in the order in which they were read.
     package let transcript = Replay<Line>()
     private let child: Child
     private let input: Mutex<Descriptor?>
 
-    /// Starts the program; it runs when this returns, but is not necessarily ready.
+    /// Starts the program. Returns when the process runs, which may be before it is ready.
     ///
-    /// The command is a path or the name of an installed program; the environment is added to the test's own; without a
-    /// namespace it runs in the test's network; the limit is the soft `ulimit -n`.
+    /// The command is a path or the name of an installed program. The environment is added to the test's own. Without a
+    /// namespace the program runs in the test's network. The limit is the soft `ulimit -n`.
     package init(
         _ command: String,
         _ arguments: [String] = [],
@@ -35,7 +35,7 @@ package final class Program: Sendable {
     ) async throws {
         var words = [try Executable.find("setpriv"), "--pdeathsig", "KILL", "--"]
         if let descriptorLimit { words += [try Executable.find("prlimit"), "--nofile=\(descriptorLimit):", "--"] }
-        if let namespace { words += try namespace.entrance() }
+        if let namespace { words += try namespace.commandPrefix() }
         words += [try Executable.find(command)] + arguments
         let environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let stdin = try Pipe()
@@ -52,7 +52,7 @@ package final class Program: Sendable {
         let open = Atomic(2)
         let transcript = transcript
         let atEnd = { @Sendable in
-            // Complete when both streams are.
+            // The transcript is complete when both streams have ended.
             if open.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { transcript.finish() }
         }
         Line.read(stdout.intoReadEnd(), .output, into: transcript, atEnd: atEnd)
@@ -67,14 +67,14 @@ package final class Program: Sendable {
     /// The lines of standard output so far.
     package var output: [String] { transcript.soFar.filter { $0.source == .output }.map(\.text) }
 
-    /// Everything it has said, for the message of a failed test.
+    /// All output, for the message of a failed test.
     package var story: String { transcript.soFar.map { "    \(name): \($0.text)" }.joined(separator: "\n") }
 
-    /// Waits until it has said, or says, a line that contains this.
+    /// Waits for a line that contains the text, including earlier lines.
     ///
-    /// `start` is how many lines of the transcript to leave out, when only what comes next counts.
+    /// `start` is the number of transcript lines to skip.
     /// - Returns: The whole line.
-    /// - Throws: `RigError` at the deadline or when the program ends first; the message holds what it said instead.
+    /// - Throws: `TestSupportError` with the actual output at the deadline, or when the program ends first.
     @discardableResult
     package func waitForLine(
         _ wanted: String,
@@ -85,12 +85,11 @@ package final class Program: Sendable {
         return try await withDeadline(limit, missing) { [self] in
             for await line in transcript.elements(from: start) where line.text.contains(wanted) { return line.text }
             try Task.checkCancellation()
-            throw RigError("\(name) ended: \(missing())")
+            throw TestSupportError("\(name) ended: \(missing())")
         }
     }
 
-    /// Waits until it has ended, and until all that it said is read. A child of its own may hold its output open for longer:
-    /// that is not waited for.
+    /// Waits until the program has ended and its output is read. Does not wait for a child that keeps the output open.
     package func exitStatus(within limit: Duration = .seconds(10)) async throws -> ExitStatus {
         let status = try await withDeadline(limit, { [self] in "\(name) did not end; it said\n\(story)\n" }) { [self] in
             for await status in child.exit.elements() { return status }
@@ -102,39 +101,39 @@ package final class Program: Sendable {
 
     package func send(_ signal: CInt) { child.send(signal) }
 
-    /// SIGTERM: the polite end.
+    /// Sends SIGTERM.
     package func terminate() { send(SIGTERM) }
 
-    /// SIGKILL: the end without goodbye.
+    /// Sends SIGKILL.
     package func kill() { send(SIGKILL) }
 
-    /// SIGSTOP: it hangs, with all its sockets open.
+    /// Sends SIGSTOP: the program hangs with its sockets open.
     package func freeze() { send(SIGSTOP) }
 
-    /// SIGCONT: it goes on.
+    /// Sends SIGCONT: the program continues.
     package func thaw() { send(SIGCONT) }
 
-    /// Writes to its standard input; blocks while the pipe is full.
+    /// Writes to the program's standard input; blocks while the pipe is full.
     package func write(_ text: String) throws {
         signal(SIGPIPE, SIG_IGN)
         try input.withLock { input in
-            guard let number = input?.number else { throw RigError("\(name) has no input to write to") }
+            guard let number = input?.number else { throw TestSupportError("\(name) has no input to write to") }
             var bytes = Array(text.utf8)[...]
             while !bytes.isEmpty {
                 let count = bytes.withUnsafeBytes { Glibc.write(number, $0.baseAddress, $0.count) }
-                guard count > 0 else { throw RigError(call: "write to \(name)") }
+                guard count > 0 else { throw TestSupportError(call: "write to \(name)") }
                 bytes = bytes.dropFirst(count)
             }
         }
     }
 
-    /// The end of its input.
+    /// Closes the program's standard input.
     package func closeInput() { input.withLock { $0 = nil } }
 
-    /// Runs a program to its end.
+    /// Runs a program until it exits.
     ///
     /// - Returns: The lines of its standard output.
-    /// - Throws: `RigError` with all it said, unless it exits with 0.
+    /// - Throws: `TestSupportError` with all output if the exit status is not 0.
     @discardableResult
     package static func run(
         _ command: String,
@@ -154,12 +153,12 @@ package final class Program: Sendable {
         let status = try await program.exitStatus(within: limit)
         for await _ in program.transcript.elements() {}
         guard status == .exited(0) else {
-            throw RigError("\(([command] + arguments).joined(separator: " ")): \(status)\n\(program.story)")
+            throw TestSupportError("\(([command] + arguments).joined(separator: " ")): \(status)\n\(program.story)")
         }
         return program.output
     }
 
-    /// Waits until it has ended, whatever its exit status, and returns every line of both streams.
+    /// Waits until the program has ended and returns all lines of both streams.
     package func lines(within limit: Duration = .seconds(10)) async throws -> [Line] {
         _ = try await exitStatus(within: limit)
         for await _ in transcript.elements() {}

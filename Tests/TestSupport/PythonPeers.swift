@@ -1,21 +1,21 @@
 import FoundationEssentials
 import Glibc
 
-/// Independent implementations to test against, from PyPI.
+/// Independent implementations from PyPI for interoperability tests.
 package enum PythonPeers {
-    /// A Python that has the small ones.
+    /// Returns a Python interpreter with the small packages.
     ///
-    /// It is the one in the virtual environment `PATCHBAY_TEST_VENV`, or one that is made once in the build folder, which
-    /// needs PyPI.
+    /// The interpreter is in the virtual environment `PATCHBAY_TEST_VENV`, or in one that is created once in the build
+    /// folder from PyPI.
     package static func interpreter(in scratch: ScratchFolder) async throws -> String {
         if let folder = ProcessInfo.processInfo.environment["PATCHBAY_TEST_VENV"] { return "\(folder)/bin/python3" }
         return "\(try await environment("venv", with: ["openapi-spec-validator", "zeroconf"], in: scratch))/bin/python3"
     }
 
-    /// pymobiledevice3's program.
+    /// Returns the path of pymobiledevice3's program.
     ///
-    /// It is the one in the virtual environment `PATCHBAY_TEST_VENV` if it is there, or one that is installed once in the
-    /// build folder, which needs PyPI, about half a minute and 340 MB.
+    /// The program is in the virtual environment `PATCHBAY_TEST_VENV`, or is installed once in the build folder. The
+    /// installation needs PyPI, about 30 s and 340 MB.
     package static func pymobiledevice3(in scratch: ScratchFolder) async throws -> String {
         if let folder = ProcessInfo.processInfo.environment["PATCHBAY_TEST_VENV"],
             access("\(folder)/bin/pymobiledevice3", X_OK) == 0
@@ -26,13 +26,13 @@ package enum PythonPeers {
         return "\(folder)/bin/pymobiledevice3"
     }
 
-    /// The folder of a virtual environment that has these packages.
+    /// Returns the folder of a virtual environment with these packages.
     private static func environment(
         _ name: String,
         with packages: [String],
         in scratch: ScratchFolder
     ) async throws -> String {
-        let folder = "\(RigFolder.build)/\(name)"
+        let folder = "\(TestSupportFolder.build)/\(name)"
         let mark = "\(folder)/has-\(packages.joined(separator: "-"))"
         let script = """
             [ -e \(mark) ] && exit
@@ -40,7 +40,7 @@ package enum PythonPeers {
             \(folder)/bin/pip install --quiet --disable-pip-version-check \(packages.joined(separator: " "))
             touch \(mark)
             """
-        try await RigFolder.build("sh", ["-ec", script], within: .seconds(300), in: scratch)
+        try await TestSupportFolder.build("sh", ["-ec", script], within: .seconds(300), in: scratch)
         return folder
     }
 }

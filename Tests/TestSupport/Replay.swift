@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Everything said so far and all that follows, for any number of readers, each from the beginning.
+/// A stream of elements with any number of readers, each of which reads from the beginning.
 package final class Replay<Element: Sendable>: Sendable {
     private struct State {
         var said: [Element] = []
@@ -22,18 +22,18 @@ package final class Replay<Element: Sendable>: Sendable {
         }
     }
 
-    /// Ends every reader's loop, and every later one after its replay.
+    /// Ends the stream for current readers and, after the replay, for later ones.
     package func finish() {
         let readers = state.withLock { state in
             state.isFinished = true
             defer { state.readers = [:] }
             return state.readers
         }
-        // Outside the lock: ending a stream calls `onTermination`, which takes it.
+        // Runs outside the lock, because ending a stream calls `onTermination`, which takes the lock.
         for reader in readers.values { reader.finish() }
     }
 
-    /// What was said, then what follows; `start` is how many elements to leave out, for a reader that only cares about what comes next.
+    /// Returns the elements so far, followed by the later ones. `start` is the number of elements to skip.
     package func elements(from start: Int = 0) -> AsyncStream<Element> {
         let (stream, reader) = AsyncStream<Element>.makeStream(bufferingPolicy: .unbounded)
         let (token, isFinished) = state.withLock { state in

@@ -2,25 +2,25 @@ import FoundationEssentials
 import Glibc
 package import Testing
 
-/// Something of the machine that a test cannot do without.
+/// A property of the machine that a test requires.
 package enum Requirement: String, Sendable, CaseIterable {
     case root
-    /// The right to make network and mount namespaces.
+    /// The permission to create network and mount namespaces.
     case namespaces
     case avahi
     case usbmuxd
-    /// The real one, to compare with.
+    /// The real iproxy, for comparison.
     case iproxy
     case python
-    /// Its tools; no running systemd.
+    /// The tools of systemd; systemd itself need not run.
     case systemd
-    /// The reader of QR codes, and what turns an SVG into pixels for it.
+    /// The QR code reader and the SVG renderer.
     case zbar
 
-    /// Why this machine does not have it; nil when it does.
+    /// The reason why the requirement is not met, or nil if it is.
     package var missing: String? { Self.findings[self] }
 
-    /// Looked up once: each is a property of the machine, not of a test.
+    /// Checked once, because each requirement is a property of the machine.
     private static let findings = Dictionary(
         uniqueKeysWithValues: allCases.compactMap { requirement in requirement.look().map { (requirement, $0) } }
     )
@@ -48,7 +48,7 @@ package enum Requirement: String, Sendable, CaseIterable {
 }
 
 extension Trait where Self == ConditionTrait {
-    /// Skips the test with the reason on a machine that lacks something.
+    /// Skips the test with the reason if a requirement is not met.
     ///
     /// With `PATCHBAY_REQUIRE_ALL=1` in the environment, as in CI, the test fails instead.
     package static func needs(_ requirements: Requirement...) -> Self {
@@ -57,7 +57,7 @@ extension Trait where Self == ConditionTrait {
         return .enabled(Comment(rawValue: reason)) {
             guard !missing.isEmpty else { return true }
             if ProcessInfo.processInfo.environment["PATCHBAY_REQUIRE_ALL"] == "1" {
-                throw RigError("this run may not skip anything, but here \(missing.joined(separator: ", "))")
+                throw TestSupportError("this run may not skip anything, but here \(missing.joined(separator: ", "))")
             }
             return false
         }

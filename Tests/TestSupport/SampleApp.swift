@@ -1,25 +1,25 @@
-/// An app with a debug server in it: what AppReveal looks like from outside.
+/// An app with a debug server that behaves like AppReveal.
 ///
-/// The server is `sampleapp.py`. On a phone of `PhoneRig` it is reached at the same port as here.
+/// The server is `sampleapp.py`. A phone of `UsbmuxdFixture` has the app at the same port.
 package final class SampleApp: Sendable {
     package let bundle: String
     package let version: String
     package let port: UInt16
-    /// What it wants to see with every request, new at each launch; nil where it wants nothing.
+    /// The token that the app requires, new at each launch; nil if none is required.
     package let token: String?
-    /// What it logs at its launch, in AppReveal's words; nil where it wants no token.
+    /// The session URL that the app logs at its launch, as AppReveal does; nil without a token.
     package let sessionURL: String?
-    /// The launch that its health and its advert report; empty where they report none.
+    /// The launch ID in its health response and advert; empty if there is none.
     package let boot: String
-    /// Says "request: …" for each one it gets, and "call: TOOL" when a tool is run.
+    /// The server process. Prints "request: …" for each request and "call: TOOL" for each tool call.
     package let program: Program
 
-    /// Returns when it listens.
+    /// Starts the app and returns when it listens.
     ///
-    /// It answers its first `shy` calls with an error, as one does that is still starting. A token is made up where none is
-    /// given and the mode wants one; `screen` is the size of its screenshots, `1290x2796`.
-    /// Port 0 is any that is free; give one to relaunch an app where it was. With a host it runs there and listens at all
-    /// its addresses, else in the test's own network, on loopback.
+    /// The app answers its first `shy` calls with an error, like an app that is still starting. If the mode requires a
+    /// token and none is given, a random one is used. `screen` is the size of its screenshots, such as `1290x2796`.
+    /// Port 0 selects a free port; a fixed port relaunches an app at the same place. With a host the app runs there on
+    /// all addresses, otherwise on loopback in the test's network.
     package init(
         _ bundle: String = "com.example.shop",
         version: String = "3.2.0",
@@ -38,7 +38,8 @@ package final class SampleApp: Sendable {
         program = try await Program(
             "python3",
             [
-                "\(RigFolder.sources)/sampleapp.py", "--address", address, "--port", "\(port)", "--bundle", bundle,
+                "\(TestSupportFolder.sources)/sampleapp.py", "--address", address, "--port", "\(port)", "--bundle",
+                bundle,
                 "--version", version, "--shy", "\(shy)", "--mode", mode.rawValue, "--screen", screen,
                 "--boot", boot,
             ] + (token.map { ["--token", $0] } ?? []),
@@ -47,14 +48,14 @@ package final class SampleApp: Sendable {
         )
         let line = try await program.waitForLine("listening on ")
         guard let port = UInt16(line.dropFirst("listening on ".count)) else {
-            throw RigError("the sample app said “\(line)” where its port should be")
+            throw TestSupportError("the sample app said “\(line)” where its port should be")
         }
         self.port = port
         sessionURL = program.output.first { $0.contains("[AppReveal] Session URL") }
         self.token = sessionURL.flatMap { $0.split(separator: "=").last.map(String.init) }
     }
 
-    /// Advertises it as AppReveal does; returns when the name is established.
+    /// Advertises the app as AppReveal does; returns when the name is established.
     ///
     /// - Returns: The program that holds the advertisement; kill it to withdraw it.
     package func advertise(through host: AvahiHost) async throws -> Program {
@@ -69,7 +70,7 @@ package final class SampleApp: Sendable {
         return publisher
     }
 
-    /// The app quits.
+    /// Stops the app.
     package func quit() async throws {
         program.kill()
         _ = try await program.exitStatus()

@@ -1,6 +1,6 @@
-/// Whose habits the sample app has: AppReveal's platforms and versions.
+/// The AppReveal platform and version that the sample app imitates.
 package enum SampleMode: String, Sendable, CaseIterable {
-    /// Before 0.10: whoever comes is served.
+    /// Before 0.10, without authentication.
     case ios09 = "ios-0.9"
     case ios
     case android

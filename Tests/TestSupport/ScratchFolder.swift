@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 
-/// The private folder of one test, and the end of everything the test started in it.
+/// The private folder of one test. At its end everything that the test started is stopped.
 ///
 /// The path is short, because a unix socket's path may not exceed 107 bytes (unix(7)).
 package final class ScratchFolder: Sendable {
@@ -14,11 +14,11 @@ package final class ScratchFolder: Sendable {
     fileprivate init() throws {
         _ = Self.swept
         var template = Array("/tmp/rig-\(getpid())-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw RigError(call: "mkdtemp") }
+        guard mkdtemp(&template) != nil else { throw TestSupportError(call: "mkdtemp") }
         path = template.withUnsafeBufferPointer { String(decoding: $0.dropLast().map(UInt8.init), as: UTF8.self) }
     }
 
-    /// The path of something inside.
+    /// Returns the path of a file in the folder.
     package func file(_ name: String) -> String { "\(path)/\(name)" }
 
     @discardableResult
@@ -33,10 +33,10 @@ package final class ScratchFolder: Sendable {
         return file(name)
     }
 
-    /// Runs this when the test is over, pass or fail; last in, first out.
+    /// Registers a cleanup for the end of the test. Cleanups run in reverse order.
     package func atEnd(_ cleanup: @escaping Cleanup) { cleanups.withLock { $0.append(cleanup) } }
 
-    /// Done once: removes what test processes left behind that were killed themselves.
+    /// Removes the folders of killed test processes, once per process.
     private static let swept: Void = {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: "/tmp")) ?? [] {
             let parts = name.split(separator: "-")
@@ -52,13 +52,13 @@ package final class ScratchFolder: Sendable {
     }
 }
 
-/// Gives the body a folder and the right to start programs, and leaves nothing of either behind.
+/// Runs the body with a scratch folder and the permission to start programs, and removes both afterwards.
 ///
-/// Not to be nested: only so many tests may be inside at a time, see `Turnstile`.
+/// Calls must not be nested: `StartLimiter` limits the number of concurrent tests.
 nonisolated(nonsending) package func withScratchFolder<Value>(
     _ body: (ScratchFolder) async throws -> Value
 ) async throws -> Value {
-    await Turnstile.shared.enter()
+    await StartLimiter.shared.enter()
     let result: Result<Value, any Error>
     do {
         let scratch = try ScratchFolder()
@@ -67,6 +67,6 @@ nonisolated(nonsending) package func withScratchFolder<Value>(
     } catch {
         result = .failure(error)
     }
-    await Turnstile.shared.leave()
+    await StartLimiter.shared.leave()
     return try result.get()
 }

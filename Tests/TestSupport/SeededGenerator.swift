@@ -1,4 +1,4 @@
-/// Random numbers that are the same in every run (SplitMix64), so that a failure can be looked at again.
+/// A random number generator with a fixed sequence per seed (SplitMix64), so that failures can be reproduced.
 package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

@@ -1,6 +1,6 @@
 import Glibc
 
-/// posix_spawn(3): starts a process in a group of its own, with default signals and nothing inherited but three streams.
+/// Starts processes with posix_spawn(3): in their own group, with default signals, inheriting only three streams.
 enum Spawn {
     static func start(
         _ arguments: [String],
@@ -19,7 +19,7 @@ enum Spawn {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // An ignored SIGPIPE would survive exec(2), and the test process may well ignore it.
+        // An ignored SIGPIPE survives exec(2), and the test process may ignore it.
         var signals = sigset_t()
         sigfillset(&signals)
         posix_spawnattr_setsigdefault(&attributes, &signals)
@@ -33,7 +33,7 @@ enum Spawn {
         let envp = CStrings(environment.map { "\($0.key)=\($0.value)" })
         var process = pid_t()
         let code = posix_spawn(&process, arguments[0], &actions, &attributes, argv.pointers, envp.pointers)
-        guard code == 0 else { throw RigError("\(arguments[0]) cannot be started: \(SystemCode.text(code))") }
+        guard code == 0 else { throw TestSupportError("\(arguments[0]) cannot be started: \(SystemCode.text(code))") }
         return process
     }
 

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// Blocking writes to a socket, whole or not at all.
+/// Blocking writes to a socket.
 package enum Stream {
-    /// - Returns: False when the other end is gone.
+    /// - Returns: False if the other side has closed.
     package static func send(_ bytes: ArraySlice<UInt8>, to socket: CInt) -> Bool {
         var rest = bytes
         while !rest.isEmpty {

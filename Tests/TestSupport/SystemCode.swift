@@ -1,6 +1,6 @@
 import Glibc
 
-/// What `errno` says.
+/// Messages for `errno`.
 enum SystemCode {
     static var text: String { text(errno) }
 

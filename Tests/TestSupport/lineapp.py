@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A stand-in for an app with MCP in lines over TCP, as Bonjour knows it by `_mcp._tcp`: one connection is one session.
+"""A stand-in for an app that serves newline-delimited MCP over TCP (`_mcp._tcp`): one connection is one session.
 
-SwiftMCP's (--like swiftmcp) refuses what comes before `initialize` unless it says its revision itself (2026-07-28), ignores lines
-that are no JSON-RPC, and works off what came in one read in its order, calls that are called off first. iMCP's (--like imcp, MCP's
-Swift SDK) knows the handshake only, says no to what it does not know, and sends twelve bytes without an end of line in between: a
-heart, and a time.
+--like swiftmcp imitates SwiftMCP. It rejects requests before `initialize` unless they contain their protocol version (2026-07-28),
+ignores lines that are not JSON-RPC, and processes the lines of one read in order, with cancelled calls first. --like imcp imitates
+iMCP (MCP's Swift SDK). It supports only the handshake, rejects unknown methods, and sends twelve bytes without a line end in
+between: a heart and a time.
 
-Prints "listening on PORT", then "greeted: METHOD" for each session and "call: TOOL" when a tool is run.
+Prints "listening on PORT", then "greeted: METHOD" for each session and "call: TOOL" for each tool call.
 """
 import argparse
 import asyncio
@@ -50,7 +50,7 @@ class Session:
         except (ConnectionError, ValueError):
             pass
         finally:
-            # A call whose client has gone runs no further.
+            # The call of a disconnected client is stopped.
             for task in [*self.running.values(), *([beating] if beating else [])]:
                 task.cancel()
             self.writer.close()
@@ -114,7 +114,7 @@ class Session:
     async def beat(self):
         while True:
             await asyncio.sleep(options.beat)
-            # Milliseconds since 2001, as they lie in memory; one of their bytes may well be an end of line.
+            # Milliseconds since 2001 in memory order; one of the bytes may be a line end.
             moment = int((time.time() - 978_307_200) * 1000) & ~0xFF00 | 0x0A00
             self.writer.write(b"\xf0\x9f\x92\x93" + struct.pack("<Q", moment))
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A stand-in for an app with AppReveal in it: MCP over HTTP with the habits of that server's platforms and versions.
+"""A stand-in for an app with AppReveal: MCP over HTTP with the behavior of that server's platforms and versions.
 
-Of all of them: any path takes POST, GET knows /health only, a notification is answered with 204 instead of 202, there is no
-session and no stream, the revision is always 2025-06-18, and the order of the tools differs from launch to launch. What each has
-for itself is in HABITS. Prints "listening on PORT" when it is ready, and before that, where it wants a token, the session URL in the
-words of AppReveal; then "request: …" for each one, and "call: TOOL" when a tool is run, with the format that was asked for.
+Common to all: POST works at any path, GET only at /health, a notification gets 204 instead of 202, there are no sessions and no
+streams, the protocol version is always 2025-06-18, and the order of the tools differs between launches. HABITS has the differences.
+Prints "listening on PORT" when it is ready, and before that, if it requires a token, the session URL in AppReveal's format. Then
+prints "request: …" for each request, and "call: TOOL" with the requested format for each tool call.
 """
 import argparse
 import base64
@@ -43,15 +43,15 @@ class Habits:
 HABITS = {
     "ios-0.9": Habits("0.9.1", {"bonjour": "advertising"}, wants_token=False, closes=True, unreadable=(200, -32700),
                       other_method={"error": "Method not allowed"}),
-    # NWListener: one answer, then the end. JSONEncoder: \/ for a slash.
+    # NWListener: closes after one response. JSONEncoder: \/ for a slash.
     "ios": Habits("0.10.1", {"auth": "session-token", "bonjour": "advertising",
                              "bonjourDiagnostics": {"status": "advertising", "retryAttempt": 0, "maxRetryAttempts": 5},
                              "lan": {"pathStatus": "satisfied", "pathInterfaces": ["en0"], "interfaces": [], "warnings": []}},
                   closes=True, minds_origin=True, escapes_slashes=True),
-    # NanoHTTPD: keeps the connection, and compresses for whoever says that he takes it.
+    # NanoHTTPD: keeps the connection open and compresses if the client accepts it.
     "android": Habits("0.10.1", {"auth": "session-token", "discovery": "android-nsd"}, zips=True, unreadable=(500, -32603),
                       other_method={"error": "Only POST is supported"}),
-    # dart:io: no length, but chunks.
+    # dart:io: chunked encoding without a length.
     "flutter": Habits("0.10.1", {"auth": "session-token", "discovery": "dart-mdns"}, unauthorized=-32001, chunks=True),
     # HttpListener.
     "windows": Habits("0.10.1", {"auth": "session-token", "discovery": "optional-provider"}, unauthorized=-32001, pings=True,
@@ -72,13 +72,13 @@ FORMAT = {"type": "string", "enum": ["png", "jpeg"], "description": "Image forma
 
 TOOLS = [tool("launch_context"), tool("get_screen"), tool("get_elements"), tool("tap_element", element_id="string"),
          tool("screenshot", format=FORMAT, element_id="string"), tool("get_state"),
-         # The one that AppReveal does not have.
+         # A tool that AppReveal does not have.
          tool("wait", seconds="number")]
 
 
 class App(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Head and body leave in one segment, as those of the real ones do.
+    # Sends head and body in one segment, like the real servers.
     disable_nagle_algorithm = True
     wbufsize = -1
 
@@ -174,14 +174,14 @@ class App(http.server.BaseHTTPRequestHandler):
 
 
 def say(line):
-    """In one piece: requests are answered by several threads."""
+    """Prints a line in one write, because several threads print."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def answer(number, result=None, error=None):
     outcome = {"result": result} if error is None else {"error": error}
-    # A member that is nil is left out by Swift and Gson, and written by Dart and .NET.
+    # Swift and Gson omit nil members, Dart and .NET write them.
     identity = {} if number is None and options.mode in ("ios", "android") else {"id": number}
     return {"jsonrpc": "2.0", **identity, **outcome}
 
@@ -209,7 +209,7 @@ def screenshot(kind):
 
 
 def picture(width, height):
-    """A PNG of a noisy gradient, as heavy as a screen full of photographs."""
+    """Returns a PNG of a noisy gradient, as large as a screenshot full of photographs."""
     noise = random.Random(1).randbytes(width * 3)
     rows = bytearray()
     for y in range(height):
@@ -224,15 +224,15 @@ def picture(width, height):
 
 
 def photograph(width, height):
-    """A grey JPEG, each square of eight pixels of one brightness: the least that is a JPEG (ITU-T T.81)."""
-    # Codes of the differences between squares by their length in bits, as T.81 has them in table K.3.
+    """Returns a minimal grey JPEG with one brightness per 8x8 block (ITU-T T.81)."""
+    # Codes for the DC differences between blocks by their length in bits (T.81, table K.3).
     codes = ["00", "010", "011", "100", "101", "110", "1110", "11110", "111110"]
     noise, bits, last = random.Random(1), [], 0
     for _ in range((width + 7) // 8 * ((height + 7) // 8)):
         level = noise.randrange(-100, 100)
         step, last = level - last, level
         length = abs(step).bit_length()
-        # A negative difference is written one less, and nothing else stands in the square: the second code is one bit.
+        # A negative difference is written minus one. The block has no AC coefficients: their code is one bit.
         bits.append(codes[length] + (format(step if step > 0 else step + (1 << length) - 1, "0%db" % length) if length else "") + "0")
     text = "".join(bits)
     text += "1" * (-len(text) % 8)

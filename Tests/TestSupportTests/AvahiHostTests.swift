@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 @Suite(.needs(.namespaces, .avahi)) struct AvahiHostTests {
-    @Test func `what one program of a host advertises, another resolves`() async throws {
+    @Test func `an advertisement of one program is resolved by another on the same host`() async throws {
         try await withScratchFolder { scratch in
             let host = try await AvahiHost(in: scratch)
             let app = try await SampleApp(in: scratch)
@@ -16,13 +16,13 @@ import Testing
         }
     }
 
-    @Test func `a killed avahi-daemon comes back, and so does the whole bus`() async throws {
+    @Test func `avahi-daemon and the bus can be restarted after a kill`() async throws {
         try await withScratchFolder { scratch in
             let host = try await AvahiHost(in: scratch)
             try await host.restartAvahi()
             try await host.killBus()
 
-            await #expect(throws: RigError.self) { try await host.run("avahi-browse", ["-at"]) }
+            await #expect(throws: TestSupportError.self) { try await host.run("avahi-browse", ["-at"]) }
 
             try await host.startBus()
             try await host.startAvahi()
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `hosts of a network hear each other until a cable is pulled`() async throws {
+    @Test func `hosts of a network see each other until the link of one is down`() async throws {
         try await withScratchFolder { scratch in
             let network = try await MDNSNetwork(["alpha", "beta"], in: scratch)
             let (alpha, beta) = (network.hosts[0], network.hosts[1])
@@ -47,13 +47,13 @@ import Testing
 
             try await beta.linkDown()
 
-            await #expect(throws: RigError.self) {
+            await #expect(throws: TestSupportError.self) {
                 try await alpha.run("curl", ["-s", "-m", "1", "http://10.99.0.2:\(app.port)/health"])
             }
         }
     }
 
-    @Test func `two hosts by themselves do not disturb each other`() async throws {
+    @Test func `two separate hosts do not affect each other`() async throws {
         try await withScratchFolder { scratch in
             let first = try await AvahiHost("same", in: scratch)
             let second = try await AvahiHost("same", in: scratch)

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 @Suite struct PatternPeerTests {
-    @Test func `a hole in the stream is seen, and how much is missing`() async throws {
+    @Test func `a gap in the stream is detected with its size`() async throws {
         try await withScratchFolder { scratch in
             let app = try LoopbackServer(in: scratch) { socket in
                 let peer = PatternPeer(socket, deadline: .now + .seconds(5))
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func `a stall makes the sender wait, and an end that never comes is a deadline`() async throws {
+    @Test func `a stalled reader makes the sender wait, and a missing end runs into the deadline`() async throws {
         try await withScratchFolder { scratch in
             let sent = Replay<PatternPeer.Sent>()
             let app = try LoopbackServer(in: scratch) { socket in
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func `nobody listens on a free port`() async throws {
+    @Test func `a free port has no listener`() async throws {
         let ports = try FreePorts.take(3)
 
         #expect(Set(ports).count == 3)

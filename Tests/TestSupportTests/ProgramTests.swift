@@ -14,19 +14,19 @@ import Testing
         }
     }
 
-    @Test func `waiting for a line that never comes fails with what was said instead`() async throws {
+    @Test func `waiting for a missing line fails with the program's output`() async throws {
         try await withScratchFolder { scratch in
             let program = try await Program("sh", ["-c", "echo good evening >&2; sleep 60"], in: scratch)
             try await program.waitForLine("evening")
 
-            let error = await #expect(throws: RigError.self) {
+            let error = await #expect(throws: TestSupportError.self) {
                 try await program.waitForLine("good morning", within: .milliseconds(50))
             }
             #expect(error?.description.contains("sh: good evening") == true)
         }
     }
 
-    @Test func `what the test writes is what the program reads`() async throws {
+    @Test func `the program reads what the test writes`() async throws {
         try await withScratchFolder { scratch in
             let program = try await Program("cat", in: scratch, input: .pipe)
             try program.write("a line\n")
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `the end of the scratch folder is the end of its programs and their children`() async throws {
+    @Test func `removing the scratch folder ends its programs and their children`() async throws {
         let (folder, child) = try await withScratchFolder { scratch in
             let program = try await Program("sh", ["-c", "sleep 600 & echo $!; wait"], in: scratch)
             let line = try await program.waitForLine("")
@@ -49,12 +49,14 @@ import Testing
         try await eventually("the grandchild is gone") { kill(child, 0) != 0 || Self.isDead(child) }
     }
 
-    @Test func `a frozen program does nothing until it is thawed`() async throws {
+    @Test func `a stopped program does nothing until it is continued`() async throws {
         try await withScratchFolder { scratch in
             let program = try await Program("cat", in: scratch, input: .pipe)
             program.freeze()
             try program.write("hello\n")
-            await #expect(throws: RigError.self) { try await program.waitForLine("hello", within: .milliseconds(100)) }
+            await #expect(throws: TestSupportError.self) {
+                try await program.waitForLine("hello", within: .milliseconds(100))
+            }
 
             program.thaw()
 
@@ -64,27 +66,29 @@ import Testing
 
     @Test func `a program starts with no signal ignored or blocked, whatever the test process ignores`() async throws {
         try await withScratchFolder { scratch in
-            // So it is in a job of a script that runs in the background.
+            // This is the signal state of a background job of a script.
             let before = [SIGINT, SIGQUIT, SIGHUP, SIGPIPE].map { ($0, signal($0, SIG_IGN)) }
             defer { for (number, handler) in before { signal(number, handler) } }
 
             let lines = try await Program.run("grep", ["-E", "^Sig(Ign|Blk):", "/proc/self/status"], in: scratch)
 
             let masks = try lines.map { try #require(UInt64($0.suffix(16), radix: 16)) }
-            // Signals 32 and 33 are of glibc, which ignores them before exec(2).
+            // glibc uses signals 32 and 33 and ignores them before exec(2).
             #expect(masks.count == 2 && masks.allSatisfy { $0 & 0x7fff_ffff == 0 }, "\(lines)")
         }
     }
 
-    @Test func `a missing program is said to be missing`() async throws {
+    @Test func `a missing program is reported as missing`() async throws {
         try await withScratchFolder { scratch in
-            let error = await #expect(throws: RigError.self) { try await Program("no-such-program", in: scratch) }
+            let error = await #expect(throws: TestSupportError.self) {
+                try await Program("no-such-program", in: scratch)
+            }
 
             #expect(error?.description.hasPrefix("no-such-program is not installed") == true)
         }
     }
 
-    /// Whether only its exit status is left, for whoever adopted it to collect.
+    /// True if the process is a zombie that waits to be reaped.
     private static func isDead(_ process: pid_t) -> Bool {
         guard let text = try? String(contentsOf: URL(filePath: "/proc/\(process)/stat"), encoding: .utf8) else {
             return true

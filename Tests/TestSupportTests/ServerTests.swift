@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test(arguments: SampleMode.allCases) func `the sample app has the habits of each AppReveal`(
+    @Test(arguments: SampleMode.allCases) func `the sample app behaves like each AppReveal platform`(
         mode: SampleMode
     ) async throws {
         try await withScratchFolder { scratch in
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `an app that is relaunched at its old port has it`() async throws {
+    @Test func `an app relaunched at its old port listens on that port`() async throws {
         try await withScratchFolder { scratch in
             let first = try await SampleApp(in: scratch)
             try await first.quit()
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `the pattern server sends the pattern and checks what it gets`() async throws {
+    @Test func `the pattern server sends the pattern and checks received bytes`() async throws {
         try await withScratchFolder { scratch in
             let server = try PatternServer(sending: 1_000_000, in: scratch)
             let upload = scratch.file("upload")
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `the pattern tells a lost, a doubled and a swapped byte`() {
+    @Test func `the pattern reveals a lost, a repeated and a swapped byte`() {
         let bytes = Pattern.bytes(1000..<2000)
 
         #expect(Pattern.matches(bytes, from: 1000))

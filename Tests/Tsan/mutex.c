@@ -1,9 +1,11 @@
-// Tells ThreadSanitizer what Swift's Mutex orders.
+// Reports the happens-before order of Swift's Mutex to ThreadSanitizer.
 //
-// Synchronization.Mutex takes and leaves a free lock with atomics that are compiled into our code, where TSan sees them. A
-// lock that somebody waits for is handed over by the kernel (FUTEX_LOCK_PI) inside libswiftSynchronization, which is not
-// instrumented, so that everything behind a contended lock is reported as a race. Preloaded, this stands before those
-// three functions and says of each what it means; nothing is suppressed. swift/stdlib/public/Synchronization/Mutex/LinuxImpl.swift.
+// Synchronization.Mutex acquires and releases an uncontended lock with atomics that are compiled into our code, where
+// TSan sees them. The kernel hands a contended lock over (FUTEX_LOCK_PI) inside libswiftSynchronization, which is not
+// instrumented. TSan would therefore report a race for every access behind a contended lock.
+//
+// This preloaded library wraps the three functions and calls the TSan runtime. It suppresses no reports. Source:
+// swift/stdlib/public/Synchronization/Mutex/LinuxImpl.swift.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -16,7 +18,7 @@
 #define TRY_LOCK_SLOW "$s15Synchronization12_MutexHandleV12_tryLockSlowSbyF"
 #define UNLOCK_SLOW "$s15Synchronization12_MutexHandleV11_unlockSlowyyF"
 
-// The runtime's, in the program that TSan was linked into. Other programs have none, and lose nothing.
+// Functions of the TSan runtime. Weak, because programs without TSan do not have them.
 void __tsan_acquire(void *address) __attribute__((weak));
 void __tsan_release(void *address) __attribute__((weak));
 

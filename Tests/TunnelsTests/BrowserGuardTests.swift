@@ -5,14 +5,14 @@ import Testing
 @testable import Tunnels
 
 @Suite struct BrowserGuardTests {
-    private let guarding = BrowserGuard(address: .ipv4(0x7F00_0001, port: 8_080))
+    private let browserGuard = BrowserGuard(address: .ipv4(0x7F00_0001, port: 8_080))
 
-    private func verdict(_ bytes: [UInt8], isAll: Bool = false) -> BrowserGuard.Verdict {
-        var guarding = guarding
-        return bytes.withUnsafeBytes { guarding.verdict(on: $0, isAll: isAll) }
+    private func decision(_ bytes: [UInt8], isComplete: Bool = false) -> BrowserGuard.Decision {
+        var browserGuard = browserGuard
+        return bytes.withUnsafeBytes { browserGuard.evaluate($0, isComplete: isComplete) }
     }
 
-    private func verdict(_ text: String) -> BrowserGuard.Verdict { verdict(Array(text.utf8)) }
+    private func decision(_ text: String) -> BrowserGuard.Decision { decision(Array(text.utf8)) }
 
     /// A request with these header lines.
     private func request(_ lines: String...) -> String {
@@ -23,8 +23,8 @@ import Testing
         "localhost", "LOCALHOST", "localhost:8080", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:65535", "localhost:",
         "  localhost:80\t",
     ])
-    func `a request to this machine by a name of its own passes`(host: String) {
-        #expect(verdict(request("Accept: */*", "Host: \(host)", "User-Agent: curl/8")) == .passes)
+    func `a request for a local host name passes`(host: String) {
+        #expect(decision(request("Accept: */*", "Host: \(host)", "User-Agent: curl/8")) == .passes)
     }
 
     @Test(arguments: [
@@ -34,23 +34,23 @@ import Testing
         "user@localhost",
         "localhost@evil.example", "127.0.0.2", "lócalhost", "local%68ost", "[localhost]", "localhost/", "\\localhost",
     ])
-    func `a request to any other host is refused`(host: String) {
-        #expect(verdict(request("Host: \(host)")) == .refused(.foreignHost))
+    func `a request for any other host is rejected`(host: String) {
+        #expect(decision(request("Host: \(host)")) == .refused(.foreignHost))
     }
 
     @Test(arguments: [
         "http://evil.example", "null", "", "http://localhost:8080", "http://127.0.0.1:8080", " ", "file://",
     ])
-    func `any Origin is refused`(origin: String) {
-        #expect(verdict(request("Host: localhost", "Origin: \(origin)")) == .refused(.origin))
-        #expect(verdict(request("oRIGIN:\(origin)", "Host: localhost")) == .refused(.origin))
+    func `a request with an Origin header is rejected`(origin: String) {
+        #expect(decision(request("Host: localhost", "Origin: \(origin)")) == .refused(.origin))
+        #expect(decision(request("oRIGIN:\(origin)", "Host: localhost")) == .refused(.origin))
     }
 
     @Test(arguments: [("none", true), ("same-origin", true), ("cross-site", false), ("same-site", false), ("", false)])
-    func `what the browser says of the site that caused a request counts`(site: String, passes: Bool) {
-        let verdict = verdict(request("Host: localhost", "Sec-Fetch-Site: \(site)"))
+    func `a cross-site request is rejected by its Sec-Fetch-Site header`(site: String, passes: Bool) {
+        let decision = decision(request("Host: localhost", "Sec-Fetch-Site: \(site)"))
 
-        #expect(verdict == (passes ? .passes : .refused(.crossSite)))
+        #expect(decision == (passes ? .passes : .refused(.crossSite)))
     }
 
     @Test(arguments: [
@@ -71,12 +71,12 @@ import Testing
         "GET http://localhost/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
         "GET http://localhost:81/ HTTP/1.1\r\nHost: localhost:80\r\n\r\n",
     ])
-    func `what can be read in two ways is refused`(head: String) {
-        #expect(verdict(head) == .refused(.ambiguous))
+    func `an ambiguous request is rejected`(head: String) {
+        #expect(decision(head) == .refused(.ambiguous))
     }
 
     @Test(arguments: [
-        ("GET http://localhost:80/x HTTP/1.1\r\nHost: LocalHost:80\r\n\r\n", BrowserGuard.Verdict.passes),
+        ("GET http://localhost:80/x HTTP/1.1\r\nHost: LocalHost:80\r\n\r\n", BrowserGuard.Decision.passes),
         ("GET http://[::1]?q=/ HTTP/1.1\r\nHost: [::1]\r\n\r\n", .passes),
         ("GET http://localhost HTTP/1.0\r\n\r\n", .passes),
         ("OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n", .passes),
@@ -88,12 +88,13 @@ import Testing
         ("CONNECT evil.example:443 HTTP/1.1\r\nHost: localhost\r\n\r\n", .refused(.foreignHost)),
         ("CONNECT localhost:443 HTTP/1.1\r\nHost: localhost:443\r\n\r\n", .passes),
     ])
-    func `a target that names a host must name the same own one`(head: String, expected: BrowserGuard.Verdict) {
-        #expect(verdict(head) == expected)
+    func `a request target with a host must match the local Host header`(head: String, expected: BrowserGuard.Decision)
+    {
+        #expect(decision(head) == expected)
     }
 
     @Test(arguments: [
-        ("GET / HTTP/1.0\r\n\r\n", BrowserGuard.Verdict.passes),
+        ("GET / HTTP/1.0\r\n\r\n", BrowserGuard.Decision.passes),
         ("GET / HTTP/1.0\r\nOrigin: null\r\n\r\n", .refused(.origin)),
         ("GET / HTTP/1.0\r\nHost: evil.example\r\n\r\n", .refused(.foreignHost)),
         ("GET / HTTP/1.1\r\nAccept: */*\r\n\r\n", .refused(.foreignHost)),
@@ -101,8 +102,8 @@ import Testing
         ("patch / HTTP/1.1\r\nHost: evil.example\r\n\r\n", .refused(.foreignHost)),
         ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 12\r\n\r\nOrigin: x\r\n\r\n", .passes),
     ])
-    func `a request is a request whatever its method and version`(head: String, expected: BrowserGuard.Verdict) {
-        #expect(verdict(head) == expected)
+    func `the guard checks requests of every method and HTTP/1 version`(head: String, expected: BrowserGuard.Decision) {
+        #expect(decision(head) == expected)
     }
 
     @Test(
@@ -121,8 +122,8 @@ import Testing
             Array("GET ".utf8) + Array(repeating: UInt8(ascii: "a"), count: BrowserGuard.limit),
         ] as [[UInt8]]
     )
-    func `what is no HTTP request passes as soon as that shows`(bytes: [UInt8]) {
-        #expect(verdict(bytes) == .passes)
+    func `bytes that are not HTTP pass as soon as the guard can tell`(bytes: [UInt8]) {
+        #expect(decision(bytes) == .passes)
     }
 
     @Test(arguments: [
@@ -131,30 +132,30 @@ import Testing
         ("GET key", .likely), ("GET /", .begun), ("FOO / HTTP/", .possible), ("FOO / HTTP/1.", .begun),
         ("foo HTTP/1.", .possible), ("GET / HTTP/1.1", .begun), ("GET / HTTP/1.1\r\nHost: localhost\r\n", .begun),
     ])
-    func `the beginning of a request is waited for according to how far it came`(text: String, stage: RequestStage) {
-        #expect(verdict(text) == .undecided(stage))
-        #expect(verdict(Array(text.utf8), isAll: true) == (stage == .begun ? .refused(.unfinished) : .passes))
+    func `an incomplete request line is undecided at the matching stage`(text: String, stage: RequestStage) {
+        #expect(decision(text) == .undecided(stage))
+        #expect(decision(Array(text.utf8), isComplete: true) == (stage == .begun ? .refused(.unfinished) : .passes))
     }
 
-    @Test func `a head of more than 16 KiB is refused, one of 16 KiB is not`() {
+    @Test func `a head of 16 KiB passes, and a longer one is rejected`() {
         let empty = request("Host: localhost", "X: ").utf8.count
         func head(_ count: Int) -> String {
             request("Host: localhost", "X: " + String(repeating: "x", count: count - empty))
         }
 
-        #expect(verdict(head(BrowserGuard.limit)) == .passes)
-        #expect(verdict(head(BrowserGuard.limit + 1)) == .refused(.tooLong))
-        #expect(verdict("FOO /" + String(repeating: "x", count: 20_000)) == .refused(.tooLong))
+        #expect(decision(head(BrowserGuard.limit)) == .passes)
+        #expect(decision(head(BrowserGuard.limit + 1)) == .refused(.tooLong))
+        #expect(decision("FOO /" + String(repeating: "x", count: 20_000)) == .refused(.tooLong))
     }
 
-    @Test func `a head that arrives byte by byte costs in proportion to its length`() {
+    @Test func `the cost of a head that arrives byte by byte is proportional to its length`() {
         func cost(_ count: Int) -> Int {
             let head = Array(request("Host: localhost").utf8.dropLast(2)) + Array("X: ".utf8)
             let bytes = head + Array(repeating: UInt8(ascii: "x"), count: count - head.count)
-            var reading = guarding
+            var reading = browserGuard
             let before = processorTime()
             for length in 1...bytes.count {
-                let now = bytes.withUnsafeBytes { reading.verdict(on: .init(rebasing: $0[..<length])) }
+                let now = bytes.withUnsafeBytes { reading.evaluate(.init(rebasing: $0[..<length])) }
                 if case .undecided = now { continue }
                 Issue.record("\(now) after \(length) bytes")
                 break
@@ -163,11 +164,12 @@ import Testing
         }
         _ = cost(1_000)
 
-        // Sixteen times the bytes: 16 where each byte is examined once, 256 where each call begins anew.
+        // For 16 times the bytes, the cost is 16 times if each byte is examined once, and 256 times if each call starts
+        // over.
         #expect(cost(16_000) < 64 * max(cost(1_000), 20))
     }
 
-    /// The time that this thread has had on a processor, in microseconds.
+    /// The processor time of this thread in microseconds.
     private func processorTime() -> Int {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -177,24 +179,24 @@ import Testing
     @Test(arguments: [
         ("192.168.1.5:8080", true), ("192.168.1.6", false), ("evil.example", false), ("localhost", true),
     ])
-    func `the address that was connected to is a name of its own`(host: String, passes: Bool) {
-        let guarding = BrowserGuard(address: .ipv4(0xC0A8_0105, port: 8_080))
-        var fresh = guarding
-        let verdict = Array(request("Host: \(host)").utf8).withUnsafeBytes { fresh.verdict(on: $0) }
+    func `the address that the client connected to is a local name`(host: String, passes: Bool) {
+        let browserGuard = BrowserGuard(address: .ipv4(0xC0A8_0105, port: 8_080))
+        var fresh = browserGuard
+        let decision = Array(request("Host: \(host)").utf8).withUnsafeBytes { fresh.evaluate($0) }
 
-        #expect(verdict == (passes ? .passes : .refused(.foreignHost)))
+        #expect(decision == (passes ? .passes : .refused(.foreignHost)))
     }
 
-    @Test func `an IPv6 address is its own name however it is written`() {
-        let guarding = BrowserGuard(address: .ipv6(0xFD00 << 112 | 1, port: 1, scope: 0))
+    @Test func `every notation of the connected IPv6 address is a local name`() {
+        let browserGuard = BrowserGuard(address: .ipv6(0xFD00 << 112 | 1, port: 1, scope: 0))
         for (host, passes) in [("[FD00:0::1]:80", true), ("[fd00::2]", false), ("fd00::1", false)] {
-            var fresh = guarding
-            let verdict = Array(request("Host: \(host)").utf8).withUnsafeBytes { fresh.verdict(on: $0) }
-            #expect(verdict == (passes ? .passes : .refused(.foreignHost)), "\(host)")
+            var fresh = browserGuard
+            let decision = Array(request("Host: \(host)").utf8).withUnsafeBytes { fresh.evaluate($0) }
+            #expect(decision == (passes ? .passes : .refused(.foreignHost)), "\(host)")
         }
     }
 
-    @Test func `a decision stands whatever comes later, so the cut between packets changes nothing`() {
+    @Test func `a decision is final and does not depend on packet boundaries`() {
         var heads = [
             request("Host: localhost", "Accept: */*"), request("Host: evil.example"), request("Host: a", "Host: b"),
             request("Host: localhost", "Origin: null"), request("Host : localhost"), request("X: y"),
@@ -203,7 +205,7 @@ import Testing
             "GET key\r\nGET / HTTP/1.1\r\n\r\n",
             "GET http://evil/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /\u{0} HTTP/1.1\r\n\r\n",
         ].map { Array($0.utf8) }
-        // And the same with a byte changed, many times over.
+        // The same requests with one random byte changed.
         var state: UInt64 = 42
         for _ in 0..<500 {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -212,12 +214,12 @@ import Testing
             heads.append(head)
         }
         for head in heads {
-            let final = verdict(head)
-            var decided: BrowserGuard.Verdict?
-            var reading = guarding
+            let final = decision(head)
+            var decided: BrowserGuard.Decision?
+            var reading = browserGuard
             for count in 0...head.count {
-                let now = verdict(Array(head.prefix(count)))
-                #expect(head.withUnsafeBytes { reading.verdict(on: .init(rebasing: $0[..<count])) } == now)
+                let now = decision(Array(head.prefix(count)))
+                #expect(head.withUnsafeBytes { reading.evaluate(.init(rebasing: $0[..<count])) } == now)
                 if let decided {
                     #expect(
                         now == decided,
@@ -233,7 +235,7 @@ import Testing
         }
     }
 
-    @Test func `the refusal says what happened and how to lift it, in a whole HTTP answer`() throws {
+    @Test func `the 403 response is complete HTTP, with the reason and a hint`() throws {
         let text = String(decoding: ForbiddenResponse.response(to: .origin), as: UTF8.self)
         let body = try #require(text.split(separator: "\r\n\r\n").last)
 

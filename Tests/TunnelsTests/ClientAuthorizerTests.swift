@@ -6,19 +6,19 @@ import Testing
 
 @testable import Tunnels
 
-/// Who comes through a tunnel, and that nobody is dialled for those who do not.
+/// Authorization of tunnel clients. The target is not dialed for a rejected client.
 @Suite(.serialized, .timeLimit(.minutes(1)))
 struct ClientAuthorizerTests {
-    private let bench = TableBench()
+    private let fixture = TunnelTableFixture()
     private let dialer = CountingDialer()
     private let evil = Array("GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\n\r\n".utf8)
 
     private func spec(anyUser: Bool = false, browsers: Bool = false) -> TunnelSpec {
         TunnelSpec(
             local: .tcp(host: nil, port: 0),
-            target: bench.target,
-            allowsAnyUser: anyUser,
-            allowsBrowsers: browsers
+            target: fixture.target,
+            allowAnyUser: anyUser,
+            allowBrowsers: browsers
         )
     }
 
@@ -31,18 +31,18 @@ struct ClientAuthorizerTests {
         _ body: (TunnelTable, SocketAddress) async throws -> Void
     ) async throws {
         let echo = try EchoServer()
-        bench.resolver.set(.success([echo.route]))
+        fixture.resolver.set(.success([echo.route]))
         let table = try await TunnelTable(
-            resolver: bench.resolver,
+            resolver: fixture.resolver,
             dialer: dialer,
             store: nil,
             check: check,
-            limits: TunnelLimits(screen: limits),
-            logger: TableBench.quiet
+            limits: TunnelLimits(inspection: limits),
+            logger: TunnelTableFixture.quiet
         )
-        try await bench.running(table) {
+        try await fixture.running(table) {
             async let _: Void = echo.run()
-            try await body(table, try bench.address(try await table.create(spec, owner: owner)))
+            try await body(table, try fixture.address(try await table.create(spec, owner: owner)))
         }
     }
 
@@ -50,7 +50,7 @@ struct ClientAuthorizerTests {
         await table.list().first?.statistics.failures
     }
 
-    @Test func `the owner's client comes through, on both loopback addresses`() async throws {
+    @Test func `a client of the owner connects on both loopback addresses`() async throws {
         try await withTunnel(spec()) { table, address in
             for bound in [address, .ipv6(1, port: address.port ?? 0, scope: 0)] {
                 let client = try await Stream.connect(to: bound)
@@ -62,7 +62,7 @@ struct ClientAuthorizerTests {
         }
     }
 
-    @Test func `a client of another user is reset, counted, and nothing is dialled`() async throws {
+    @Test func `a client of another user is reset and counted, and the target is not dialed`() async throws {
         try await withTunnel(spec(), owner: getuid() + 1) { table, address in
             #expect(await Stream.isReset(by: address))
             #expect(await failures(table) == ["foreignUser": 1])
@@ -75,7 +75,7 @@ struct ClientAuthorizerTests {
         }
     }
 
-    @Test func `a client that half-closed comes through`() async throws {
+    @Test func `a half-closed client connects and gets its response`() async throws {
         try await withTunnel(spec()) { _, address in
             let client = try await Stream.connect(to: address)
             try await client.send([9])
@@ -85,9 +85,9 @@ struct ClientAuthorizerTests {
         }
     }
 
-    @Test func `where the kernel does not answer nobody comes in, and the reason has a next step`() async throws {
+    @Test func `every client is reset while the kernel lookup fails, and the reason has a hint`() async throws {
         struct Silence: Error {}
-        let check = ClientOwnerCheck(asking: { _, _ in throw Silence() }, logger: TableBench.quiet)
+        let check = ClientOwnerCheck(lookup: { _, _ in throw Silence() }, logger: TunnelTableFixture.quiet)
         try await withTunnel(spec(), check: check) { table, address in
             var events = await table.events().makeAsyncIterator()
             #expect(await Stream.isReset(by: address))
@@ -101,26 +101,26 @@ struct ClientAuthorizerTests {
         }
     }
 
-    @Test func `a client that is gone is nobody's failure, unless it left something`() async throws {
-        let check = ClientOwnerCheck(logger: TableBench.quiet)
+    @Test func `a disconnected client is counted as a failure only if it sent data`() async throws {
+        let check = ClientOwnerCheck(logger: TunnelTableFixture.quiet)
         for message in [[], [1]] as [[UInt8]] {
             var (client, accepted): (Stream?, Stream) = try await Stream.tcpPair()
-            #expect(check.verdict(on: accepted.number, owner: getuid()) == .passes)
+            #expect(check.evaluate(accepted.number, owner: getuid()) == .passes)
             try await client?.send(message)
             client = nil
 
-            switch check.verdict(on: accepted.number, owner: getuid()) {
-            case .left: #expect(message.isEmpty)
+            switch check.evaluate(accepted.number, owner: getuid()) {
+            case .disconnected: #expect(message.isEmpty)
             case .refused(let failure): #expect(failure.reason == .foreignUser && !message.isEmpty)
             case .passes: Issue.record("a closed client came through")
             }
-            // The kernel says user 0 of it; a tunnel of root's is none the more open.
-            #expect(check.verdict(on: accepted.number, owner: 0) != .passes)
+            // The kernel reports UID 0 for a closed socket. A tunnel of root must reject it too.
+            #expect(check.evaluate(accepted.number, owner: 0) != .passes)
             _ = client
         }
     }
 
-    @Test func `a request of a page gets 403, is counted, and nothing is dialled`() async throws {
+    @Test func `a browser request gets 403 and is counted, and the target is not dialed`() async throws {
         try await withTunnel(spec()) { table, address in
             let client = try await Stream.connect(to: address)
             try await client.send(evil)
@@ -138,7 +138,7 @@ struct ClientAuthorizerTests {
         }
     }
 
-    @Test func `a large body does not take the refusal away from its sender`() async throws {
+    @Test func `a client that sends a large body still receives the 403 response`() async throws {
         try await withTunnel(spec()) { _, address in
             let client = try await Stream.connect(to: address)
             let sender = client.duplicate()
@@ -149,7 +149,7 @@ struct ClientAuthorizerTests {
         }
     }
 
-    @Test func `a head that comes in pieces is waited for, up to its limit`() async throws {
+    @Test func `a fragmented request head is awaited up to its timeout`() async throws {
         try await withTunnel(spec(), limits: InspectionTimeouts(head: .milliseconds(300))) { table, address in
             let client = try await Stream.connect(to: address)
             for piece in ["G", "ET", " / HT", "TP/1.1\r\nHo", "st: localhost\r\n", "Origin: x"] {
@@ -163,7 +163,9 @@ struct ClientAuthorizerTests {
         }
     }
 
-    @Test func `a client that says nothing is dialled for all the same, and looked at when it speaks`() async throws {
+    @Test func `the target of a silent client is dialed, and the client's first bytes are inspected later`()
+        async throws
+    {
         try await withTunnel(spec()) { table, address in
             let client = try await Stream.connect(to: address)
             #expect(try await eventually { dialer.count == 1 })
@@ -175,7 +177,7 @@ struct ClientAuthorizerTests {
         }
     }
 
-    @Test func `a word that may be anything, and one with its end, come through`() async throws {
+    @Test func `a word that is not HTTP passes, with and without EOF`() async throws {
         try await withTunnel(spec()) { _, address in
             for word in ["JDWP-Handshake", "hello", "P"] {
                 let client = try await Stream.connect(to: address)
@@ -189,49 +191,54 @@ struct ClientAuthorizerTests {
         }
     }
 
-    @Test func `a unix socket has its mode, and neither check`() async throws {
+    @Test func `a client of a unix socket passes without an owner check and a browser guard`() async throws {
         let echo = try EchoServer()
-        bench.resolver.set(.success([echo.route]))
+        fixture.resolver.set(.success([echo.route]))
         let scratch = Scratch()
-        let table = try await bench.table(dialer)
-        try await bench.running(table) {
+        let table = try await fixture.table(dialer)
+        try await fixture.running(table) {
             async let _: Void = echo.run()
-            let tunnel = try await table.create(bench.spec(.unix(path: "\(scratch.path)/t.sock")), owner: getuid() + 1)
-            let client = try await Stream.connect(to: try bench.address(tunnel))
+            let tunnel = try await table.create(
+                fixture.spec(.unix(path: "\(scratch.path)/t.sock")),
+                owner: getuid() + 1
+            )
+            let client = try await Stream.connect(to: try fixture.address(tunnel))
             try await client.send(evil)
             #expect(try await client.receive(evil.count) == evil)
         }
     }
 
-    @Test func `the owner and the permissions are kept, and older files have neither`() async throws {
+    @Test func `the owner and the permissions persist, and older files load without them`() async throws {
         let scratch = Scratch()
-        let store = TunnelStore(directory: scratch.path, logger: TableBench.quiet)
-        let first = try await bench.table(store: store)
-        try await bench.running(first) { _ = try await first.create(spec(anyUser: true, browsers: true), owner: 4_711) }
+        let store = TunnelStore(directory: scratch.path, logger: TunnelTableFixture.quiet)
+        let first = try await fixture.table(store: store)
+        try await fixture.running(first) {
+            _ = try await first.create(spec(anyUser: true, browsers: true), owner: 4_711)
+        }
 
-        let second = try await bench.table(store: store)
-        try await bench.running(second) {
+        let second = try await fixture.table(store: store)
+        try await fixture.running(second) {
             let tunnel = try #require(await second.list().first)
             #expect(tunnel.owner == 4_711)
-            #expect(tunnel.spec.allowsAnyUser && tunnel.spec.allowsBrowsers)
+            #expect(tunnel.spec.allowAnyUser && tunnel.spec.allowBrowsers)
         }
 
         let old = """
-            {"schema":1,"content":{"next":2,"tunnels":[{"id":"t1","port":1,"since":"2026-11-21T10:00:00.000Z","spec":\
-            {"isKept":true,"local":"unix:\(scratch.path)/old.sock","noRebind":false,"target":{"endpoint":"shop"}}}]}}
+            {"schema":1,"content":{"next":2,"tunnels":[{"id":"t1","port":1,"createdAt":"2026-11-21T10:00:00.000Z","spec":\
+            {"persistent":true,"local":"unix:\(scratch.path)/old.sock","noRebind":false,"target":{"endpoint":"shop"}}}]}}
             """
         try Data(old.utf8).write(to: URL(filePath: "\(scratch.path)/tunnels.json"))
-        let third = try await bench.table(store: store)
-        try await bench.running(third) {
+        let third = try await fixture.table(store: store)
+        try await fixture.running(third) {
             let tunnel = try #require(await third.list().first)
             #expect(tunnel.owner == geteuid())
-            #expect(!tunnel.spec.allowsAnyUser && !tunnel.spec.allowsBrowsers)
+            #expect(!tunnel.spec.allowAnyUser && !tunnel.spec.allowBrowsers)
         }
     }
 
-    @Test func `the same tunnel asked for by another user is made anew for that user`() async throws {
+    @Test func `an identical tunnel of another user replaces the existing one`() async throws {
         try await withTunnel(spec()) { table, address in
-            let again = TunnelSpec(local: .tcp(host: nil, port: address.port ?? 0), target: bench.target)
+            let again = TunnelSpec(local: .tcp(host: nil, port: address.port ?? 0), target: fixture.target)
             let mine = try await table.create(again)
             let theirs = try await table.create(again, owner: getuid() + 1)
 

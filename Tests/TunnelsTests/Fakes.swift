@@ -3,7 +3,7 @@ import SystemIO
 import Synchronization
 import Tunnels
 
-/// Says what a test tells it to say.
+/// A resolver that returns a configurable result.
 final class FakeResolver: RouteResolver {
     private let answer: Mutex<Result<[Route], DialError>>
 
@@ -16,7 +16,7 @@ final class FakeResolver: RouteResolver {
     }
 }
 
-/// Never gets through, and says when it was given up.
+/// A dialer that never connects and reports its cancellation.
 final class SilentDialer: Dialer {
     let begun = AsyncStream.makeStream(of: Void.self)
     let ended = AsyncStream.makeStream(of: Void.self)
@@ -29,7 +29,7 @@ final class SilentDialer: Dialer {
     }
 }
 
-/// Dials as it is told to, and counts.
+/// A dialer that counts its dials.
 final class CountingDialer: Dialer {
     private let dials = Atomic(0)
 
@@ -41,13 +41,13 @@ final class CountingDialer: Dialer {
     }
 }
 
-/// Answers every connection with what it got, until the end.
+/// A server that echoes every byte until EOF.
 final class EchoServer: Sendable {
     private let listener: Listener
 
     init() throws { listener = try Listener(on: .ipv4(0x7F00_0001, port: 0)) }
 
-    var route: Route { .lan(LANRoute(address: "127.0.0.1", port: listener.address.port ?? 0)) }
+    var route: Route { .network(NetworkRoute(address: "127.0.0.1", port: listener.address.port ?? 0)) }
 
     func run() async {
         await withDiscardingTaskGroup { group in

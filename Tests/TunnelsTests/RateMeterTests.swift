@@ -5,7 +5,7 @@ import Testing
 @Suite struct RateMeterTests {
     private let start = ContinuousClock.now
 
-    @Test func `a steady stream shows its rate, from its first second on`() {
+    @Test func `a steady stream reports its rate from the first second on`() {
         var meter = RateMeter(start: start)
         for tenth in 1...200 {
             let now = start + .milliseconds(tenth * 100)
@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test func `a stream that stopped is at zero five seconds later`() {
+    @Test func `a stopped stream reports a rate of zero after five seconds`() {
         var meter = RateMeter(start: start)
         meter.add(1_000_000, at: start + .seconds(10))
 
@@ -24,7 +24,7 @@ import Testing
         #expect(meter.rate(at: start + .seconds(1_000_000)) == 0)
     }
 
-    @Test func `a time that lies before the last one changes nothing`() {
+    @Test func `a time before the last one does not change the rate`() {
         var meter = RateMeter(start: start)
         meter.add(500, at: start + .seconds(2))
         meter.add(500, at: start + .seconds(1))

@@ -3,23 +3,23 @@ import SystemIO
 import Testing
 import Tunnels
 
-/// The guard goes on in the relay for clients that are silent at first.
+/// The browser guard in the relay, for clients that are silent at first.
 @Suite(.serialized, .timeLimit(.minutes(1)))
 struct RelayInspectorTests {
     private let relay = Relay(idle: .milliseconds(150))
     private let probe = RelayProbe()
-    private let limits = InspectionTimeouts(head: .milliseconds(300), farewell: .milliseconds(200))
+    private let limits = InspectionTimeouts(head: .milliseconds(300), drain: .milliseconds(200))
 
     private func connect(
         _ halfClose: Connection.HalfClose = .propagates,
-        early: [UInt8] = []
+        initialBytes: [UInt8] = []
     ) async throws -> (client: Stream, target: Stream) {
         let (client, accepted) = try await Stream.tcpPair()
-        let (carrier, target) = Stream.pair()
+        let (relayTarget, target) = Stream.pair()
         relay.adopt(
             client: accepted.handOver(),
-            carrier: Connection(descriptor: carrier.handOver(), halfClose: halfClose, early: early),
-            screen: RelayInspector(BrowserGuard(address: nil), limits: limits),
+            target: Connection(descriptor: relayTarget.handOver(), halfClose: halfClose, initialBytes: initialBytes),
+            inspector: RelayInspector(BrowserGuard(address: nil), limits: limits),
             observer: probe
         )
         return (client, target)
@@ -29,7 +29,7 @@ struct RelayInspectorTests {
     private let evil = Array("POST / HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 3\r\n\r\nabc".utf8)
 
     @Test(arguments: [Connection.HalfClose.propagates, .destroys])
-    func `a late request of a page is refused, and its target sees no byte of it`(halfClose: Connection.HalfClose)
+    func `a late browser request is rejected, and the target receives no byte`(halfClose: Connection.HalfClose)
         async throws
     {
         let (client, target) = try await connect(halfClose)
@@ -45,7 +45,9 @@ struct RelayInspectorTests {
     }
 
     @Test(arguments: [Connection.HalfClose.propagates, .destroys])
-    func `a late request of a program passes whole, and so does everything after it`(halfClose: Connection.HalfClose)
+    func `a late request without browser headers passes completely, with all later bytes`(
+        halfClose: Connection.HalfClose
+    )
         async throws
     {
         let (client, target) = try await connect(halfClose)
@@ -61,7 +63,7 @@ struct RelayInspectorTests {
         await relay.stop()
     }
 
-    @Test func `a request that comes a byte at a time is judged as one that comes at once`() async throws {
+    @Test func `a request sent byte by byte gets the same decision as a complete one`() async throws {
         for (head, passes) in [(good, true), (evil, false)] {
             let (client, target) = try await connect()
             var received: [UInt8] = []
@@ -76,20 +78,20 @@ struct RelayInspectorTests {
         await relay.stop()
     }
 
-    @Test func `a target that speaks first is heard at once, and its client is no longer held up`() async throws {
+    @Test func `a target that speaks first is relayed at once, and its client is not delayed any more`() async throws {
         let (client, target) = try await connect()
 
         try await target.send(Array("SSH-2.0-x\r\n".utf8))
         #expect(try await client.receive(11).count == 11)
-        // Only where nothing is expected of HTTP this passes without another byte.
+        // This incomplete request passes only if the inspection has ended.
         try await client.send(Array("GET / HTTP/1.1\r\nOrigin: ".utf8))
 
         #expect(try await target.receive(24).count == 24)
         await relay.stop()
     }
 
-    @Test func `a target that speaks first before it is handed over holds nobody up either`() async throws {
-        let (client, target) = try await connect(early: Array("220 hello".utf8))
+    @Test func `initial bytes of the target end the inspection of the client`() async throws {
+        let (client, target) = try await connect(initialBytes: Array("220 hello".utf8))
 
         try await client.send(Array("GET ".utf8))
 
@@ -97,7 +99,7 @@ struct RelayInspectorTests {
         await relay.stop()
     }
 
-    @Test func `an answer of HTTP before the request does not lift the guard`() async throws {
+    @Test func `an HTTP response before the request does not end the inspection`() async throws {
         let (client, target) = try await connect()
 
         try await target.send(Array("HTTP/1.1 408 Request Timeout\r\n\r\n".utf8))
@@ -109,7 +111,7 @@ struct RelayInspectorTests {
         await relay.stop()
     }
 
-    @Test func `a word that may be anything is held up for a moment only`() async throws {
+    @Test func `a word that is not HTTP is delayed only briefly`() async throws {
         let (client, target) = try await connect()
 
         try await client.send(Array("JDWP-Handshake".utf8))
@@ -119,7 +121,7 @@ struct RelayInspectorTests {
     }
 
     @Test(arguments: ["", "foo ", "GET ", "\n"])
-    func `16 KiB that are not HTTP reach the target, and their client gets no answer from the broker`(start: String)
+    func `16 KiB of non-HTTP data reach the target, and the client gets no response from the broker`(start: String)
         async throws
     {
         let (client, target) = try await connect()
@@ -134,7 +136,7 @@ struct RelayInspectorTests {
         await relay.stop()
     }
 
-    @Test func `a method without a path that stays unfinished reaches the target`() async throws {
+    @Test func `an incomplete request line without a path reaches the target`() async throws {
         let (client, target) = try await connect()
 
         try await client.send(Array("GET key".utf8))
@@ -143,7 +145,7 @@ struct RelayInspectorTests {
         await relay.stop()
     }
 
-    @Test func `a request whose head does not become whole is refused`() async throws {
+    @Test func `a request with an incomplete head is rejected`() async throws {
         let (client, target) = try await connect()
 
         try await client.send(Array("GET / HTTP/1.1\r\nHost: localhost\r\n".utf8))
@@ -153,7 +155,7 @@ struct RelayInspectorTests {
         await relay.stop()
     }
 
-    @Test func `a silent client may end its side and still gets the answer`() async throws {
+    @Test func `a silent client may half-close and still gets the response`() async throws {
         let (client, target) = try await connect()
 
         client.finish()
@@ -166,7 +168,7 @@ struct RelayInspectorTests {
         await relay.stop()
     }
 
-    @Test func `a short message and the end come through together`() async throws {
+    @Test func `a short message and EOF reach the target together`() async throws {
         let (client, target) = try await connect()
 
         try await client.send(Array("hello".utf8))
@@ -176,7 +178,7 @@ struct RelayInspectorTests {
         await relay.stop()
     }
 
-    @Test func `a client that breaks off before it said anything ends the connection`() async throws {
+    @Test func `a client that resets before its first byte ends the connection`() async throws {
         var (client, target): (Stream?, Stream) = try await connect()
 
         client?.makeAbortive()

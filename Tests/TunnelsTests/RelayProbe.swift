@@ -1,7 +1,7 @@
 import Synchronization
 import Tunnels
 
-/// Hears what the relay tells about its connections.
+/// An observer that records byte counts and outcomes.
 final class RelayProbe: RelayObserver {
     private struct State {
         var up = 0
@@ -24,13 +24,13 @@ final class RelayProbe: RelayObserver {
 
     func ended(_ outcome: RelayOutcome) { state.withLock { $0.outcomes.append(outcome) } }
 
-    /// The only outcome, waited for.
+    /// Waits for the first outcome.
     func outcome() async throws -> RelayOutcome? {
         _ = try await eventually { !outcomes.isEmpty }
         return outcomes.first
     }
 
-    /// Waits until no byte has moved for a while: both kernels' buffers are full.
+    /// Waits until no byte has moved for 60 ms, so that the kernel buffers of both sides are full.
     func standstill() async throws {
         var last = -1
         while last != up + down || last == 0 {

@@ -4,7 +4,7 @@ import Testing
 @testable import Tunnels
 
 @Suite struct RelaySocketTests {
-    @Test func `a TCP end sends small writes without delay`() async throws {
+    @Test func `a TCP socket sends small writes without delay`() async throws {
         let (_, accepted) = try await Stream.tcpPair()
         let end = RelaySocket(accepted.handOver())
 
@@ -15,7 +15,7 @@ import Testing
         #expect(value == 1)
     }
 
-    @Test func `bytes that the other side has not taken keep an end from being flushed`() async throws {
+    @Test func `a socket is flushed after the peer has read every byte`() async throws {
         let (one, other) = Stream.pair()
         var end = RelaySocket(one.handOver())
 

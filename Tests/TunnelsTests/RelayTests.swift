@@ -10,32 +10,32 @@ struct RelayTests {
     private let probe = RelayProbe()
     private let size = 8 << 20
 
-    /// Which kinds of sockets the two sides are.
+    /// The socket types of the two sides.
     enum Sides: CaseIterable {
         case tcpToUnix
         case tcpToTCP
         case unixToUnix
     }
 
-    /// A client and a target, with the relay between them.
+    /// Connects a client and a target through the relay.
     private func connect(
         _ sides: Sides = .tcpToUnix,
         _ halfClose: Connection.HalfClose = .propagates,
-        early: [UInt8] = [],
+        initialBytes: [UInt8] = [],
         through other: Relay? = nil
     ) async throws -> (client: Stream, target: Stream) {
         let (client, accepted) = sides == .unixToUnix ? Stream.pair() : try await Stream.tcpPair()
-        let (carrier, target) = sides == .tcpToTCP ? try await Stream.tcpPair() : Stream.pair()
+        let (relayTarget, target) = sides == .tcpToTCP ? try await Stream.tcpPair() : Stream.pair()
         (other ?? relay).adopt(
             client: accepted.handOver(),
-            carrier: Connection(descriptor: carrier.handOver(), halfClose: halfClose, early: early),
+            target: Connection(descriptor: relayTarget.handOver(), halfClose: halfClose, initialBytes: initialBytes),
             observer: probe
         )
         return (client, target)
     }
 
     @Test(arguments: Sides.allCases)
-    func `every byte arrives in its place, both ways at once`(_ sides: Sides) async throws {
+    func `every byte arrives in order, in both directions at once`(_ sides: Sides) async throws {
         let (client, target) = try await connect(sides)
         let (up, down) = (pattern(size, seed: 1), pattern(size, seed: 2))
         let (clientWriter, targetWriter) = (client.duplicate(), target.duplicate())
@@ -53,20 +53,20 @@ struct RelayTests {
         await relay.stop()
     }
 
-    @Test func `what the target said before the handover comes first`() async throws {
-        let early = pattern(300_000, seed: 3)
-        let (client, target) = try await connect(early: early)
+    @Test func `the target's initial bytes reach the client first`() async throws {
+        let initialBytes = pattern(300_000, seed: 3)
+        let (client, target) = try await connect(initialBytes: initialBytes)
 
         try await target.send(Array("then this".utf8))
         target.finish()
-        let received = try await client.receive(early.count + 9)
+        let received = try await client.receive(initialBytes.count + 9)
 
-        #expect(received == early + Array("then this".utf8))
+        #expect(received == initialBytes + Array("then this".utf8))
         await relay.stop()
     }
 
     @Test(arguments: Sides.allCases, [Connection.HalfClose.propagates, .destroys])
-    func `a stalled client loses no bytes, not even when the target is long gone`(
+    func `a stalled client loses no bytes, even if the target has closed`(
         _ sides: Sides,
         _ halfClose: Connection.HalfClose
     ) async throws {
@@ -78,7 +78,7 @@ struct RelayTests {
         async let sent: Void = Self.sendAndClose(bytes, writer)
         try await probe.standstill()
         #expect(probe.outcomes.isEmpty)
-        // The client begins to read only now, and stalls once more on the way.
+        // The client starts to read only now, and stalls once more in between.
         let first = try await client.receive(size)
         try await probe.standstill()
         let rest = try await client.receiveToEnd()
@@ -96,7 +96,7 @@ struct RelayTests {
     }
 
     @Test(arguments: Sides.allCases, [Connection.HalfClose.propagates, .destroys])
-    func `a stalled target loses no bytes, not even when the client is long gone`(
+    func `a stalled target loses no bytes, even if the client has closed`(
         _ sides: Sides,
         _ halfClose: Connection.HalfClose
     ) async throws {
@@ -119,7 +119,7 @@ struct RelayTests {
     }
 
     @Test(arguments: Sides.allCases)
-    func `the end of a request reaches the target, and its reply the client`(_ sides: Sides) async throws {
+    func `a half-close reaches the target, and the response reaches the client`(_ sides: Sides) async throws {
         let (client, target) = try await connect(sides)
 
         try await client.send(Array("request".utf8))
@@ -133,14 +133,14 @@ struct RelayTests {
         await relay.stop()
     }
 
-    @Test func `a device is not told of the client's end and may still answer`() async throws {
+    @Test func `the client's EOF is not forwarded to a device, which can still respond`() async throws {
         let patient = Relay(idle: .seconds(2))
         let (client, target) = try await connect(.tcpToUnix, .destroys, through: patient)
 
         try await client.send(Array("request".utf8))
         client.finish()
         #expect(try await target.receive(7) == Array("request".utf8))
-        let end = try await withDeadline(.milliseconds(300), clock: ContinuousClock()) {
+        let end = try await withTimeout(.milliseconds(300), clock: ContinuousClock()) {
             try await target.receiveSome()
         }
         #expect(end == nil)
@@ -153,7 +153,7 @@ struct RelayTests {
         await relay.stop()
     }
 
-    @Test func `the end of a device ends the client at once, after the last byte`() async throws {
+    @Test func `EOF of a device closes the client immediately after the last byte`() async throws {
         let (client, target) = try await connect(.tcpToUnix, .destroys)
 
         try await Self.sendAndClose(pattern(100_000), target)
@@ -163,7 +163,7 @@ struct RelayTests {
         await relay.stop()
     }
 
-    @Test func `a target that breaks off is seen as a failure, after everything it sent`() async throws {
+    @Test func `a target reset reaches the client after every byte sent before`() async throws {
         var (client, target): (Stream, Stream?) = try await connect(.tcpToTCP)
 
         try await target?.send(pattern(10_000))
@@ -171,13 +171,13 @@ struct RelayTests {
         target?.makeAbortive()
         target = nil
 
-        #expect(try await probe.outcome()?.reason == .brokenByTarget(ECONNRESET))
+        #expect(try await probe.outcome()?.reason == .targetFailed(ECONNRESET))
         #expect(try await client.receive(10_000) == pattern(10_000))
         await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
         await relay.stop()
     }
 
-    @Test func `bytes that a device closed upon are a failure and not a silent loss`() async throws {
+    @Test func `a device that closes with unread bytes is reported as a failure`() async throws {
         var (client, target): (Stream, Stream?) = try await connect(.tcpToUnix, .destroys)
         let writer = client.duplicate()
 
@@ -185,7 +185,7 @@ struct RelayTests {
         try await probe.standstill()
         target = nil
 
-        guard case .brokenByTarget = try await probe.outcome()?.reason else {
+        guard case .targetFailed = try await probe.outcome()?.reason else {
             Issue.record("the outcome is \(probe.outcomes)")
             return
         }
@@ -194,7 +194,7 @@ struct RelayTests {
         await relay.stop()
     }
 
-    @Test func `a client that breaks off breaks its target's stream off`() async throws {
+    @Test func `a client reset resets the target`() async throws {
         var (client, target): (Stream?, Stream) = try await connect(.tcpToTCP)
 
         try await client?.send(pattern(10_000))
@@ -203,11 +203,11 @@ struct RelayTests {
         client = nil
 
         await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await target.receiveSome() }
-        #expect(try await probe.outcome()?.reason == .brokenByClient(ECONNRESET))
+        #expect(try await probe.outcome()?.reason == .clientFailed(ECONNRESET))
         await relay.stop()
     }
 
-    @Test func `a client that breaks off does not keep a stalled target's stream for ever`() async throws {
+    @Test func `the stream of a stalled target closes after a client reset`() async throws {
         var (client, target): (Stream?, Stream) = try await connect(.tcpToUnix, .destroys)
         do {
             let writer = client?.duplicate()
@@ -219,14 +219,14 @@ struct RelayTests {
         client?.makeAbortive()
         client = nil
 
-        // EPIPE where its end had arrived before the reset, ECONNRESET where not.
+        // EPIPE if the client's EOF arrived before the reset, otherwise ECONNRESET.
         let reason = try await probe.outcome()?.reason
-        #expect([.brokenByClient(ECONNRESET), .brokenByClient(EPIPE)].contains(reason))
+        #expect([.clientFailed(ECONNRESET), .clientFailed(EPIPE)].contains(reason))
         withExtendedLifetime(target) {}
         await relay.stop()
     }
 
-    @Test func `a unix client that writes and closes at once is delivered whole`() async throws {
+    @Test func `the bytes of a unix client that writes and closes at once are delivered completely`() async throws {
         var (client, target): (Stream?, Stream) = try await connect(.unixToUnix, .destroys)
 
         try await client?.send(pattern(150_000))
@@ -239,7 +239,7 @@ struct RelayTests {
     }
 
     @Test(arguments: [Sides.unixToUnix, .tcpToUnix])
-    func `a client that is gone holds no device, not even one that talks on`(sides: Sides) async throws {
+    func `a disconnected client releases the device, even one that keeps sending`(sides: Sides) async throws {
         let patient = Relay(idle: .seconds(30))
         var (client, target): (Stream?, Stream) = try await connect(sides, .destroys, through: patient)
         try await client?.send(pattern(150_000))
@@ -255,10 +255,10 @@ struct RelayTests {
         await patient.stop()
     }
 
-    /// A word every few milliseconds, until nobody is there; five seconds at most.
+    /// Sends a byte every 10 ms until the send fails, for at most 5 s.
     private static func talk(_ stream: Stream) async {
         for _ in 0..<500 {
-            // First the pause, in which the relay sees that the client is gone.
+            // The pause comes first, so that the relay can detect the client's disconnect.
             guard (try? await Task.sleep(for: .milliseconds(10))) != nil, (try? await stream.send([1])) != nil else {
                 return
             }
@@ -276,14 +276,14 @@ struct RelayTests {
         await relay.stop()
     }
 
-    @Test func `an urgent byte in the midst of much keeps its place too`() async throws {
+    @Test func `an urgent byte keeps its place in a large stream`() async throws {
         let (client, target) = try await connect()
         let (first, last) = (pattern(size, seed: 1), pattern(size, seed: 2))
         let writer = client.duplicate()
 
         async let sent: Void = {
             try await writer.send(first)
-            // An urgent byte is refused, not cut short, while the queue is full.
+            // While the queue is full, an urgent byte is rejected as a whole.
             while Glibc.send(writer.number, "!", 1, CInt(MSG_OOB)) != 1 { try await Task.sleep(for: .milliseconds(1)) }
             try await writer.send(last)
         }()
@@ -293,7 +293,7 @@ struct RelayTests {
         await relay.stop()
     }
 
-    @Test func `a target that goes while much is on its way ends neither the relay nor the process`() async throws {
+    @Test func `a target that closes during a large transfer stops neither the relay nor the process`() async throws {
         let bytes = pattern(4 * size)
         for _ in 0..<5 {
             var (client, target): (Stream, Stream?) = try await connect()
@@ -308,38 +308,38 @@ struct RelayTests {
         await relay.stop()
     }
 
-    @Test func `a cut returns after the last byte`() async throws {
+    @Test func `closing connections returns after the last byte`() async throws {
         let (client, target) = try await connect()
         let other = RelayProbe()
         let (otherClient, otherAccepted) = Stream.pair()
-        let (otherCarrier, otherTarget) = Stream.pair()
+        let (otherRelayTarget, otherTarget) = Stream.pair()
         relay.adopt(
             client: otherAccepted.handOver(),
-            carrier: Connection(descriptor: otherCarrier.handOver(), halfClose: .propagates),
+            target: Connection(descriptor: otherRelayTarget.handOver(), halfClose: .propagates),
             observer: other
         )
         async let flood: Void = Self.flood(target.duplicate())
         _ = try await client.receive(size)
 
-        await relay.cut(probe)
+        await relay.closeConnections(of: probe)
         let moved = probe.down
-        #expect(probe.outcomes.map(\.reason) == [.cut])
+        #expect(probe.outcomes.map(\.reason) == [.aborted])
         try? await flood
 
         #expect(probe.down == moved)
-        // Somebody else's connection goes on.
+        // The connection of another observer stays open.
         try await otherClient.send([1, 2, 3])
         #expect(try await otherTarget.receive(3) == [1, 2, 3])
         await relay.stop()
-        #expect(other.outcomes.map(\.reason) == [.cut])
+        #expect(other.outcomes.map(\.reason) == [.aborted])
     }
 
     private static func flood(_ stream: Stream) async throws {
         while true { try await stream.send(pattern(65_536)) }
     }
 
-    @Test func `a lease is given back after the carrier is closed`() async throws {
-        final class Lease: Sendable {
+    @Test func `a permit is released after the target socket is closed`() async throws {
+        final class Permit: Sendable {
             let isBack: Atomic<Bool>
             let check: @Sendable () -> Void
             init(_ check: @escaping @Sendable () -> Void) {
@@ -356,11 +356,11 @@ struct RelayTests {
         pair = nil
         relay.adopt(
             client: accepted.handOver(),
-            carrier: Connection(
+            target: Connection(
                 descriptor: descriptor,
                 halfClose: .destroys,
-                lease: Lease { [number = targetNumber?.number ?? -1] in
-                    // Reading an end means that the other side is closed.
+                permit: Permit { [number = targetNumber?.number ?? -1] in
+                    // EOF means that the peer is closed.
                     var byte: UInt8 = 0
                     let isClosed = recv(number, &byte, 1, 0) == 0
                     seen.withLock { $0 = isClosed }
@@ -369,19 +369,19 @@ struct RelayTests {
             observer: probe
         )
 
-        await relay.cut(probe)
+        await relay.closeConnections(of: probe)
 
         #expect(seen.withLock { $0 } == true)
         withExtendedLifetime((client, targetNumber)) {}
         await relay.stop()
     }
 
-    @Test func `what is adopted after the stop is closed and told`() async throws {
+    @Test func `a connection adopted after the stop is closed and reported`() async throws {
         await relay.stop()
 
         let (client, _) = try await connect(.unixToUnix)
 
-        #expect(probe.outcomes.map(\.reason) == [.cut])
+        #expect(probe.outcomes.map(\.reason) == [.aborted])
         #expect(try await client.receiveSome().isEmpty)
     }
 }

@@ -2,9 +2,9 @@ import CLinux
 import Glibc
 import SystemIO
 
-/// One end of a connection in a test: sends and receives whole messages, and waits without a thread.
+/// One end of a test connection: sends and receives whole messages, and waits without blocking a thread.
 final class Stream: Sendable {
-    /// The connection failed; not merely ended.
+    /// The connection failed, as opposed to EOF.
     struct Failure: Error, Equatable {
         let code: CInt
     }
@@ -19,7 +19,7 @@ final class Stream: Sendable {
         Stream(owning: try await address.connect(within: .seconds(10)))
     }
 
-    /// Two connected unix sockets.
+    /// Returns two connected unix sockets.
     static func pair() -> (Stream, Stream) {
         var numbers: [CInt] = [0, 0]
         precondition(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &numbers) == 0)
@@ -27,17 +27,17 @@ final class Stream: Sendable {
         return (Stream(owning: Descriptor(owning: numbers[0])), Stream(owning: Descriptor(owning: numbers[1])))
     }
 
-    /// Two connected TCP sockets.
+    /// Returns two connected TCP sockets.
     static func tcpPair() async throws -> (Stream, Stream) {
         let listener = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
         let one = try await Stream.connect(to: listener.address)
         return (one, Stream(owning: try await listener.accept()))
     }
 
-    /// A second handle, so that one task may send while another receives.
+    /// Returns a second handle, so that one task can send while another receives.
     func duplicate() -> Stream { Stream(owning: Descriptor(owning: CLinux_duplicate(number))) }
 
-    /// A descriptor of its own for whoever takes over; this one is closed with the last reference.
+    /// Returns a duplicate descriptor for a new owner. This one is closed on deallocation.
     func handOver() -> Descriptor { Descriptor(owning: CLinux_duplicate(number)) }
 
     func send(_ bytes: some Sequence<UInt8>) async throws {
@@ -54,7 +54,7 @@ final class Stream: Sendable {
         }
     }
 
-    /// What is there, at least a byte; empty at the end.
+    /// Receives the available bytes, at least one; empty at EOF.
     func receiveSome(atMost limit: Int = 65_536) async throws -> [UInt8] {
         var space = [UInt8](repeating: 0, count: limit)
         while true {
@@ -65,7 +65,7 @@ final class Stream: Sendable {
         }
     }
 
-    /// Exactly so many bytes, or fewer at the end.
+    /// Receives exactly `count` bytes, or fewer before EOF.
     func receive(_ count: Int) async throws -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < count {
@@ -78,7 +78,7 @@ final class Stream: Sendable {
 
     func receiveToEnd() async throws -> [UInt8] { try await receive(.max) }
 
-    /// Whether a connection to an address is reset, be it as early as in the handshake, before a byte comes.
+    /// True if a connection to an address is reset before the first byte, possibly during the handshake.
     static func isReset(by address: SocketAddress) async -> Bool {
         do {
             _ = try await connect(to: address).receiveSome()
@@ -94,14 +94,14 @@ final class Stream: Sendable {
 
     func finish() { shutdown(number, CInt(SHUT_WR)) }
 
-    /// The coming close is a reset.
+    /// Makes the close send RST.
     func makeAbortive() {
         var abortive = linger(l_onoff: 1, l_linger: 0)
         setsockopt(number, SOL_SOCKET, SO_LINGER, &abortive, socklen_t(MemoryLayout<linger>.size))
     }
 }
 
-/// Bytes that depend on their position, so that a hole, a repetition or a swap shows.
+/// Bytes that depend on their position, so that a lost, repeated or swapped byte is detected.
 func pattern(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
     return [UInt8](unsafeUninitializedCapacity: count + 8) { space, used in

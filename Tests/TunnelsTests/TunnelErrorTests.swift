@@ -9,7 +9,7 @@ import Testing
         (.unix(path: "/nonexistent/x"), "its folder does not exist"),
         (.unix(path: "/tmp"), "/tmp exists and is not a socket"),
     ])
-    func `whatever keeps this machine from listening is one kind of problem, with a next step of its own`(
+    func `every listen error is a conflict with a hint of its own`(
         local: ListenAddress,
         reason: String
     ) {
@@ -17,15 +17,15 @@ import Testing
 
         #expect(error?.problem.code == .conflict)
         #expect(error?.problem.detail.contains(reason) == true, "\(error?.problem.detail ?? "")")
-        #expect(error?.problem.next?.hasPrefix("choose another") == true)
+        #expect(error?.problem.hint?.hasPrefix("choose another") == true)
     }
 
-    @Test func `a name is no address to listen on`() {
+    @Test func `a host name is rejected as a listen address`() {
         let error = #expect(throws: TunnelError.self) {
             try TunnelBinding.listen(on: .tcp(host: "example.com", port: 7000))
         }
 
         #expect(error?.problem.code == .badRequest)
-        #expect(error?.problem.next?.contains("ip address") == true)
+        #expect(error?.problem.hint?.contains("ip address") == true)
     }
 }

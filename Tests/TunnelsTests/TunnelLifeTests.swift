@@ -7,20 +7,20 @@ import SystemIO
 import Testing
 import Tunnels
 
-/// What outlives what: a restart, a removal, a stop.
+/// Tunnels across restarts, removals and stops.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct TunnelLifeTests {
-    private let bench = TableBench()
+    private let fixture = TunnelTableFixture()
 
-    @Test func `200 connections at once are all intact`() async throws {
+    @Test func `200 concurrent connections transfer all bytes`() async throws {
         try FileDescriptorLimit.raise()
         let echo = try EchoServer()
-        bench.resolver.set(.success([echo.route]))
-        let table = try await bench.table()
-        try await bench.running(table) {
+        fixture.resolver.set(.success([echo.route]))
+        let table = try await fixture.table()
+        try await fixture.running(table) {
             async let _: Void = echo.run()
-            let tunnel = try await table.create(bench.spec())
-            let address = try bench.address(tunnel)
+            let tunnel = try await table.create(fixture.spec())
+            let address = try fixture.address(tunnel)
 
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 for seed in 0..<200 {
@@ -29,7 +29,7 @@ struct TunnelLifeTests {
                         let bytes = pattern(65_536, seed: UInt64(seed))
                         try await client.send(bytes)
                         guard try await client.receive(bytes.count) == bytes else { return false }
-                        // Stays open until all have been there.
+                        // Every connection stays open until all 200 are established.
                         return try await eventually { await table.list().first?.statistics.connections == 200 }
                     }
                 }
@@ -40,14 +40,14 @@ struct TunnelLifeTests {
         }
     }
 
-    @Test func `removing a tunnel cuts its connections and frees its address`() async throws {
+    @Test func `removing a tunnel closes its connections and frees its address`() async throws {
         let echo = try EchoServer()
-        bench.resolver.set(.success([echo.route]))
-        let table = try await bench.table()
-        try await bench.running(table) {
+        fixture.resolver.set(.success([echo.route]))
+        let table = try await fixture.table()
+        try await fixture.running(table) {
             async let _: Void = echo.run()
-            let tunnel = try await table.create(bench.spec())
-            let address = try bench.address(tunnel)
+            let tunnel = try await table.create(fixture.spec())
+            let address = try fixture.address(tunnel)
             let client = try await Stream.connect(to: address)
             try await client.send([1])
             _ = try await client.receive(1)
@@ -60,71 +60,81 @@ struct TunnelLifeTests {
         }
     }
 
-    @Test func `tunnels stand again after a restart, with their ids and ports`() async throws {
+    @Test func `tunnels are restored after a restart with their IDs and ports`() async throws {
         let scratch = Scratch()
-        var kept: [Tunnel] = []
-        let first = try await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
-        try await bench.running(first) {
-            _ = try await first.create(bench.spec())
-            let gone = try await first.create(bench.spec())
+        var persistent: [Tunnel] = []
+        let first = try await fixture.table(
+            store: TunnelStore(directory: scratch.path, logger: TunnelTableFixture.quiet)
+        )
+        try await fixture.running(first) {
+            _ = try await first.create(fixture.spec())
+            let gone = try await first.create(fixture.spec())
             try await first.remove(gone.id)
-            _ = try await first.create(bench.spec(.unix(path: "\(scratch.path)/tunnel.sock")))
-            _ = try await first.hold([bench.spec()])
-            kept = await first.list().filter(\.spec.isKept)
+            _ = try await first.create(fixture.spec(.unix(path: "\(scratch.path)/tunnel.sock")))
+            _ = try await first.createEphemeral([fixture.spec()])
+            persistent = await first.list().filter(\.spec.persistent)
         }
 
-        let second = try await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
-        try await bench.running(second) {
+        let second = try await fixture.table(
+            store: TunnelStore(directory: scratch.path, logger: TunnelTableFixture.quiet)
+        )
+        try await fixture.running(second) {
             let restored = await second.list()
-            #expect(restored.map(\.id) == kept.map(\.id))
-            #expect(restored.map(\.spec) == kept.map(\.spec))
-            #expect(restored.map(\.bound) == kept.map(\.bound))
-            let new = try await second.create(bench.spec())
+            #expect(restored.map(\.id) == persistent.map(\.id))
+            #expect(restored.map(\.spec) == persistent.map(\.spec))
+            #expect(restored.map(\.listenAddresses) == persistent.map(\.listenAddresses))
+            let new = try await second.create(fixture.spec())
             #expect(new.id == "t5")
         }
     }
 
-    @Test func `a port that is taken at restart is had again as soon as it is free`() async throws {
+    @Test func `a port in use at restart is opened as soon as it is free`() async throws {
         let scratch = Scratch()
         var bound: [ListenAddress] = []
-        let first = try await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
-        try await bench.running(first) { bound = try await first.create(bench.spec()).bound }
+        let first = try await fixture.table(
+            store: TunnelStore(directory: scratch.path, logger: TunnelTableFixture.quiet)
+        )
+        try await fixture.running(first) { bound = try await first.create(fixture.spec()).listenAddresses }
         guard case .tcp(_, let port)? = bound.first else { return }
-        let stranger = try Listener(on: .ipv4(INADDR_LOOPBACK, port: port))
+        let otherProgram = try Listener(on: .ipv4(INADDR_LOOPBACK, port: port))
 
-        let second = try await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
-        try await bench.running(second) {
+        let second = try await fixture.table(
+            store: TunnelStore(directory: scratch.path, logger: TunnelTableFixture.quiet)
+        )
+        try await fixture.running(second) {
             #expect(await second.list().first?.state.name == "failed")
             #expect(await second.list().first?.state.reason?.contains("\(port)") == true)
-            stranger.close()
+            otherProgram.close()
 
-            let isBack = try await eventually { await second.list().first?.bound == bound }
+            let isBack = try await eventually { await second.list().first?.listenAddresses == bound }
             #expect(isBack)
         }
     }
 
-    @Test func `a state file that cannot be read is set aside and stops nothing`() async throws {
+    @Test func `an unreadable state file is renamed, and the table starts`() async throws {
         let scratch = Scratch()
         let file = "\(scratch.path)/tunnels.json"
         let broken = Data(#"{"schema":1,"content":{"tunnels":[{"id":"t41","spec":"#.utf8)
         try broken.write(to: URL(filePath: file))
 
-        let table = try await bench.table(store: TunnelStore(directory: scratch.path, logger: TableBench.quiet))
-        try await bench.running(table) {
+        let table = try await fixture.table(
+            store: TunnelStore(directory: scratch.path, logger: TunnelTableFixture.quiet)
+        )
+        try await fixture.running(table) {
             #expect(await table.list().isEmpty)
-            let new = try await table.create(bench.spec())
+            let new = try await table.create(fixture.spec())
             #expect(new.id == "t42")
             #expect(try Data(contentsOf: URL(filePath: file + ".unreadable")) == broken)
         }
     }
 
-    @Test func `what cannot be kept is not made`() async throws {
+    @Test func `a tunnel that cannot be saved is not created`() async throws {
         let scratch = Scratch()
-        let table = try await bench.table(
-            store: TunnelStore(directory: scratch.path + "/missing", logger: TableBench.quiet)
+        let table = try await fixture.table(
+            store: TunnelStore(directory: scratch.path + "/missing", logger: TunnelTableFixture.quiet)
         )
-        try await bench.running(table) {
-            let error = await #expect(throws: TunnelError.self) { try await table.create(bench.spec()) }
+        try await fixture.running(table) {
+            let error = await #expect(throws: TunnelError.self) { try await table.create(fixture.spec()) }
 
             guard case .notSaved = error else {
                 Issue.record("the error is \(String(describing: error))")
@@ -134,42 +144,44 @@ struct TunnelLifeTests {
         }
     }
 
-    @Test func `held tunnels are all made or none, replace nothing, and go when released`() async throws {
-        let table = try await bench.table()
-        try await bench.running(table) {
-            let standing = try await table.create(bench.spec())
-            guard case .tcp(_, let port)? = standing.bound.first else { return }
-            let taken = bench.spec(.tcp(host: nil, port: port), port: 1)
+    @Test func `ephemeral tunnels are created all or none, replace no tunnel, and can be removed`() async throws {
+        let table = try await fixture.table()
+        try await fixture.running(table) {
+            let standing = try await table.create(fixture.spec())
+            guard case .tcp(_, let port)? = standing.listenAddresses.first else { return }
+            let taken = fixture.spec(.tcp(host: nil, port: port), port: 1)
 
-            await #expect(throws: TunnelError.self) { try await table.hold([bench.spec(), taken, bench.spec()]) }
+            await #expect(throws: TunnelError.self) {
+                try await table.createEphemeral([fixture.spec(), taken, fixture.spec()])
+            }
             #expect(await table.list() == [standing])
-            let held = try await table.hold([bench.spec(), bench.spec()])
-            #expect(held.count == 2 && held.allSatisfy { !$0.spec.isKept })
+            let ephemeral = try await table.createEphemeral([fixture.spec(), fixture.spec()])
+            #expect(ephemeral.count == 2 && ephemeral.allSatisfy { !$0.spec.persistent })
 
-            await table.release(Set(held.map(\.id) + [standing.id, "t999"]))
+            await table.removeEphemeral(Set(ephemeral.map(\.id) + [standing.id, "t999"]))
             #expect(await table.list().map(\.id) == [standing.id])
         }
     }
 
-    @Test func `a listening socket that takes no clients is shown as failed with the reason, and tried again`()
+    @Test func `a failing listening socket is shown as failed with the reason, and retried`()
         async throws
     {
         let echo = try EchoServer()
-        bench.resolver.set(.success([echo.route]))
-        let table = try await bench.table(limits: TunnelLimits(longestPause: .milliseconds(50)))
-        try await bench.running(table) {
+        fixture.resolver.set(.success([echo.route]))
+        let table = try await fixture.table(limits: TunnelLimits(maxAcceptBackoff: .milliseconds(50)))
+        try await fixture.running(table) {
             async let _: Void = echo.run()
-            // A port that was asked for stays the socket's after shutdown(2); one that the kernel chose does not.
-            let free = try await table.create(bench.spec())
-            let port = TableBench.port(try #require(free.bound.first))
+            // After shutdown(2), a socket keeps a requested port and loses a port chosen by the kernel.
+            let free = try await table.create(fixture.spec())
+            let port = TunnelTableFixture.port(try #require(free.listenAddresses.first))
             try await table.remove(free.id)
-            let address = try bench.address(
-                try await table.create(bench.spec(.tcp(host: "127.0.0.1", port: port)))
+            let address = try fixture.address(
+                try await table.create(fixture.spec(.tcp(host: "127.0.0.1", port: port)))
             )
             let listener = try #require((3..<1_024).map(CInt.init).first { SocketAddress.local(of: $0) == address })
 
             let events = await table.events()
-            // accept(2) fails with EINVAL from here on, until it listens again.
+            // accept(2) fails with EINVAL until the socket listens again.
             #expect(shutdown(listener, CInt(SHUT_RDWR)) == 0)
             var reason: String?
             for await event in events {
@@ -177,8 +189,8 @@ struct TunnelLifeTests {
                 reason = why
                 break
             }
-            #expect(reason?.contains("takes no clients") == true)
-            await table.reconsider()
+            #expect(reason?.contains("accepts no clients") == true)
+            await table.refreshTargets()
             #expect(await table.list().first?.state == .failed(reason: reason ?? ""))
 
             #expect(listen(listener, 16) == 0)
@@ -189,26 +201,26 @@ struct TunnelLifeTests {
         }
     }
 
-    @Test func `the stop ends busy connections and pending dials within a second`() async throws {
+    @Test func `stopping ends busy connections and pending dials within a second`() async throws {
         let dialer = SilentDialer()
-        bench.resolver.set(.success([.usb(USBRoute(udid: TableBench.udid, port: 1))]))
-        let table = try await bench.table(dialer)
+        fixture.resolver.set(.success([.usb(USBRoute(udid: TunnelTableFixture.udid, port: 1))]))
+        let table = try await fixture.table(dialer)
         var client: Stream?
         var began = ContinuousClock.now
-        try await bench.running(table) {
-            client = try await Stream.connect(to: try bench.address(try await table.create(bench.spec())))
+        try await fixture.running(table) {
+            client = try await Stream.connect(to: try fixture.address(try await table.create(fixture.spec())))
             for await _ in dialer.begun.stream { break }
             began = .now
         }
 
         #expect(ContinuousClock.now - began < .seconds(1))
         await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client?.receiveSome() }
-        await #expect(throws: TunnelError.stopping) { try await table.create(bench.spec()) }
+        await #expect(throws: TunnelError.stopping) { try await table.create(fixture.spec()) }
     }
 
-    @Test func `100 starts and stops leave no descriptor and no thread behind`() async throws {
+    @Test func `100 starts and stops leak no descriptor and no thread`() async throws {
         let echo = try EchoServer()
-        bench.resolver.set(.success([echo.route]))
+        fixture.resolver.set(.success([echo.route]))
         let serving = Task { await echo.run() }
         try await cycle()
         let before = (try ThisProcess.descriptors(), try ThisProcess.threads())
@@ -221,9 +233,9 @@ struct TunnelLifeTests {
     }
 
     private func cycle() async throws {
-        let table = try await bench.table()
-        try await bench.running(table) {
-            let client = try await Stream.connect(to: try bench.address(try await table.create(bench.spec())))
+        let table = try await fixture.table()
+        try await fixture.running(table) {
+            let client = try await Stream.connect(to: try fixture.address(try await table.create(fixture.spec())))
             try await client.send([1])
             #expect(try await client.receive(1) == [1])
         }

@@ -9,17 +9,17 @@ import Tunnels
 
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct TunnelTableTests {
-    private let bench = TableBench()
+    private let fixture = TunnelTableFixture()
 
-    @Test func `a tunnel leads to its target and counts what it carries`() async throws {
+    @Test func `a tunnel forwards to its target and counts the bytes`() async throws {
         let echo = try EchoServer()
-        bench.resolver.set(.success([echo.route]))
-        let table = try await bench.table()
-        try await bench.running(table) {
+        fixture.resolver.set(.success([echo.route]))
+        let table = try await fixture.table()
+        try await fixture.running(table) {
             async let _: Void = echo.run()
-            let tunnel = try await table.create(bench.spec())
+            let tunnel = try await table.create(fixture.spec())
             #expect(tunnel.state == .active)
-            let client = try await Stream.connect(to: try bench.address(tunnel))
+            let client = try await Stream.connect(to: try fixture.address(tunnel))
 
             try await client.send(pattern(500_000))
             client.finish()
@@ -33,40 +33,44 @@ struct TunnelTableTests {
         }
     }
 
-    @Test func `several tunnels are made and replaced together, or everything stays as it was`() async throws {
-        let table = try await bench.table()
-        try await bench.running(table) {
+    @Test func `several tunnels are created and replaced together, or none is changed`() async throws {
+        let table = try await fixture.table()
+        try await fixture.running(table) {
             let blocker = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
-            let taken = bench.spec(.tcp(host: "127.0.0.1", port: blocker.address.port ?? 0))
-            let first = try await table.create([bench.spec(), bench.spec()])
-            let local = ListenAddress.tcp(host: nil, port: TableBench.port(try #require(first.first?.bound.first)))
-            let old = try await table.create(bench.spec(local, port: 1))
+            let taken = fixture.spec(.tcp(host: "127.0.0.1", port: blocker.address.port ?? 0))
+            let first = try await table.create([fixture.spec(), fixture.spec()])
+            let local = ListenAddress.tcp(
+                host: nil,
+                port: TunnelTableFixture.port(try #require(first.first?.listenAddresses.first))
+            )
+            let old = try await table.create(fixture.spec(local, port: 1))
             let before = await table.list()
 
-            let wanted = [bench.spec(), bench.spec(local, port: 2), taken]
+            let wanted = [fixture.spec(), fixture.spec(local, port: 2), taken]
             await #expect(throws: TunnelError.self) { try await table.create(wanted) }
             await #expect(throws: TunnelError.self) {
-                try await table.create([bench.spec(local, port: 2), bench.spec(local, port: 3)])
+                try await table.create([fixture.spec(local, port: 2), fixture.spec(local, port: 3)])
             }
             #expect(await table.list() == before)
 
-            let made = try await table.create([bench.spec(), bench.spec(local, port: 2)])
+            let made = try await table.create([fixture.spec(), fixture.spec(local, port: 2)])
             #expect(made.map(\.replaced) == [nil, old.id])
-            #expect(Set(made.map(\.id)).count == 2 && made.allSatisfy { !$0.bound.isEmpty })
+            #expect(Set(made.map(\.id)).count == 2 && made.allSatisfy { !$0.listenAddresses.isEmpty })
             let ids = await table.list().map(\.id)
             #expect(!ids.contains(old.id) && ids.count == before.count + 1)
             blocker.close()
         }
     }
 
-    /// With 1,000, and on how many threads: `LoadTests`; this process has other tests that count descriptors.
-    @Test func `tcp 0 is one port on both loopback addresses`() async throws {
-        let table = try await bench.table()
-        try await bench.running(table) {
-            let tunnel = try await table.create(bench.spec())
+    /// `LoadTests` checks 1,000 tunnels and the number of threads, because other tests of this process count
+    /// descriptors.
+    @Test func `tcp 0 opens the same port on both loopback addresses`() async throws {
+        let table = try await fixture.table()
+        try await fixture.running(table) {
+            let tunnel = try await table.create(fixture.spec())
 
-            let hosts = tunnel.bound.map(TableBench.host)
-            let ports = Set(tunnel.bound.map(TableBench.port))
+            let hosts = tunnel.listenAddresses.map(TunnelTableFixture.host)
+            let ports = Set(tunnel.listenAddresses.map(TunnelTableFixture.port))
 
             #expect(hosts.first == "127.0.0.1")
             #expect(hosts.count == 1 || hosts == ["127.0.0.1", "::1"])
@@ -74,16 +78,16 @@ struct TunnelTableTests {
         }
     }
 
-    @Test func `a target that cannot be dialled resets the client and is counted by reason`() async throws {
+    @Test func `a failed dial resets the client and is counted by reason`() async throws {
         let closed = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
-        bench.resolver.set(.success([.lan(LANRoute(address: "127.0.0.1", port: closed.address.port ?? 0))]))
+        fixture.resolver.set(.success([.network(NetworkRoute(address: "127.0.0.1", port: closed.address.port ?? 0))]))
         closed.close()
-        let table = try await bench.table()
-        try await bench.running(table) {
-            let tunnel = try await table.create(bench.spec())
+        let table = try await fixture.table()
+        try await fixture.running(table) {
+            let tunnel = try await table.create(fixture.spec())
             var events = await table.events().makeAsyncIterator()
 
-            let bound = try bench.address(tunnel)
+            let bound = try fixture.address(tunnel)
             #expect(await Stream.isReset(by: bound))
 
             guard case .connectionFailed(tunnel.id, let failure) = await events.next() else {
@@ -92,18 +96,18 @@ struct TunnelTableTests {
             }
             #expect(failure.reason == .refused)
             #expect(await table.list().first?.statistics.failures == ["refused": 1])
-            // The route is still there, so the tunnel's state is what it was.
+            // The route still exists, so the tunnel's state is unchanged.
             #expect(await table.list().first?.state == .active)
         }
     }
 
-    @Test func `the next route is tried when the best one fails`() async throws {
+    @Test func `the next route is dialed if the best one fails`() async throws {
         let echo = try EchoServer()
-        bench.resolver.set(.success([.usb(USBRoute(udid: TableBench.udid, port: 1)), echo.route]))
-        let table = try await bench.table()
-        try await bench.running(table) {
+        fixture.resolver.set(.success([.usb(USBRoute(udid: TunnelTableFixture.udid, port: 1)), echo.route]))
+        let table = try await fixture.table()
+        try await fixture.running(table) {
             async let _: Void = echo.run()
-            let client = try await Stream.connect(to: try bench.address(try await table.create(bench.spec())))
+            let client = try await Stream.connect(to: try fixture.address(try await table.create(fixture.spec())))
 
             try await client.send([7])
 
@@ -111,16 +115,16 @@ struct TunnelTableTests {
         }
     }
 
-    @Test func `the state follows the target`() async throws {
-        bench.resolver.set(.failure(DialError(.deviceAbsent, "it is not plugged in")))
-        let table = try await bench.table()
-        try await bench.running(table) {
-            let tunnel = try await table.create(bench.spec())
+    @Test func `the tunnel's state follows its target`() async throws {
+        fixture.resolver.set(.failure(DialError(.deviceAbsent, "it is not plugged in")))
+        let table = try await fixture.table()
+        try await fixture.running(table) {
+            let tunnel = try await table.create(fixture.spec())
             #expect(tunnel.state == .waiting(reason: "it is not plugged in"))
             var events = await table.events().makeAsyncIterator()
 
-            bench.resolver.set(.success([.usb(USBRoute(udid: TableBench.udid, port: 1))]))
-            await table.reconsider()
+            fixture.resolver.set(.success([.usb(USBRoute(udid: TunnelTableFixture.udid, port: 1))]))
+            await table.refreshTargets()
             #expect(await table.list().first?.state == .active)
             guard case .changed(let changed) = await events.next() else {
                 Issue.record("no change was told")
@@ -128,25 +132,25 @@ struct TunnelTableTests {
             }
             #expect(changed.state == .active)
 
-            // A dial that finds the device gone says so at once, without being asked.
-            let bound = try bench.address(tunnel)
+            // A dial to an absent device updates the state without a refresh.
+            let bound = try fixture.address(tunnel)
             #expect(await Stream.isReset(by: bound))
             #expect(try await eventually { await table.list().first?.state.name == "waiting" })
         }
     }
 
-    @Test func `the same address again replaces the tunnel, unless asked not to`() async throws {
-        let table = try await bench.table()
-        try await bench.running(table) {
-            let first = try await table.create(bench.spec())
-            guard case .tcp(_, let port)? = first.bound.first else { return }
+    @Test func `a tunnel on the same address replaces the old one, unless noRebind is set`() async throws {
+        let table = try await fixture.table()
+        try await fixture.running(table) {
+            let first = try await table.create(fixture.spec())
+            guard case .tcp(_, let port)? = first.listenAddresses.first else { return }
             let local = ListenAddress.tcp(host: nil, port: port)
 
             await #expect(throws: TunnelError.taken(local, by: first.id)) {
-                try await table.create(bench.spec(local, noRebind: true))
+                try await table.create(fixture.spec(local, noRebind: true))
             }
-            let second = try await table.create(bench.spec(local, port: 9_999))
-            let third = try await table.create(bench.spec(local, port: 9_999))
+            let second = try await table.create(fixture.spec(local, port: 9_999))
+            let third = try await table.create(fixture.spec(local, port: 9_999))
 
             #expect(second.id != first.id)
             #expect(third.id == second.id)
@@ -156,44 +160,46 @@ struct TunnelTableTests {
         }
     }
 
-    @Test func `an address that overlaps a tunnel's names that tunnel`() async throws {
-        let table = try await bench.table()
-        try await bench.running(table) {
-            let first = try await table.create(bench.spec())
-            guard case .tcp(_, let port)? = first.bound.first else { return }
+    @Test func `an address that overlaps with a tunnel's is rejected, and the error names the tunnel`() async throws {
+        let table = try await fixture.table()
+        try await fixture.running(table) {
+            let first = try await table.create(fixture.spec())
+            guard case .tcp(_, let port)? = first.listenAddresses.first else { return }
             let local = ListenAddress.tcp(host: "127.0.0.1", port: port)
 
-            await #expect(throws: TunnelError.taken(local, by: first.id)) { try await table.create(bench.spec(local)) }
+            await #expect(throws: TunnelError.taken(local, by: first.id)) {
+                try await table.create(fixture.spec(local))
+            }
         }
     }
 
-    @Test func `a port of another program is refused with the next step`() async throws {
-        let stranger = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
-        let local = ListenAddress.tcp(host: nil, port: stranger.address.port ?? 0)
-        let table = try await bench.table()
-        try await bench.running(table) {
-            let error = await #expect(throws: TunnelError.self) { try await table.create(bench.spec(local)) }
+    @Test func `a port of another program is rejected with a hint`() async throws {
+        let otherProgram = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
+        let local = ListenAddress.tcp(host: nil, port: otherProgram.address.port ?? 0)
+        let table = try await fixture.table()
+        try await fixture.running(table) {
+            let error = await #expect(throws: TunnelError.self) { try await table.create(fixture.spec(local)) }
 
             #expect(error == .inUse(local))
             #expect(error?.description.contains("ss -ltnp") == true)
             #expect(await table.list().isEmpty)
         }
-        withExtendedLifetime(stranger) {}
+        withExtendedLifetime(otherProgram) {}
     }
 
-    @Test func `a unix socket is for its owner alone and goes with its tunnel`() async throws {
+    @Test func `a tunnel's unix socket has mode 0600 and is removed with the tunnel`() async throws {
         let echo = try EchoServer()
-        bench.resolver.set(.success([echo.route]))
+        fixture.resolver.set(.success([echo.route]))
         let scratch = Scratch()
         let path = "\(scratch.path)/tunnel.sock"
-        let table = try await bench.table()
-        try await bench.running(table) {
+        let table = try await fixture.table()
+        try await fixture.running(table) {
             async let _: Void = echo.run()
-            let tunnel = try await table.create(bench.spec(.unix(path: path)))
+            let tunnel = try await table.create(fixture.spec(.unix(path: path)))
             var status = stat()
             #expect(lstat(path, &status) == 0)
             #expect(status.st_mode & 0o777 == 0o600)
-            let client = try await Stream.connect(to: try bench.address(tunnel))
+            let client = try await Stream.connect(to: try fixture.address(tunnel))
             try await client.send([1, 2])
             #expect(try await client.receive(2) == [1, 2])
 
@@ -204,13 +210,13 @@ struct TunnelTableTests {
         }
     }
 
-    @Test func `a client that goes away ends the dial for it`() async throws {
+    @Test func `a client disconnect cancels its dial`() async throws {
         let dialer = SilentDialer()
-        bench.resolver.set(.success([.usb(USBRoute(udid: TableBench.udid, port: 1))]))
-        let table = try await bench.table(dialer)
-        try await bench.running(table) {
-            let tunnel = try await table.create(bench.spec())
-            var client: Stream? = try await Stream.connect(to: try bench.address(tunnel))
+        fixture.resolver.set(.success([.usb(USBRoute(udid: TunnelTableFixture.udid, port: 1))]))
+        let table = try await fixture.table(dialer)
+        try await fixture.running(table) {
+            let tunnel = try await table.create(fixture.spec())
+            var client: Stream? = try await Stream.connect(to: try fixture.address(tunnel))
             for await _ in dialer.begun.stream { break }
 
             client?.makeAbortive()
@@ -223,14 +229,14 @@ struct TunnelTableTests {
         }
     }
 
-    @Test func `one connection too many is reset and counted`() async throws {
+    @Test func `a connection over the limit is reset and counted`() async throws {
         let echo = try EchoServer()
-        bench.resolver.set(.success([echo.route]))
-        let table = try await bench.table(limits: TunnelLimits(connections: 2))
-        try await bench.running(table) {
+        fixture.resolver.set(.success([echo.route]))
+        let table = try await fixture.table(limits: TunnelLimits(connections: 2))
+        try await fixture.running(table) {
             async let _: Void = echo.run()
-            let tunnel = try await table.create(bench.spec())
-            let address = try bench.address(tunnel)
+            let tunnel = try await table.create(fixture.spec())
+            let address = try fixture.address(tunnel)
             var clients: [Stream] = []
             for _ in 0..<2 {
                 let client = try await Stream.connect(to: address)
@@ -250,13 +256,13 @@ struct TunnelTableTests {
         }
     }
 
-    @Test func `more clients than dials at once wait in the queue and are all served`() async throws {
+    @Test func `clients over the dial limit wait in the queue and are all served`() async throws {
         let echo = try EchoServer()
-        bench.resolver.set(.success([echo.route]))
-        let table = try await bench.table(limits: TunnelLimits(dials: 2))
-        try await bench.running(table) {
+        fixture.resolver.set(.success([echo.route]))
+        let table = try await fixture.table(limits: TunnelLimits(concurrentDials: 2))
+        try await fixture.running(table) {
             async let _: Void = echo.run()
-            let address = try bench.address(try await table.create(bench.spec()))
+            let address = try fixture.address(try await table.create(fixture.spec()))
 
             try await withThrowingTaskGroup(of: [UInt8].self) { group in
                 for _ in 0..<50 {
@@ -271,10 +277,10 @@ struct TunnelTableTests {
         }
     }
 
-    @Test func `port 0 of a device is no target`() async throws {
-        let table = try await bench.table()
-        try await bench.running(table) {
-            await #expect(throws: TunnelError.self) { try await table.create(bench.spec(port: 0)) }
+    @Test func `port 0 of a device is rejected as a target`() async throws {
+        let table = try await fixture.table()
+        try await fixture.running(table) {
+            await #expect(throws: TunnelError.self) { try await table.create(fixture.spec(port: 0)) }
         }
     }
 }

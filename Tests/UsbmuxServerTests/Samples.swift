@@ -4,7 +4,7 @@ import Model
 
 @testable import UsbmuxServer
 
-/// What clients send and what they are told, as the clients see it.
+/// Messages that clients send and receive.
 enum Samples {
     static let one = "00008030-001A2B3C4D5E6F70"
     static let two = "0123456789abcdef0123456789abcdef01234567"
@@ -18,11 +18,11 @@ enum Samples {
             transport: transport,
             productID: isCable ? 0x12A8 : nil,
             locationID: isCable ? 65_537 : nil,
-            since: Date(timeIntervalSince1970: seconds)
+            attachedAt: Date(timeIntervalSince1970: seconds)
         )
     }
 
-    /// A request as libusbmuxd writes it.
+    /// Encodes a request as libusbmuxd does.
     static func request(_ type: String, _ rest: String = "", tag: UInt32 = 7) -> [UInt8] {
         propertyList("<dict><key>MessageType</key><string>\(type)</string>\(rest)</dict>", tag: tag)
     }
@@ -47,7 +47,7 @@ enum Samples {
         return UsbmuxHeader(length: length, version: version, kind: kind, tag: tag).encoded + body
     }
 
-    /// What a client takes out of bytes that it got: version, kind and tag of each message, and its body.
+    /// Decodes the messages in received bytes.
     static func frames(_ bytes: [UInt8]) throws -> [UsbmuxFrame] {
         var decoder = UsbmuxFrameDecoder(from: .client)
         decoder.append(bytes)
@@ -56,7 +56,7 @@ enum Samples {
         return frames
     }
 
-    /// The code of the only message, in either dialect, and its tag; nil when it is no result.
+    /// Decodes the only message, in either dialect; nil when it is not a result.
     static func result(_ bytes: [UInt8]) throws -> Result? {
         let frames = try frames(bytes)
         guard let frame = frames.first, frames.count == 1 else { return nil }

@@ -6,31 +6,31 @@ import Testing
 @testable import UsbmuxServer
 
 @Suite struct UsbmuxServerSessionTests {
-    private static func view(_ udids: String...) throws -> UsbmuxServerSnapshot {
-        var view = UsbmuxServerSnapshot()
-        _ = view.phones.update(try udids.map { try Samples.device($0) })
-        return view
+    private static func snapshot(_ udids: String...) throws -> UsbmuxServerSnapshot {
+        var snapshot = UsbmuxServerSnapshot()
+        _ = snapshot.devices.update(try udids.map { try Samples.device($0) })
+        return snapshot
     }
 
-    /// What the session wants done about these bytes, up to the first thing that is not just an answer.
-    private static func steps(_ bytes: [UInt8], _ session: inout UsbmuxServerSession) throws -> [UsbmuxServerSession
-        .Step]
+    /// Returns the session's actions for these bytes, up to the first action that is not a response.
+    private static func actions(_ bytes: [UInt8], _ session: inout UsbmuxServerSession) throws -> [UsbmuxServerSession
+        .Action]
     {
         session.append(bytes)
-        var steps: [UsbmuxServerSession.Step] = []
-        while let step = try session.step(seeing: try view(Samples.one, Samples.two)) {
-            steps.append(step)
-            if case .send = step { continue }
+        var actions: [UsbmuxServerSession.Action] = []
+        while let action = try session.nextAction(in: try snapshot(Samples.one, Samples.two)) {
+            actions.append(action)
+            if case .send = action { continue }
             break
         }
-        return steps
+        return actions
     }
 
-    /// The results that these bytes are answered with, when there are only such.
+    /// Returns the results for these bytes, when all actions are responses.
     private static func results(_ bytes: [UInt8]) throws -> [Samples.Result?] {
         var session = UsbmuxServerSession()
-        return try steps(bytes, &session).map { step in
-            guard case .send(let answer) = step else { return nil }
+        return try actions(bytes, &session).map { action in
+            guard case .send(let answer) = action else { return nil }
             return try Samples.result(answer)
         }
     }
@@ -42,26 +42,28 @@ import Testing
     @Test func `a request is the same however its bytes are split`() throws {
         let request = Samples.connect(Samples.integer(2), Samples.integer(32_498))
         var session = UsbmuxServerSession()
-        var steps: [UsbmuxServerSession.Step] = []
+        var actions: [UsbmuxServerSession.Action] = []
 
         for byte in request {
-            #expect(session.missing > 0)
+            #expect(session.bytesNeeded > 0)
             session.append([byte])
-            if let step = try session.step(seeing: try Self.view(Samples.one, Samples.two)) { steps.append(step) }
+            if let action = try session.nextAction(in: try Self.snapshot(Samples.one, Samples.two)) {
+                actions.append(action)
+            }
         }
 
-        let phone = try #require(try Self.view(Samples.one, Samples.two).phones.phone(2))
-        #expect(steps == [.dial(phone, port: 62_078)])
+        let device = try #require(try Self.snapshot(Samples.one, Samples.two).devices.device(2))
+        #expect(actions == [.dial(device, port: 62_078)])
     }
 
-    @Test func `no more is read than the request, so a stream behind it stays whole`() throws {
+    @Test func `the session reads only the request, so a following stream stays intact`() throws {
         var session = UsbmuxServerSession()
-        #expect(session.missing == 16)
+        #expect(session.bytesNeeded == 16)
 
         session.append(UsbmuxHeader(length: 416, version: 1, kind: 8, tag: 1).encoded)
-        #expect(try session.step(seeing: UsbmuxServerSnapshot()) == nil)
+        #expect(try session.nextAction(in: UsbmuxServerSnapshot()) == nil)
 
-        #expect(session.missing == 400)
+        #expect(session.bytesNeeded == 400)
     }
 
     private static let hopeless: [(bytes: [UInt8], code: UInt32)] = [
@@ -86,7 +88,7 @@ import Testing
     ]
 
     @Test(arguments: hopeless)
-    func `what cannot be done has the result that says why`(bytes: [UInt8], code: UInt32) throws {
+    func `an invalid request gets the result that tells why`(bytes: [UInt8], code: UInt32) throws {
         #expect(try Self.results(bytes) == [Self.result(code)])
     }
 
@@ -97,7 +99,7 @@ import Testing
         #expect(try Self.results(short) == [Self.result(1, isBinary: true)])
         let unknown = Samples.frame([9, 0, 0, 0, 0, 22, 0, 0], version: 0, kind: 2, tag: 0xFFFF_FFFF)
         #expect(try Self.results(unknown) == [Self.result(2, tag: 0xFFFF_FFFF, isBinary: true)])
-        // Once it has sent a property list it is spoken to in such.
+        // After its first property list, the client gets property lists.
         let both = Samples.request("Connect", tag: 1) + Samples.frame([], version: 2, kind: 8, tag: 2)
         #expect(try Self.results(both) == [Self.result(2, tag: 1), Self.result(6, tag: 2)])
     }
@@ -105,24 +107,24 @@ import Testing
     @Test func `a binary Connect dials, with the port in network order`() throws {
         var session = UsbmuxServerSession()
 
-        let steps = try Self.steps(Samples.frame([1, 0, 0, 0, 0xF2, 0x7E, 0, 0], version: 0, kind: 2), &session)
+        let actions = try Self.actions(Samples.frame([1, 0, 0, 0, 0xF2, 0x7E, 0, 0], version: 0, kind: 2), &session)
 
-        let phone = try #require(try Self.view(Samples.one).phones.phone(1))
-        #expect(steps == [.dial(phone, port: 62_078)])
-        #expect(try Samples.result(session.dialled(nil)) == Self.result(0, isBinary: true))
+        let device = try #require(try Self.snapshot(Samples.one).devices.device(1))
+        #expect(actions == [.dial(device, port: 62_078)])
+        #expect(try Samples.result(session.connectCompleted(nil)) == Self.result(0, isBinary: true))
     }
 
     @Test func `after a Connect that failed the next request is answered`() throws {
         var session = UsbmuxServerSession()
         let port = Samples.integer(Int(UInt16(9_876).bigEndian))
 
-        let first = try Self.steps(Samples.connect(Samples.integer(1), port, tag: 3), &session)
+        let first = try Self.actions(Samples.connect(Samples.integer(1), port, tag: 3), &session)
         #expect(first.count == 1)
-        let refusal = try session.dialled(DialError(.refused, "nothing listens"))
+        let refusal = try session.connectCompleted(DialError(.refused, "nothing listens"))
         #expect(try Samples.result(refusal) == Self.result(3, tag: 3))
 
-        #expect(try Self.steps(Samples.connect(Samples.integer(2), port, tag: 4), &session).count == 1)
-        #expect(try Samples.result(session.dialled(nil)) == Self.result(0, tag: 4))
+        #expect(try Self.actions(Samples.connect(Samples.integer(2), port, tag: 4), &session).count == 1)
+        #expect(try Samples.result(session.connectCompleted(nil)) == Self.result(0, tag: 4))
     }
 
     private static let failures: [(reason: DialError.Reason, code: UInt32)] = [
@@ -130,9 +132,9 @@ import Testing
     ]
 
     @Test(arguments: failures)
-    func `a dial that failed is told in usbmuxd's words`(reason: DialError.Reason, code: UInt32) throws {
+    func `a failed dial maps to usbmuxd's result`(reason: DialError.Reason, code: UInt32) throws {
         #expect(
-            try Samples.result(UsbmuxServerSession().dialled(DialError(reason, "")))
+            try Samples.result(UsbmuxServerSession().connectCompleted(DialError(reason, "")))
                 == Self.result(code, tag: 0, isBinary: true)
         )
     }
@@ -144,29 +146,29 @@ import Testing
     }
 
     @Test(arguments: [0, 15, 65_537, UInt32.max])
-    func `a length that no request has ends the conversation at its header`(length: UInt32) throws {
+    func `an invalid length closes the connection at its header`(length: UInt32) throws {
         var session = UsbmuxServerSession()
         let header = UsbmuxHeader(length: length, version: 1, kind: 8, tag: 1).encoded
 
-        #expect(try Self.steps(header, &session) == [.close])
-        #expect(try Self.steps(Samples.request("ListDevices"), &session) == [.close])
+        #expect(try Self.actions(header, &session) == [.close])
+        #expect(try Self.actions(Samples.request("ListDevices"), &session) == [.close])
     }
 
-    @Test func `what is usbmuxd's own business is passed on as it came, and its answer has the client's tag`() throws {
+    @Test func `an unknown request is forwarded unchanged, and its response has the client's tag`() throws {
         var session = UsbmuxServerSession()
         let request = Samples.request("ReadPairRecord", "<key>PairRecordID</key><string>x</string>", tag: 0x0102_0304)
 
-        let steps = try Self.steps(request, &session)
-        let answer = try session.answered(.propertyList(Array("<plist/>".utf8)))
+        let actions = try Self.actions(request, &session)
+        let answer = try session.upstreamReplied(.propertyList(Array("<plist/>".utf8)))
 
-        #expect(steps == [.ask(Array(request.dropFirst(16)), name: "ReadPairRecord")])
+        #expect(actions == [.forward(Array(request.dropFirst(16)), name: "ReadPairRecord")])
         #expect(answer == Samples.frame(Array("<plist/>".utf8), version: 1, kind: 8, tag: 0x0102_0304))
-        #expect(try Samples.result(session.answered(nil)) == Self.result(3, tag: 0x0102_0304))
+        #expect(try Samples.result(session.upstreamReplied(nil)) == Self.result(3, tag: 0x0102_0304))
     }
 
-    @Test func `the list has what clients look at`() throws {
+    @Test func `the device list has the keys that clients read`() throws {
         var session = UsbmuxServerSession()
-        guard case .send(let bytes) = try Self.steps(Samples.request("ListDevices", tag: 9), &session).first else {
+        guard case .send(let bytes) = try Self.actions(Samples.request("ListDevices", tag: 9), &session).first else {
             Issue.record("no answer")
             return
         }
@@ -182,39 +184,39 @@ import Testing
         #expect(text.contains(Samples.one) && text.contains(Samples.two))
     }
 
-    @Test func `a listener is told everything that is there and what changes, with tag 0`() throws {
+    @Test func `a listener gets all devices and changes, with tag 0`() throws {
         var session = UsbmuxServerSession()
         let request = Samples.request("Listen", "<key>ProgName</key><string>me</string>", tag: 5)
-        let step = try Self.steps(request, &session)
-        let phones = try Self.view(Samples.one, Samples.two).phones.phones
+        let action = try Self.actions(request, &session)
+        let devices = try Self.snapshot(Samples.one, Samples.two).devices.devices
 
-        let welcome = try Samples.frames(session.welcome(phones))
-        let news = try Samples.frames(session.news(.detached(phones[0])))
+        let response = try Samples.frames(session.listenResponse(devices))
+        let events = try Samples.frames(session.deviceEvent(.detached(devices[0])))
 
-        #expect(step == [.listen(ListenerInfo(name: "me", bundleID: nil, libraryVersion: 0))])
-        #expect(welcome.map(\.header.tag) == [5, 0, 0])
-        #expect(news.map(\.header.tag) == [0])
-        #expect(String(decoding: news[0].body, as: UTF8.self).contains("Detached"))
+        #expect(action == [.listen(ListenerInfo(name: "me", bundleID: nil, libraryVersion: 0))])
+        #expect(response.map(\.header.tag) == [5, 0, 0])
+        #expect(events.map(\.header.tag) == [0])
+        #expect(String(decoding: events[0].body, as: UTF8.self).contains("Detached"))
     }
 
-    @Test func `a binary listener is told in records of 268 bytes`() throws {
+    @Test func `a binary listener gets records of 268 bytes`() throws {
         var session = UsbmuxServerSession()
-        _ = try Self.steps(Samples.frame([], version: 0, kind: 3), &session)
-        let phones = try Self.view(Samples.one).phones.phones
+        _ = try Self.actions(Samples.frame([], version: 0, kind: 3), &session)
+        let devices = try Self.snapshot(Samples.one).devices.devices
 
-        let welcome = try Samples.frames(session.welcome(phones))
-        let news = try session.news(.detached(phones[0]))
+        let response = try Samples.frames(session.listenResponse(devices))
+        let events = try session.deviceEvent(.detached(devices[0]))
 
-        #expect(welcome.map(\.header.kind) == [1, 4])
-        let record = welcome[1].body
+        #expect(response.map(\.header.kind) == [1, 4])
+        let record = response[1].body
         #expect(record.count == 268)
         #expect(Array(record[..<6]) == [1, 0, 0, 0, 0xA8, 0x12])
         #expect(String(decoding: record[6...].prefix { $0 != 0 }, as: UTF8.self) == Samples.one)
         #expect(Array(record.suffix(6)) == [0, 0, 1, 0, 1, 0])
-        #expect(news == Samples.frame([1, 0, 0, 0], version: 0, kind: 5, tag: 0))
+        #expect(events == Samples.frame([1, 0, 0, 0], version: 0, kind: 5, tag: 0))
     }
 
-    @Test func `no bytes whatever bring it down`() throws {
+    @Test func `arbitrary bytes do not crash the session`() throws {
         var generator = SystemRandomNumberGenerator()
         let seeds = [
             Samples.request("Listen"), Samples.connect("<integer>1</integer>", "<integer>22</integer>"),
@@ -229,8 +231,8 @@ import Testing
                 )
             }
             var session = UsbmuxServerSession()
-            let steps = try Self.steps(bytes, &session)
-            #expect(steps.count <= bytes.count / 16)
+            let actions = try Self.actions(bytes, &session)
+            #expect(actions.count <= bytes.count / 16)
         }
     }
 }

@@ -6,83 +6,87 @@ import Model
 import NIOCore
 import SystemIO
 
-/// Receives each request before any route sees it: looks at its head, and finds out who makes it.
+/// Validates the head of each request and identifies the client, before any route handler runs.
 struct Authenticator: Sendable {
-    let border: RequestValidator
+    let validator: RequestValidator
     let owners: OwnerPolicy
-    let pairing: AccessStore
-    /// Whose a TCP client is, by the kernel's word.
+    let accessStore: AccessStore
+    /// Looks up the user of a TCP client (sock_diag).
     let sockets: SocketOwnerLookup
-    /// Who each connection is of: asked of the kernel once, and not with every request.
-    private let arrivals = ChannelStorage<Principal>()
+    /// The principal of each connection before a token is shown. The kernel is asked once per connection.
+    private let connectionPrincipals = ChannelStorage<Principal>()
 
-    init(border: RequestValidator, owners: OwnerPolicy, pairing: AccessStore, sockets: SocketOwnerLookup) {
-        self.border = border
+    init(validator: RequestValidator, owners: OwnerPolicy, accessStore: AccessStore, sockets: SocketOwnerLookup) {
+        self.validator = validator
         self.owners = owners
-        self.pairing = pairing
+        self.accessStore = accessStore
         self.sockets = sockets
     }
 
+    /// Returns the principal of a request: the grant of the bearer token, or else the peer of the connection.
+    ///
     /// - Throws: `Problem`, `AccessError`.
-    func visitor(_ request: HTTPRequest, on channel: any Channel) async throws -> Principal {
-        let arrival = await known(on: channel)
-        if let exposed = LeakedTokenDetector.find(in: request) {
-            for token in exposed { try await pairing.expose(token, from: arrival.origin) }
+    func authenticate(_ request: HTTPRequest, on channel: any Channel) async throws -> Principal {
+        let peer = await connectionPrincipal(of: channel)
+        if let leaked = LeakedTokenDetector.find(in: request) {
+            for token in leaked { try await accessStore.revokeLeaked(token, from: peer.source) }
             throw Problem(
                 .badRequest,
-                "a token does not belong into an address or a cookie, where others read along; it is revoked",
-                next: "send it as Authorization: Bearer"
+                "a token must not be in a URL or a cookie, where others can read it; the token is revoked",
+                hint: "send it as Authorization: Bearer"
             )
         }
-        try border.check(request)
-        let shown = RequestValidator.values(of: "Authorization", in: request)
-        guard !shown.isEmpty else { return arrival }
+        try validator.validate(request)
+        let authorizations = RequestValidator.values(of: "Authorization", in: request)
+        guard !authorizations.isEmpty else { return peer }
         let token: Token
         do {
-            guard shown.count == 1, let text = Self.bearer(shown[0]) else { throw AccessError.notAToken }
+            guard authorizations.count == 1, let text = Self.bearer(authorizations[0]) else {
+                throw AccessError.notAToken
+            }
             token = try Token(text)
         } catch {
-            throw try await pairing.refuseGarbage(from: arrival.origin)
+            throw try await accessStore.rejectMalformedToken(from: peer.source)
         }
-        let grant = try await pairing.authenticate(token, from: arrival.origin)
+        let grant = try await accessStore.authenticate(token, from: peer.source)
         return Principal(
-            standing: .grant(grant),
-            origin: arrival.origin,
-            caller: .grant(grant.id),
-            user: arrival.user
-        )
-    }
-
-    private func known(on channel: any Channel) async -> Principal {
-        if let arrival = arrivals[channel] { return arrival }
-        let arrival = await arrival(on: channel)
-        arrivals.set(arrival, for: channel)
-        return arrival
-    }
-
-    /// Who it is before it has shown anything.
-    private func arrival(on channel: any Channel) async -> Principal {
-        guard let peer = await PeerCredentials(of: channel) else { return stranger(on: channel) }
-        var isOwner = peer.user == 0 || peer.user == owners.user
-        if !isOwner, let group = owners.group { isOwner = await peer.isMember(of: group, on: channel) }
-        return Principal(
-            standing: isOwner ? .owner : .user,
-            origin: .unix(uid: peer.user),
-            caller: peer.caller,
+            role: .grant(grant),
+            source: peer.source,
+            actor: .grant(grant.id),
             user: peer.user
         )
     }
 
-    private func stranger(on channel: any Channel) -> Principal {
+    private func connectionPrincipal(of channel: any Channel) async -> Principal {
+        if let peer = connectionPrincipals[channel] { return peer }
+        let peer = await identifyPeer(of: channel)
+        connectionPrincipals.set(peer, for: channel)
+        return peer
+    }
+
+    /// Identifies the peer of a connection by its credentials, without a token.
+    private func identifyPeer(of channel: any Channel) async -> Principal {
+        guard let credentials = await PeerCredentials(of: channel) else { return anonymous(on: channel) }
+        var isOwner = credentials.user == 0 || credentials.user == owners.user
+        if !isOwner, let group = owners.group { isOwner = await credentials.isMember(of: group, on: channel) }
+        return Principal(
+            role: isOwner ? .owner : .localUser,
+            source: .unix(uid: credentials.user),
+            actor: credentials.auditActor,
+            user: credentials.user
+        )
+    }
+
+    private func anonymous(on channel: any Channel) -> Principal {
         Principal(
-            standing: .stranger,
-            origin: .tcp(address: channel.remoteAddress?.ipAddress ?? "?"),
-            caller: .stranger,
+            role: .anonymous,
+            source: .tcp(address: channel.remoteAddress?.ipAddress ?? "?"),
+            actor: .anonymous,
             user: sockets.user(of: channel)
         )
     }
 
-    /// RFC 6750, section 2.1; the scheme's case does not matter.
+    /// Returns the token of a bearer credential (RFC 6750, section 2.1). The scheme is case-insensitive.
     static func bearer(_ text: String) -> Substring? {
         let parts = text.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
@@ -90,13 +94,13 @@ struct Authenticator: Sendable {
     }
 }
 
-/// Whose processes may do everything, on the unix socket: root, the broker's own user, and a group that people are put in.
+/// The users with full access on the Unix socket: root, the daemon's own user, and the members of a group.
 package struct OwnerPolicy: Sendable {
-    /// The group's name.
+    /// The name of the owners' group.
     package static let groupName = "patchbay"
 
     package let user: UInt32
-    /// Nil where there is no such group.
+    /// The ID of the owners' group; nil if the group does not exist.
     package let group: UInt32?
 
     package init(user: UInt32, group: UInt32?) {
@@ -104,9 +108,9 @@ package struct OwnerPolicy: Sendable {
         self.group = group
     }
 
-    /// Looks the group up. Blocks; for the start only.
-    package static func ofThisMachine() -> OwnerPolicy {
-        // Root's own group is nobody's favour: it would match what SO_PEERGROUPS leaves empty.
+    /// Looks up the owners' group. Blocks, so the daemon calls this only at startup.
+    package static func current() -> OwnerPolicy {
+        // Group 0 is never used, because unfilled entries of SO_PEERGROUPS are 0 and would match.
         let group = getgrnam(groupName).map { UInt32($0.pointee.gr_gid) }
         return OwnerPolicy(user: geteuid(), group: group == 0 ? nil : group)
     }

@@ -2,14 +2,15 @@ import AccessControl
 import HTTPTypes
 import Model
 
-/// Finds tokens where they do not belong: an address is kept in histories and logs, a cookie is sent by any page.
+/// Finds tokens in URLs and cookies. URLs are stored in histories and logs, and any page can make a browser send
+/// cookies.
 enum LeakedTokenDetector {
-    /// - Returns: Nil when there is nothing like a token; else those that have the form of one.
+    /// - Returns: Nil if nothing resembles a token; otherwise the tokens with a valid format, possibly none.
     static func find(in request: HTTPRequest) -> [Token]? {
-        let places = [request.path ?? ""] + request.headerFields[values: .cookie]
+        let sources = [request.path ?? ""] + request.headerFields[values: .cookie]
         var found: [Token]?
-        for place in places {
-            for text in Set([place, decoded(place)]) {
+        for source in sources {
+            for text in Set([source, percentDecoded(source)]) {
                 guard let tokens = find(in: text) else { continue }
                 found = (found ?? []) + tokens
             }
@@ -17,8 +18,8 @@ enum LeakedTokenDetector {
         return found
     }
 
-    /// Without its percent-encoding (RFC 3986, section 2.1); what is none stays as it is.
-    static func decoded(_ text: String) -> String {
+    /// Removes percent-encoding (RFC 3986, section 2.1). Invalid sequences stay as they are.
+    static func percentDecoded(_ text: String) -> String {
         var bytes: [UInt8] = []
         var rest = Array(text.utf8)[...]
         while let byte = rest.popFirst() {
@@ -35,10 +36,11 @@ enum LeakedTokenDetector {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// What begins like a token with its id counts, also when the rest is mistyped: most of a secret is in it.
+    /// Finds every text that begins like a token with an ID. A mistyped token counts, because the text contains most of
+    /// a secret.
     static func find(in text: String) -> [Token]? {
         var found: [Token]?
-        // In bytes: a sign that joins the one beside it (U+0600, U+0301) would hide a letter in a Character.
+        // Compares bytes: in a Character, a combining character (U+0600, U+0301) would hide the letter beside it.
         var rest = Array(text.utf8)[...]
         while let start = rest.firstIndex(of: UInt8(ascii: "p")) {
             let candidate = rest[start...]

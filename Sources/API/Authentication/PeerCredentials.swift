@@ -3,12 +3,13 @@ import Model
 import NIOCore
 import SystemIO
 
-/// The process at the other end of a unix socket, by the kernel's word; it has no say in it.
+/// The process at the other end of a Unix socket, as the kernel reports the process. The process cannot forge these
+/// values.
 struct PeerCredentials: Sendable {
-    /// struct ucred (unix(7)): process, user, group.
+    /// The layout of struct ucred (unix(7)): process, user, group.
     typealias Credentials = (pid: Int32, user: UInt32, group: UInt32)
 
-    /// SO_PEERGROUPS and SO_PEERPIDFD (asm-generic/socket.h), which Glibc's module leaves out.
+    /// SO_PEERGROUPS and SO_PEERPIDFD (asm-generic/socket.h), which the Glibc module does not import.
     private static let groupsOption = SocketOptionName(59)
     private static let processOption = SocketOptionName(77)
 
@@ -16,7 +17,7 @@ struct PeerCredentials: Sendable {
     let process: Int32
     let group: UInt32
 
-    /// Nil where the kernel does not know, as on TCP, where it says -1.
+    /// Returns nil if the kernel does not know the peer. For TCP, the kernel reports user -1.
     init?(of channel: any Channel) async {
         guard let credentials = try? await Self.credentials(of: channel)?.get(), credentials.user != .max else {
             return nil
@@ -26,46 +27,49 @@ struct PeerCredentials: Sendable {
         group = credentials.group
     }
 
-    /// What the kernel says; the user is -1 where it does not know. Nil where it cannot be asked.
+    /// Asks the kernel for the credentials of the peer. An unknown user is -1. Returns nil for a channel without socket
+    /// options.
     static func credentials(of channel: any Channel) -> EventLoopFuture<Credentials>? {
-        // NIO calls it unsafe because it trusts the type: `Credentials` is laid out as ucred is (unix(7)).
+        // NIO calls this unsafe because the type is not checked. `Credentials` has the layout of ucred (unix(7)).
         (channel as? any SocketOptionProvider)?.unsafeGetSocketOption(
             level: SocketOptionLevel(SOL_SOCKET),
             name: SocketOptionName(SO_PEERCRED)
         )
     }
 
-    /// For the audit log. The program's name is worth what /proc lets us see.
-    var caller: AuditActor {
+    /// The peer for the audit log. The name of the program comes from /proc, and is `?` if /proc does not show the
+    /// name.
+    var auditActor: AuditActor {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/\(process)/exe", &path, path.count)
         let name = count > 0 ? String(decoding: path.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self) : "?"
         return .process(uid: user, pid: process, executable: SanitizedText(name))
     }
 
-    /// Whether it is in a group, as it was when it connected; the answer needs no name service.
+    /// Returns whether the process was a member of the group when the process connected. No name service is needed.
     func isMember(of wanted: UInt32, on channel: any Channel) async -> Bool {
         if group == wanted { return true }
         guard let socket = channel as? any SocketOptionProvider else { return false }
-        // NIO clears the memory first, so that what the kernel does not fill is group 0, which is never asked for here.
-        let answer: EventLoopFuture<InlineArray<1_024, UInt32>> = socket.unsafeGetSocketOption(
+        // NIO zeroes the memory first. Entries that the kernel does not fill are group 0, and group 0 is never looked
+        // up.
+        let reply: EventLoopFuture<InlineArray<1_024, UInt32>> = socket.unsafeGetSocketOption(
             level: SocketOptionLevel(SOL_SOCKET),
             name: Self.groupsOption
         )
-        guard let groups = try? await answer.get() else { return false }
+        guard let groups = try? await reply.get() else { return false }
         return groups.indices.contains { groups[$0] == wanted }
     }
 
-    /// Whether that very process still runs; its number may be another one's by then.
-    func liveness(on channel: any Channel) async -> @Sendable () -> Bool {
+    /// Returns a check that this process still runs. The check is not fooled by a reused process ID.
+    func processLiveness(on channel: any Channel) async -> @Sendable () -> Bool {
         let process = process
         guard let socket = channel as? any SocketOptionProvider else { return { false } }
-        let answer: EventLoopFuture<CInt> = socket.unsafeGetSocketOption(
+        let reply: EventLoopFuture<CInt> = socket.unsafeGetSocketOption(
             level: SocketOptionLevel(SOL_SOCKET),
             name: Self.processOption
         )
-        guard let number = try? await answer.get() else {
-            // Before Linux 6.5: the number is the best there is.
+        guard let number = try? await reply.get() else {
+            // Before Linux 6.5, only the process ID is available.
             return { kill(process, 0) == 0 || errno == EPERM }
         }
         let handle = ProcessHandle(owning: number)
@@ -73,15 +77,15 @@ struct PeerCredentials: Sendable {
     }
 }
 
-/// A process by its descriptor (pidfd_open(2)), which stays that process's when the number is given to another one.
+/// A process by its descriptor (pidfd_open(2)). The descriptor stays with the process even if the process ID is reused.
 final class ProcessHandle: Sendable {
     private let descriptor: Descriptor
 
     init(owning number: CInt) { descriptor = Descriptor(owning: number) }
 
-    /// It becomes readable when the process has ended.
+    /// The descriptor becomes readable when the process has ended.
     var isRunning: Bool {
-        var question = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
-        return poll(&question, 1, 0) == 0
+        var descriptors = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
+        return poll(&descriptors, 1, 0) == 0
     }
 }

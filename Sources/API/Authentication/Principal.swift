@@ -1,29 +1,29 @@
 import AccessControl
 import Model
 
-/// Who makes a call, and what that one may do.
+/// The client that makes a request, and its permissions.
 struct Principal: Sendable {
-    enum Standing: Sendable {
-        /// May do everything.
+    enum Role: Sendable {
+        /// Has full access.
         case owner
         /// Showed the token of this grant.
         case grant(Grant)
-        /// A process of a user that owns nothing, on the unix socket.
-        case user
-        /// Somebody on this machine, through TCP, who has shown nothing.
-        case stranger
+        /// A process on the Unix socket, of a user without full access.
+        case localUser
+        /// A TCP client on this machine without a token.
+        case anonymous
     }
 
-    let standing: Standing
-    let origin: RequestSource
-    /// For the audit log.
-    let caller: AuditActor
-    /// The user whose process it is; nil where the kernel does not say.
+    let role: Role
+    let source: RequestSource
+    /// The client as the audit log names the client.
+    let actor: AuditActor
+    /// The user of the client's process; nil if the kernel does not report a user.
     let user: UInt32?
 
-    /// Also whoever holds `admin`, where that counts: on the unix socket, as the user to whom the grant is bound.
+    /// True for owners, and for an `admin` grant on the Unix socket that is bound to the connecting user.
     var isOwner: Bool {
-        switch (standing, origin) {
+        switch (role, source) {
         case (.owner, _): true
         case (.grant(let grant), .unix(let uid)): grant.permissions.allow(.admin) && grant.binding == .user(uid)
         default: false
@@ -31,14 +31,14 @@ struct Principal: Sendable {
     }
 
     var grant: Grant? {
-        if case .grant(let grant) = standing { grant } else { nil }
+        if case .grant(let grant) = role { grant } else { nil }
     }
 
-    /// Whether it is one that everything is shown to, or whose grant is about that endpoint.
-    func sees(_ endpoint: Endpoint) -> Bool {
+    /// Returns whether the client may see an endpoint: as an owner, or by the selector of its grant.
+    func canSee(_ endpoint: Endpoint) -> Bool {
         isOwner || grant?.permissions.selector.includes(endpoint) ?? false
     }
 
-    /// Whether its grant is about every endpoint, and so about what is no endpoint yet: a phone.
-    var seesAll: Bool { isOwner || grant?.permissions.selector == .all }
+    /// True if the client may see every endpoint. Only such clients may see devices, which are not endpoints.
+    var canSeeAllEndpoints: Bool { isOwner || grant?.permissions.selector == .all }
 }

@@ -2,120 +2,127 @@ import Glibc
 import Logging
 import NIOCore
 
-/// Decides when the door takes the next caller in: not while the process is out of descriptors, not while there are as many
-/// connections as there may be, and not when it closes. Callers wait in the socket's queue meanwhile.
+/// Pauses accept(2) while the process has no free descriptors, at the connection limit, and at shutdown. Clients wait
+/// in the accept queue of the socket meanwhile.
 ///
-/// NIO 2.101 alone would go round at full speed in the first case: what its AcceptBackoffHandler holds back are the reads
-/// asked for after an error, while the one that met the error keeps its interest in the socket.
+/// Without this handler, NIO 2.101 spins in the first case. Its AcceptBackoffHandler holds back only the reads that are
+/// requested after an error. The read that met the error stays registered with the selector.
 final class AcceptThrottleHandler: ChannelDuplexHandler {
     typealias InboundIn = any Channel
     typealias OutboundIn = Never
 
-    /// Sent through the pipeline when no more callers are to be taken in; those that come now wait in the socket's queue.
-    struct Closing: Sendable {}
+    /// A pipeline event that stops accepting. Clients that connect later wait in the accept queue of the socket.
+    struct StopAcceptingEvent: Sendable {}
 
-    /// Between two looks whether there are descriptors again.
-    static let pause = TimeAmount.milliseconds(100)
-    /// What a caller that was just taken in needs to get to where requests are read.
-    static let settling = TimeAmount.milliseconds(50)
+    /// The interval between two checks for free descriptors and free capacity.
+    static let retryInterval = TimeAmount.milliseconds(100)
+    /// The time that an accepted connection needs to reach the code that reads requests.
+    static let drainDelay = TimeAmount.milliseconds(50)
 
     private let logger: Logger
-    private let crowd: ConnectionLimiter
-    private let isForOwners: Bool
-    private let onSettled: @Sendable () -> Void
-    private var isShut = false
-    private var isClosing = false
-    private var isStarved = false
+    private let limiter: ConnectionLimiter
+    private let isOwnerListener: Bool
+    private let onStopped: @Sendable () -> Void
+    private var isPaused = false
+    private var isStopping = false
+    private var isExhausted = false
 
-    /// `onSettled` is called once after `Closing`, when whoever was taken in has been let through.
-    init(logger: Logger, crowd: ConnectionLimiter, isForOwners: Bool, onSettled: @escaping @Sendable () -> Void) {
+    /// Creates a handler that calls `onStopped` once after `StopAcceptingEvent`, when all accepted connections have
+    /// been passed on.
+    init(logger: Logger, limiter: ConnectionLimiter, isOwnerListener: Bool, onStopped: @escaping @Sendable () -> Void) {
         self.logger = logger
-        self.crowd = crowd
-        self.isForOwners = isForOwners
-        self.onSettled = onSettled
+        self.limiter = limiter
+        self.isOwnerListener = isOwnerListener
+        self.onStopped = onStopped
     }
 
     func read(context: ChannelHandlerContext) {
-        if !isShut { context.read() }
+        if !isPaused { context.read() }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        isStarved = false
-        crowd.enter()
-        unwrapInboundIn(data).closeFuture.whenComplete { [crowd] _ in crowd.leave() }
+        isExhausted = false
+        limiter.connectionOpened()
+        unwrapInboundIn(data).closeFuture.whenComplete { [limiter] _ in limiter.connectionClosed() }
         context.fireChannelRead(data)
-        if !isShut, !crowd.hasRoom(forOwners: isForOwners) { pause(context) }
+        if !isPaused, !limiter.hasCapacity(forOwners: isOwnerListener) { pauseAccepting(context) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) else {
             return context.fireErrorCaught(error)
         }
-        if !isStarved { logger.warning("callers wait at the door", metadata: ["reason": "\(error)"]) }
-        isStarved = true
-        // The error ends here: the AcceptBackoffHandler would make callers wait for a second longer than is needed.
-        pause(context)
+        if !isExhausted { logger.warning("cannot accept connections; clients wait", metadata: ["reason": "\(error)"]) }
+        isExhausted = true
+        // The error is not forwarded: the AcceptBackoffHandler would make clients wait for one second longer than
+        // necessary.
+        pauseAccepting(context)
     }
 
-    /// Takes nobody in for a while, and until there is room.
-    private func pause(_ context: ChannelHandlerContext) {
-        shut(context)
-        context.eventLoop.assumeIsolated().scheduleTask(in: Self.pause) { [self] in
-            guard !isClosing else { return }
-            guard crowd.hasRoom(forOwners: isForOwners) else { return pause(context) }
-            isShut = false
-            // Asks for the next connection by itself.
+    /// Stops accepting for `retryInterval`, and longer until there is capacity.
+    private func pauseAccepting(_ context: ChannelHandlerContext) {
+        stopReading(context)
+        context.eventLoop.assumeIsolated().scheduleTask(in: Self.retryInterval) { [self] in
+            guard !isStopping else { return }
+            guard limiter.hasCapacity(forOwners: isOwnerListener) else { return pauseAccepting(context) }
+            isPaused = false
+            // Setting autoRead also requests the next connection.
             try? context.channel.syncOptions?.setOption(.autoRead, value: true)
         }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard event is Closing else { return context.fireUserInboundEventTriggered(event) }
-        isClosing = true
-        shut(context)
-        context.eventLoop.scheduleTask(in: Self.settling, onSettled)
+        guard event is StopAcceptingEvent else { return context.fireUserInboundEventTriggered(event) }
+        isStopping = true
+        stopReading(context)
+        context.eventLoop.scheduleTask(in: Self.drainDelay, onStopped)
     }
 
-    private func shut(_ context: ChannelHandlerContext) {
-        isShut = true
-        // Takes the socket from the selector, also when a read of it is pending.
+    private func stopReading(_ context: ChannelHandlerContext) {
+        isPaused = true
+        // Removes the socket from the selector, even while a read is pending.
         try? context.channel.syncOptions?.setOption(.autoRead, value: false)
     }
 }
 
-/// Lets a caller that has just come in say what it wants when the door closes behind it.
+/// Delays the shutdown of a new connection until its first request, for at most 500 ms.
 ///
-/// Its request may be on the way or in the kernel still; turned out at once it would get no answer, though it did all right.
+/// The request may still be on the network or in the kernel. If the connection closed at once, the client would get no
+/// response.
 final class QuiesceGraceHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
     typealias InboundOut = NIOAny
 
-    /// One that says nothing for so long is turned out.
-    static let patience = TimeAmount.milliseconds(500)
+    /// The time after which a silent connection is closed.
+    static let gracePeriod = TimeAmount.milliseconds(500)
 
-    private var hasAsked = false
-    private var eviction: Scheduled<Void>?
+    private var hasReceivedData = false
+    private var quiesceTask: Scheduled<Void>?
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        hasAsked = true
-        // The request first: the next handler closes an idle connection at once, and a busy one after its answer.
+        hasReceivedData = true
+        // Forwards the request first: the next handler closes an idle connection at once, and a busy one after its
+        // response.
         context.fireChannelRead(data)
-        if eviction != nil { evict(context) }
+        if quiesceTask != nil { quiesce(context) }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard event is ChannelShouldQuiesceEvent, !hasAsked else { return context.fireUserInboundEventTriggered(event) }
-        eviction = context.eventLoop.assumeIsolated().scheduleTask(in: Self.patience) { [self] in evict(context) }
+        guard event is ChannelShouldQuiesceEvent, !hasReceivedData else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        quiesceTask = context.eventLoop.assumeIsolated().scheduleTask(in: Self.gracePeriod) { [self] in quiesce(context)
+        }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        eviction?.cancel()
-        eviction = nil
+        quiesceTask?.cancel()
+        quiesceTask = nil
     }
 
-    private func evict(_ context: ChannelHandlerContext) {
-        eviction?.cancel()
-        eviction = nil
+    private func quiesce(_ context: ChannelHandlerContext) {
+        quiesceTask?.cancel()
+        quiesceTask = nil
         context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
     }
 }

@@ -3,117 +3,120 @@ import NIOCore
 import Synchronization
 import SystemIO
 
-/// How many connections all doors have together, and each user of them.
+/// Counts the connections of all listeners: in total, per user and per grant.
 package final class ConnectionLimiter: Sendable {
-    /// All of them.
-    static let limit = 256
-    /// Of these, so many are kept for owners: whatever others do, an owner can come in and put an end to it.
-    static let kept = 8
-    /// One user may have so many, unless it is an owner's: nobody is to keep the others out.
-    static let limitPerUser = 64
-    /// One grant may have so many at both doors together: one holder's open streams are not to keep the others out.
-    static let limitPerGrant = 64
-    /// With so many, a connection on which nobody showed a grant is closed after its answer.
-    static let crowded = 128
+    /// The maximum number of connections on all listeners together.
+    static let maxConnections = 256
+    /// The number of connections that are reserved for owners. An owner can always connect and stop the other clients.
+    static let reservedForOwners = 8
+    /// The maximum number of connections per user, so that no user can block the others. Root and the daemon's user
+    /// have no limit.
+    static let maxPerUser = 64
+    /// The maximum number of connections per grant on all listeners together, so that no holder can block the others.
+    static let maxPerGrant = 64
+    /// The number of connections above which a TCP connection without a grant closes after its response.
+    static let busyThreshold = 128
 
-    private let presence = Mutex(Presence())
-    /// Those whom the kernel does not name are one user together.
+    private let total = Mutex(Total())
+    /// The number of connections per user. All users that the kernel does not report share the key nil.
     private let users = Mutex<[UInt32?: Int]>([:])
     private let grants = Mutex(Grants())
 
-    /// Which connection is a grant's, and how many each grant has.
+    /// The grant of each connection, and the number of connections per grant.
     private struct Grants {
-        var holders: [ObjectIdentifier: String] = [:]
-        var counts: [String: Int] = [:]
+        var grantByConnection: [ObjectIdentifier: String] = [:]
+        var countByGrant: [String: Int] = [:]
 
-        mutating func leave(_ connection: ObjectIdentifier) {
-            guard let grant = holders.removeValue(forKey: connection), let count = counts[grant] else { return }
-            counts[grant] = count > 1 ? count - 1 : nil
+        mutating func release(_ connection: ObjectIdentifier) {
+            guard let grant = grantByConnection.removeValue(forKey: connection), let count = countByGrant[grant] else {
+                return
+            }
+            countByGrant[grant] = count > 1 ? count - 1 : nil
         }
     }
 
-    /// How many connections there are, and when the last one ended.
-    private struct Presence {
+    /// The number of connections, and the time when the last one closed.
+    private struct Total {
         var count = 0
         var lastEnd: ContinuousClock.Instant?
     }
 
     package init() {}
 
-    func enter() { presence.withLock { $0.count += 1 } }
+    func connectionOpened() { total.withLock { $0.count += 1 } }
 
-    func leave(at now: ContinuousClock.Instant = .now) {
-        presence.withLock { presence in
-            presence.count -= 1
-            presence.lastEnd = now
+    func connectionClosed(at now: ContinuousClock.Instant = .now) {
+        total.withLock { total in
+            total.count -= 1
+            total.lastEnd = now
         }
     }
 
-    /// Whether a client is connected, or was within the last minute.
-    package func isPresent(at now: ContinuousClock.Instant = .now) -> Bool {
-        presence.withLock { $0.count > 0 || $0.lastEnd.map { now - $0 < .seconds(60) } ?? false }
+    /// Returns whether a client is connected now or was connected within the last 60 seconds.
+    package func hasRecentClient(at now: ContinuousClock.Instant = .now) -> Bool {
+        total.withLock { $0.count > 0 || $0.lastEnd.map { now - $0 < .seconds(60) } ?? false }
     }
 
-    /// Notes a connection of a user's; false when it has as many as it may have.
-    func admit(_ user: UInt32?) -> Bool {
+    /// Counts one more connection of a user. Returns false if the user is at the limit.
+    func acquire(user: UInt32?) -> Bool {
         users.withLock { users in
-            guard users[user, default: 0] < Self.limitPerUser else { return false }
+            guard users[user, default: 0] < Self.maxPerUser else { return false }
             users[user, default: 0] += 1
             return true
         }
     }
 
-    func dismiss(_ user: UInt32?) {
+    func release(user: UInt32?) {
         users.withLock { users in
             users[user, default: 1] -= 1
             if users[user] == 0 { users[user] = nil }
         }
     }
 
-    /// Counts a connection as a grant's, until it closes or shows another grant.
+    /// Counts a connection for a grant, until the connection closes or shows another grant.
     ///
-    /// - Returns: False when the grant has as many as it may have.
-    func admit(_ channel: any Channel, under grant: String) -> Bool {
+    /// - Returns: False if the grant is at the limit.
+    func acquire(_ channel: any Channel, grant: String) -> Bool {
         let connection = ObjectIdentifier(channel)
-        let (isAdmitted, isNew) = grants.withLock { grants -> (Bool, Bool) in
-            let old = grants.holders[connection]
+        let (isAcquired, isNew) = grants.withLock { grants -> (Bool, Bool) in
+            let old = grants.grantByConnection[connection]
             if old == grant { return (true, false) }
-            guard grants.counts[grant, default: 0] < Self.limitPerGrant else { return (false, false) }
-            grants.leave(connection)
-            grants.holders[connection] = grant
-            grants.counts[grant, default: 0] += 1
+            guard grants.countByGrant[grant, default: 0] < Self.maxPerGrant else { return (false, false) }
+            grants.release(connection)
+            grants.grantByConnection[connection] = grant
+            grants.countByGrant[grant, default: 0] += 1
             return (true, old == nil)
         }
-        if isNew { channel.closeFuture.whenComplete { [self] _ in grants.withLock { $0.leave(connection) } } }
-        return isAdmitted
+        if isNew { channel.closeFuture.whenComplete { [self] _ in grants.withLock { $0.release(connection) } } }
+        return isAcquired
     }
 
-    /// Whether there are so many that a connection without a grant gives its place up after an answer.
-    var isCrowded: Bool { presence.withLock { $0.count >= Self.crowded } }
+    /// True if a TCP connection without a grant must close after its response.
+    var isBusy: Bool { total.withLock { $0.count >= Self.busyThreshold } }
 
-    /// Whether one more may be taken in: at a door for owners, or at one for everybody.
-    func hasRoom(forOwners: Bool) -> Bool {
-        presence.withLock { $0.count < (forOwners ? Self.limit : Self.limit - Self.kept) }
+    /// Returns whether one more connection may be accepted, by a listener for owners or by another listener.
+    func hasCapacity(forOwners: Bool) -> Bool {
+        total.withLock { $0.count < (forOwners ? Self.maxConnections : Self.maxConnections - Self.reservedForOwners) }
     }
 
-    /// Whether somebody is in who should give way to owners.
-    var isTight: Bool { presence.withLock { $0.count > Self.limit - Self.kept } }
+    /// True if clients occupy connections of the owners' reserve. Clients that are not owners are then rejected.
+    var isReservedCapacityInUse: Bool { total.withLock { $0.count > Self.maxConnections - Self.reservedForOwners } }
 }
 
-/// Looks whose a new connection is, and sends a user away who has too many already.
+/// Looks up the user of a new connection, and rejects a user that is at the connection limit.
 ///
-/// Before a byte of it is read: whoever says nothing at all takes a place, too.
+/// The check runs before the first byte is read, because silent connections count, too.
 final class PerUserConnectionLimitHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private let crowd: ConnectionLimiter
+    private let limiter: ConnectionLimiter
     private let owners: OwnerPolicy
     private let sockets: SocketOwnerLookup
 
-    init(crowd: ConnectionLimiter, owners: OwnerPolicy, sockets: SocketOwnerLookup) {
-        self.crowd = crowd
+    init(limiter: ConnectionLimiter, owners: OwnerPolicy, sockets: SocketOwnerLookup) {
+        self.limiter = limiter
         self.owners = owners
         self.sockets = sockets
     }
@@ -121,36 +124,38 @@ final class PerUserConnectionLimitHandler: ChannelInboundHandler {
     func channelActive(context: ChannelHandlerContext) {
         context.fireChannelActive()
         guard let credentials = PeerCredentials.credentials(of: context.channel) else {
-            return admit(sockets.user(of: context.channel), context)
+            return limitConnections(of: sockets.user(of: context.channel), context)
         }
         credentials.assumeIsolated().whenComplete { [self] result in
             switch result {
-            case .success(let credentials) where credentials.user != .max: admit(credentials.user, context)
-            default: admit(sockets.user(of: context.channel), context)
+            case .success(let credentials) where credentials.user != .max:
+                limitConnections(of: credentials.user, context)
+            default: limitConnections(of: sockets.user(of: context.channel), context)
             }
         }
     }
 
-    private func admit(_ user: UInt32?, _ context: ChannelHandlerContext) {
-        // Owners are few, run many programs, and could do worse than to fill a door.
+    private func limitConnections(of user: UInt32?, _ context: ChannelHandlerContext) {
+        // Owners have no limit: they run many programs and have full access anyway.
         if user == 0 || user == owners.user { return }
-        guard crowd.admit(user) else { return refuse(context) }
-        context.channel.closeFuture.whenComplete { [crowd] _ in crowd.dismiss(user) }
+        guard limiter.acquire(user: user) else { return reject(context) }
+        context.channel.closeFuture.whenComplete { [limiter] _ in limiter.release(user: user) }
     }
 
-    private func refuse(_ context: ChannelHandlerContext) {
+    private func reject(_ context: ChannelHandlerContext) {
         let problem = Problem(
             .limit,
-            "this user has \(ConnectionLimiter.limitPerUser) connections open already",
-            next: "close some, or keep one open for many requests"
+            "this user has \(ConnectionLimiter.maxPerUser) connections open already",
+            hint: "close some, or reuse one connection for many requests"
         )
-        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: problem.lastWords)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: problem.rawHTTPResponse)), promise: nil)
         context.close(promise: nil)
     }
 }
 
 extension SocketOwnerLookup {
-    /// Whose process is at the other end of a connection over loopback; nil where the kernel does not say.
+    /// Returns the user of the process at the other end of a loopback connection; nil if the kernel does not report a
+    /// user.
     func user(of channel: any Channel) -> UInt32? {
         guard let remote = Self.address(channel.remoteAddress), let local = Self.address(channel.localAddress),
             case .user(let id)? = try? owner(of: remote, connectedTo: local)

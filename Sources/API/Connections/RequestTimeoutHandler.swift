@@ -4,42 +4,44 @@ import Model
 import NIOCore
 import NIOHTTP1
 
-/// Closes connections that are slow to say what they want: a thousand of them would otherwise be a closed door.
+/// Closes connections that send a request too slowly. Otherwise a thousand slow connections could block the server.
 ///
-/// Sits before the HTTP decoder; `RequestProgressHandler` behind it tells when a head was whole, and when a request was.
+/// This handler runs before the HTTP decoder. `RequestProgressHandler` behind the decoder reports the end of each head
+/// and of each request.
 final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// From the first byte to the end of a head; the first head counts from when the connection stands.
-    static let headPatience = TimeAmount.seconds(5)
-    /// For the body behind it, which is 64 KiB at most.
-    static let bodyPatience = TimeAmount.seconds(30)
+    /// The time limit for a request head, from its first byte. For the first head, the time starts when the connection
+    /// opens.
+    static let headTimeout = TimeAmount.seconds(5)
+    /// The time limit for the body of a request: up to 64 KiB, and up to 4 MiB for MCP.
+    static let bodyTimeout = TimeAmount.seconds(30)
 
     private enum State {
-        /// Nothing is being said.
-        case quiet
+        /// Between two requests.
+        case idle
         case head
         case body
     }
 
-    private let headLimit: Int
-    private var state = State.quiet
+    private let maxHeadSize: Int
+    private var state = State.idle
     private var received = 0
     private var deadline: Scheduled<Void>?
 
-    init(headLimit: Int) { self.headLimit = headLimit }
+    init(maxHeadSize: Int) { self.maxHeadSize = maxHeadSize }
 
-    func handlerAdded(context: ChannelHandlerContext) { begin(.head, within: Self.headPatience, context) }
+    func handlerAdded(context: ChannelHandlerContext) { begin(.head, within: Self.headTimeout, context) }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if state == .quiet { begin(.head, within: Self.headPatience, context) }
+        if state == .idle { begin(.head, within: Self.headTimeout, context) }
         received += unwrapInboundIn(data).readableBytes
         context.fireChannelRead(data)
-        // Still no end of the head. The decoder has limits for fields, and none for the first line.
-        if state == .head, received > headLimit {
-            refuse(Problem(.headTooLarge, "the head has more than \(headLimit) bytes"), context)
+        // The head is not complete yet. The decoder limits the fields but not the request line.
+        if state == .head, received > maxHeadSize {
+            reject(Problem(.headTooLarge, "the request head has more than \(maxHeadSize) bytes"), context)
         }
     }
 
@@ -50,77 +52,83 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
         context.fireChannelInactive()
     }
 
-    /// The head is whole.
-    func headEnded(_ context: ChannelHandlerContext) { begin(.body, within: Self.bodyPatience, context) }
+    /// Handles the end of a request head.
+    func headEnded(_ context: ChannelHandlerContext) { begin(.body, within: Self.bodyTimeout, context) }
 
-    /// The request is whole.
+    /// Handles the end of a request.
     func requestEnded() {
-        state = .quiet
+        state = .idle
         deadline?.cancel()
         deadline = nil
     }
 
-    private func begin(_ state: State, within patience: TimeAmount, _ context: ChannelHandlerContext) {
+    private func begin(_ state: State, within timeout: TimeAmount, _ context: ChannelHandlerContext) {
         self.state = state
         received = 0
         deadline?.cancel()
         let loop = context.eventLoop.assumeIsolated()
-        deadline = loop.scheduleTask(in: patience) { [self] in
-            // Who has said nothing at all asks for no answer; and behind a whole head there may be one already.
+        deadline = loop.scheduleTask(in: timeout) { [self] in
+            // A silent connection gets no response. After a complete head, a response may already have been sent.
             guard state == .head, received > 0 else { return context.close(promise: nil) }
-            refuse(Problem(.timeout, "the head did not come within \(patience.nanoseconds / 1_000_000_000) s"), context)
+            reject(
+                Problem(.timeout, "the request head did not arrive within \(timeout.nanoseconds / 1_000_000_000) s"),
+                context
+            )
         }
     }
 
-    private func refuse(_ problem: Problem, _ context: ChannelHandlerContext) {
+    private func reject(_ problem: Problem, _ context: ChannelHandlerContext) {
         deadline?.cancel()
-        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: problem.lastWords)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: problem.rawHTTPResponse)), promise: nil)
         context.close(promise: nil)
     }
 }
 
-/// Behind the HTTP decoder: tells the watch before it how far a request is, keeps what the next step would drop, and notes
-/// which answers are out.
+/// Tracks requests and responses behind the HTTP decoder.
+///
+/// Reports the end of heads and requests to `RequestTimeoutHandler`, and flushed responses to `ResponseTracker`.
+/// Preserves the host of an absolute request target, which the next handler drops.
 final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    private let watch: RequestTimeoutHandler
-    private let deliveries: ResponseTracker
+    private let timeoutHandler: RequestTimeoutHandler
+    private let tracker: ResponseTracker
 
-    init(to watch: RequestTimeoutHandler, _ deliveries: ResponseTracker) {
-        self.watch = watch
-        self.deliveries = deliveries
+    init(notifying timeoutHandler: RequestTimeoutHandler, tracker: ResponseTracker) {
+        self.timeoutHandler = timeoutHandler
+        self.tracker = tracker
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard case .end = unwrapOutboundIn(data) else { return context.write(data, promise: promise) }
         let promise = promise ?? context.eventLoop.makePromise()
-        promise.futureResult.whenSuccess { [deliveries] in deliveries.end() }
+        promise.futureResult.whenSuccess { [tracker] in tracker.responseFlushed() }
         context.write(data, promise: promise)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(var head):
-            watch.headEnded(context)
-            // A target in absolute form names a host, too (RFC 9112, section 3.2.2). Only its path goes on from here, so that
-            // a name that differs becomes a second Host, which is refused.
+            timeoutHandler.headEnded(context)
+            // A target in absolute form also names a host (RFC 9112, section 3.2.2). The next handler keeps only its
+            // path.
+            // A host that differs from the Host header becomes a second Host header, which is rejected.
             if let name = Self.host(in: head.uri), head.headers["Host"] != [name] {
                 head.headers.add(name: "Host", value: name)
             }
             context.fireChannelRead(wrapInboundOut(.head(head)))
         case .end:
-            watch.requestEnded()
+            timeoutHandler.requestEnded()
             context.fireChannelRead(data)
         case .body:
             context.fireChannelRead(data)
         }
     }
 
-    /// What stands between the scheme and the path; nil for a path alone.
+    /// Returns the authority of a target in absolute form; nil for a plain path.
     static func host(in target: String) -> String? {
         guard !target.hasPrefix("/"), target != "*" else { return nil }
         guard let scheme = target.firstRange(of: "://") else { return target }
@@ -129,8 +137,9 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
 }
 
 extension Problem {
-    /// The whole answer as bytes, for where there is no request yet that it would be an answer to. The connection ends with it.
-    var lastWords: String {
+    /// The complete HTTP response, for errors that occur before there is a request. The connection closes after the
+    /// response.
+    var rawHTTPResponse: String {
         let body = (try? JSONCoding.encoder().encode(self)) ?? Data()
         let fields = [
             "HTTP/1.1 \(status) \(HTTPResponse.Status(code: status).reasonPhrase)",

@@ -1,18 +1,18 @@
 import NIOCore
 import Synchronization
 
-/// How many requests of a connection were taken up, and how many answers the kernel has got whole.
+/// Counts the started requests and the flushed responses of a connection.
 ///
-/// HTTP/1.1 answers in the order of the requests, so that the two are counted alike.
+/// HTTP/1.1 sends responses in the order of the requests, so a request and its response have the same number.
 final class ResponseTracker: Sendable {
     private struct State {
         var begun = 0
-        var done = 0
+        var flushed = 0
     }
 
     private let state = Mutex(State())
 
-    /// A request is taken up.
+    /// Starts the next request.
     func begin() -> PendingResponse {
         let number = state.withLock { state in
             state.begun += 1
@@ -21,71 +21,73 @@ final class ResponseTracker: Sendable {
         return PendingResponse(of: number, on: self)
     }
 
-    /// The last byte of an answer is out; said on the connection's event loop, in the same turn.
-    func end() { state.withLock { $0.done += 1 } }
+    /// Counts a response when its last byte is in the kernel. Called on the connection's event loop, in the same tick
+    /// as the write.
+    func responseFlushed() { state.withLock { $0.flushed += 1 } }
 
-    fileprivate func hasDone(_ number: Int) -> Bool { state.withLock { $0.done >= number } }
+    fileprivate func isFlushed(_ number: Int) -> Bool { state.withLock { $0.flushed >= number } }
 }
 
-/// The answer to one request on its way out.
+/// The response to one request, which may not be flushed yet.
 struct PendingResponse: Sendable {
     private let number: Int
-    private let deliveries: ResponseTracker
+    private let tracker: ResponseTracker
 
-    fileprivate init(of number: Int, on deliveries: ResponseTracker) {
+    fileprivate init(of number: Int, on tracker: ResponseTracker) {
         self.number = number
-        self.deliveries = deliveries
+        self.tracker = tracker
     }
 
-    /// Whether the kernel has all of it.
-    var isDone: Bool { deliveries.hasDone(number) }
+    /// True when the kernel has the complete response.
+    var isFlushed: Bool { tracker.isFlushed(number) }
 }
 
-/// Tells a request in progress that its caller has gone: it closed its end of the connection, or all of it.
+/// Notifies the current request when its client closes the connection, completely or for writing.
 ///
-/// Hummingbird looks for that only while an answer is being streamed, and ends the connection for it.
+/// Hummingbird itself detects that only while a response is streamed, and then closes the connection.
 final class DisconnectHandler: ChannelInboundHandler, RemovableChannelHandler, Sendable {
     typealias InboundIn = NIOAny
     typealias InboundOut = NIOAny
-    typealias Farewell = @Sendable () -> Void
+    typealias Callback = @Sendable () -> Void
 
     private struct State {
-        var hasGone = false
-        /// Of the request that runs; HTTP/1.1 has one at a time.
-        var farewell: Farewell?
+        var isDisconnected = false
+        /// The callback of the current request. HTTP/1.1 has one request at a time.
+        var callback: Callback?
     }
 
     private let state = Mutex(State())
 
-    /// Sets what is to be done, in the place of what the request before wanted; at once when the caller has gone already.
-    func next(_ farewell: @escaping Farewell) {
-        let hasGone = state.withLock { state in
-            state.farewell = state.hasGone ? nil : farewell
-            return state.hasGone
+    /// Sets the callback of the current request, in place of the previous request's callback. If the client has already
+    /// disconnected, the callback runs at once.
+    func onDisconnect(_ callback: @escaping Callback) {
+        let isDisconnected = state.withLock { state in
+            state.callback = state.isDisconnected ? nil : callback
+            return state.isDisconnected
         }
-        if hasGone { farewell() }
+        if isDisconnected { callback() }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if let event = event as? ChannelEvent, event == .inputClosed { leave() }
+        if let event = event as? ChannelEvent, event == .inputClosed { clientDisconnected() }
         context.fireUserInboundEventTriggered(event)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        leave()
+        clientDisconnected()
         context.fireChannelInactive()
     }
 
-    private func leave() {
-        let farewell = state.withLock { state in
-            defer { state = State(hasGone: true) }
-            return state.farewell
+    private func clientDisconnected() {
+        let callback = state.withLock { state in
+            defer { state = State(isDisconnected: true) }
+            return state.callback
         }
-        farewell?()
+        callback?()
     }
 }
 
-/// What is known of each connection, for as long as it stands.
+/// Stores one value for each open channel.
 final class ChannelStorage<Value: Sendable>: Sendable {
     private let values = Mutex<[ObjectIdentifier: Value]>([:])
 
@@ -94,7 +96,7 @@ final class ChannelStorage<Value: Sendable>: Sendable {
     func set(_ value: Value, for channel: any Channel) {
         let id = ObjectIdentifier(channel)
         values.withLock { $0[id] = value }
-        // Another connection may be where this one was as soon as it is gone.
+        // After the channel is gone, another channel may have the same identifier.
         channel.closeFuture.whenComplete { [self] _ in values.withLock { $0[id] = nil } }
     }
 }

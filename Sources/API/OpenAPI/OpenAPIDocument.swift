@@ -2,9 +2,9 @@ import FoundationEssentials
 import HTTPTypes
 import Model
 
-/// `openapi.json` (OpenAPI 3.1), made from the route table and the schemas beside this file.
+/// `openapi.json` (OpenAPI 3.1), generated from the route table and `OpenAPISchemas`.
 enum OpenAPIDocument {
-    /// Made once: neither the table nor the schemas change while we run.
+    /// Generated once, because the table and the schemas are constants.
     static let text: String = {
         let paths = Dictionary(grouping: RouteTable.all, by: \.path).sorted { $0.key < $1.key }.map { path, routes in
             let operations = routes.map { "\"\($0.method.rawValue.lowercased())\":\(operation($0))" }
@@ -12,7 +12,7 @@ enum OpenAPIDocument {
         }
         return """
             {"openapi":"3.1.0","info":{"title":"Patchbay","version":"\(Version.text)",\
-            "description":"One list of everything debuggable that can be reached, and tunnels to it."},\
+            "description":"Finds debug servers in development builds of apps, forwards local ports to them, and exposes them to AI agents over MCP."},\
             "paths":{\(paths.joined(separator: ","))},"components":{"schemas":\(OpenAPISchemas.text)}}
             """
     }()
@@ -20,7 +20,7 @@ enum OpenAPIDocument {
     private static func operation(_ route: APIRoute) -> String {
         var members = [
             "\"summary\":\"\(route.summary)\"", "\"operationId\":\"\(operationID(route))\"",
-            "\"responses\":{\(response(route)),\"default\":{\"description\":\"What went wrong\",\(content("application/problem+json", "Problem"))}}",
+            "\"responses\":{\(response(route)),\"default\":{\"description\":\"The error\",\(content("application/problem+json", "Problem"))}}",
         ]
         let inPath = route.path.split(separator: "/").filter { $0.hasPrefix("{") }.map {
             """
@@ -30,32 +30,32 @@ enum OpenAPIDocument {
         let inQuery = route.query.map {
             """
             {"name":"\($0.name)","in":"query","required":false,"description":"\($0.summary)",\
-            "schema":{"type":"\($0.kind.rawValue)"}}
+            "schema":{"type":"\($0.type.rawValue)"}}
             """
         }
         let parameters = inPath + inQuery
         if !parameters.isEmpty { members.append("\"parameters\":[\(parameters.joined(separator: ","))]") }
-        if let takes = route.takes {
-            members.append("\"requestBody\":{\"required\":true,\(content("application/json", takes))}")
+        if let schema = route.requestSchema {
+            members.append("\"requestBody\":{\"required\":true,\(content("application/json", schema))}")
         }
         return "{\(members.joined(separator: ","))}"
     }
 
     private static func response(_ route: APIRoute) -> String {
-        switch route.gives {
-        case nil: "\"204\":{\"description\":\"Done\"}"
+        switch route.responseSchema {
+        case nil: "\"204\":{\"description\":\"Success, without a body\"}"
         case "events"?: "\"200\":{\"description\":\"Server-sent events\",\"content\":{\"text/event-stream\":{}}}"
-        case "file"?: "\"200\":{\"description\":\"The bytes, with their own type\",\"content\":{\"*/*\":{}}}"
+        case "file"?: "\"200\":{\"description\":\"The file, with its own media type\",\"content\":{\"*/*\":{}}}"
         case "MCPMessage"?:
             """
-            "200":{"description":"The answer","content":{"text/event-stream":{},\
+            "200":{"description":"The response message","content":{"text/event-stream":{},\
             "application/json":{"schema":{"$ref":"#/components/schemas/MCPMessage"}}}},\
-            "202":{"description":"Taken; there is no answer"}
+            "202":{"description":"Accepted; there is no response message"}
             """
         case "ServerCard"?, "Catalog"?:
-            "\"200\":{\"description\":\"Experimental\",\(content(ServerCardRoutes.type(of: route.gives), route.gives ?? ""))}"
-        case let gives?:
-            "\"\(route.creates ? 201 : 200)\":{\"description\":\"\(gives)\",\(content("application/json", gives))}"
+            "\"200\":{\"description\":\"An experimental document\",\(content(ServerCardRoutes.type(of: route.responseSchema), route.responseSchema ?? ""))}"
+        case let schema?:
+            "\"\(route.returnsCreated ? 201 : 200)\":{\"description\":\"\(schema)\",\(content("application/json", schema))}"
         }
     }
 
@@ -64,7 +64,7 @@ enum OpenAPIDocument {
     }
 
     private static func operationID(_ route: APIRoute) -> String {
-        let words = route.path.split(separator: "/").map { $0.filter { $0.isLetter || $0.isNumber } }
-        return ([route.method.rawValue.lowercased()] + words).joined(separator: "-")
+        let parts = route.path.split(separator: "/").map { $0.filter { $0.isLetter || $0.isNumber } }
+        return ([route.method.rawValue.lowercased()] + parts).joined(separator: "-")
     }
 }

@@ -1,8 +1,8 @@
-/// The documents of the API as JSON Schema (draft 2020-12), which is what OpenAPI 3.1 speaks.
+/// The documents of the API as JSON Schemas (draft 2020-12), the schema language of OpenAPI 3.1.
 enum OpenAPISchemas {
-    static let text = "{\(access),\(agents),\(things)}"
+    static let text = "{\(access),\(mcp),\(core)}"
 
-    private static let things = #"""
+    private static let core = #"""
         "Health":{"type":"object","required":["status","version"],
           "properties":{"status":{"enum":["ok","degraded"]},"version":{"type":"string"},"detail":{"type":"string"}}},
         "OpenAPI":{"type":"object"},
@@ -17,41 +17,41 @@ enum OpenAPISchemas {
           "key":{"type":"string"},"value":{"type":"string"},"base64":{"type":"string"}}}},
         "EndpointRoute":{"oneOf":[
           {"type":"object","required":["via","address","port","interfaceIndex","approval"],"properties":{
-            "via":{"const":"lan"},"address":{"type":"string"},"port":{"$ref":"#/components/schemas/Port"},
+            "via":{"const":"network"},"address":{"type":"string"},"port":{"$ref":"#/components/schemas/Port"},
             "interface":{"type":"string"},"interfaceIndex":{"type":"integer"},
-            "host":{"type":"string","description":"the host that announced it; absent where the owner wrote it down"},
-            "app":{"type":"string"},"appIsBundleID":{"const":true},"boot":{"type":"string"},
-            "approval":{"enum":["discovered","approved","changed"]},"secretHeld":{"const":true},
+            "host":{"type":"string","description":"the host that announced the route; absent for a static endpoint"},
+            "app":{"type":"string"},"appIsBundleID":{"const":true},"launchID":{"type":"string"},
+            "approval":{"enum":["pending","approved","changed"]},"secretHeld":{"const":true},
             "mismatch":{"type":"string","description":"the app that answered instead of `app`"}}},
           {"type":"object","required":["via","udid","port","approval"],"properties":{
             "via":{"const":"usb"},"udid":{"$ref":"#/components/schemas/UDID"},
             "port":{"$ref":"#/components/schemas/Port"},
-            "app":{"type":"string"},"appIsBundleID":{"const":true},"boot":{"type":"string"},
-            "approval":{"enum":["discovered","approved","changed"]},"secretHeld":{"const":true},
+            "app":{"type":"string"},"appIsBundleID":{"const":true},"launchID":{"type":"string"},
+            "approval":{"enum":["pending","approved","changed"]},"secretHeld":{"const":true},
             "mismatch":{"type":"string","description":"the app that answered instead of `app`"}}}]},
         "Endpoint":{"type":"object",
-          "required":["id","kind","app","name","place","state","approval","routes","txt","sources","since"],
+          "required":["id","kind","app","name","location","state","approval","routes","txt","sources","firstSeenAt"],
           "properties":{
             "id":{"$ref":"#/components/schemas/EndpointID"},"kind":{"type":"string"},"app":{"type":"string"},
-            "name":{"type":"string"},"version":{"type":"string"},"boot":{"type":"string"},"server":{"type":"string"},"reason":{"type":"string"},
-            "place":{"type":"object","properties":{
+            "name":{"type":"string"},"version":{"type":"string"},"launchID":{"type":"string"},"server":{"type":"string"},"reason":{"type":"string"},
+            "location":{"type":"object","properties":{
               "udid":{"$ref":"#/components/schemas/UDID"},"host":{"type":"string"}}},
             "state":{"enum":["online","suspect","offline","blocked"]},
-            "approval":{"enum":["discovered","approved","changed"]},
+            "approval":{"enum":["pending","approved","changed"]},
             "routes":{"type":"array","items":{"$ref":"#/components/schemas/EndpointRoute"}},
-            "txt":{"$ref":"#/components/schemas/TXTRecord"},"txtIsTruncated":{"const":true},
-            "sources":{"type":"array","items":{"enum":["bonjour","usb","config"]}},
-            "since":{"$ref":"#/components/schemas/Date"},"lastSeen":{"$ref":"#/components/schemas/Date"}}},
+            "txt":{"$ref":"#/components/schemas/TXTRecord"},"txtTruncated":{"const":true},
+            "sources":{"type":"array","items":{"enum":["bonjour","usbmuxd","config"]}},
+            "firstSeenAt":{"$ref":"#/components/schemas/Date"},"lastSeenAt":{"$ref":"#/components/schemas/Date"}}},
         "EndpointList":{"type":"object","required":["schema","revision","endpoints"],"properties":{
           "schema":{"const":1},"revision":{"type":"integer"},
           "endpoints":{"type":"array","items":{"$ref":"#/components/schemas/Endpoint"}}}},
         "StaticEndpoint":{"type":"object","required":["name","kind","address","port"],"properties":{
           "name":{"type":"string"},"kind":{"type":"string"},"address":{"type":"string"},
           "port":{"$ref":"#/components/schemas/Port"},"app":{"type":"string"}}},
-        "Device":{"type":"object","required":["udid","transport","since"],"properties":{
+        "Device":{"type":"object","required":["udid","transport","attachedAt"],"properties":{
           "udid":{"$ref":"#/components/schemas/UDID"},"transport":{"enum":["usb","network"]},
           "productID":{"type":"integer"},"locationID":{"type":"integer"},
-          "since":{"$ref":"#/components/schemas/Date"}}},
+          "attachedAt":{"$ref":"#/components/schemas/Date"}}},
         "DeviceList":{"type":"object","required":["schema","devices"],"properties":{
           "schema":{"const":1},"devices":{"type":"array","items":{"$ref":"#/components/schemas/Device"}}}},
         "TunnelTarget":{"oneOf":[
@@ -59,59 +59,59 @@ enum OpenAPISchemas {
             "properties":{"udid":{"$ref":"#/components/schemas/UDID"},"port":{"$ref":"#/components/schemas/Port"}}}}},
           {"type":"object","required":["endpoint"],"properties":{"endpoint":{
             "$ref":"#/components/schemas/EndpointID"}}}]},
-        "TunnelSpec":{"type":"object","required":["local","target","noRebind","isKept"],"properties":{
-          "local":{"$ref":"#/components/schemas/LocalAddress"},"target":{"$ref":"#/components/schemas/TunnelTarget"},
-          "noRebind":{"type":"boolean"},"isKept":{"type":"boolean"},"allowsAnyUser":{"type":"boolean"},
-          "allowsBrowsers":{"type":"boolean"}}},
+        "TunnelSpec":{"type":"object","required":["local","target","noRebind","persistent"],"properties":{
+          "local":{"$ref":"#/components/schemas/ListenAddress"},"target":{"$ref":"#/components/schemas/TunnelTarget"},
+          "noRebind":{"type":"boolean"},"persistent":{"type":"boolean"},"allowAnyUser":{"type":"boolean"},
+          "allowBrowsers":{"type":"boolean"}}},
         "TunnelSpecs":{"type":"array","items":{"$ref":"#/components/schemas/TunnelSpec"}},
         "TunnelStatistics":{"type":"object","required":["bytesUp","bytesDown","connections","open","failures"],
           "properties":{"bytesUp":{"type":"integer"},"bytesDown":{"type":"integer"},
-            "rateUp":{"type":"integer"},"rateDown":{"type":"integer"},
+            "bytesPerSecondUp":{"type":"integer"},"bytesPerSecondDown":{"type":"integer"},
             "connections":{"type":"integer"},"open":{"type":"integer"},
             "failures":{"type":"object","additionalProperties":{"type":"integer"}},
-            "lastConnectMilliseconds":{"type":"number"},"lastConnected":{"$ref":"#/components/schemas/Date"}}},
-        "Tunnel":{"type":"object","required":["id","spec","owner","state","bound","statistics","since"],"properties":{
+            "lastConnectMilliseconds":{"type":"number"},"lastConnectedAt":{"$ref":"#/components/schemas/Date"}}},
+        "Tunnel":{"type":"object","required":["id","spec","owner","state","listenAddresses","statistics","createdAt"],"properties":{
           "id":{"type":"string"},"spec":{"$ref":"#/components/schemas/TunnelSpec"},
-          "owner":{"type":"integer","description":"the user whose clients come through"},
+          "owner":{"type":"integer","description":"the user whose processes may connect"},
           "state":{"type":"object","required":["name"],"properties":{
             "name":{"enum":["waiting","active","failed"]},"reason":{"type":"string"}}},
-          "bound":{"type":"array","items":{"$ref":"#/components/schemas/LocalAddress"}},
+          "listenAddresses":{"type":"array","items":{"$ref":"#/components/schemas/ListenAddress"}},
           "statistics":{"$ref":"#/components/schemas/TunnelStatistics"},
-          "since":{"$ref":"#/components/schemas/Date"},
-          "replaced":{"type":"string","description":"the tunnel that gave its address up for this one, where it is made"}}},
+          "createdAt":{"$ref":"#/components/schemas/Date"},
+          "replaced":{"type":"string","description":"the ID of the tunnel that this one replaced; only in the response that creates the tunnel"}}},
         "TunnelList":{"type":"object","required":["schema","tunnels"],"properties":{
           "schema":{"const":1},"tunnels":{"type":"array","items":{"$ref":"#/components/schemas/Tunnel"}}}},
-        "DeleteResponse":{"type":"object","required":["removed"],"properties":{"removed":{"type":"integer"}}},
+        "DeleteResponse":{"type":"object","required":["deletedCount"],"properties":{"deletedCount":{"type":"integer"}}},
         "AdvertisementSpec":{"type":"object","required":["name","type","port","txt"],"properties":{
           "name":{"type":"string"},"type":{"$ref":"#/components/schemas/ServiceType"},
           "port":{"$ref":"#/components/schemas/Port"},"txt":{"$ref":"#/components/schemas/TXTRecord"}}},
         "AdvertisementUpdate":{"type":"object","required":["txt"],"properties":{
           "txt":{"$ref":"#/components/schemas/TXTRecord"}}},
-        "Advertisement":{"type":"object","required":["id","spec","state","finalName"],"properties":{
+        "Advertisement":{"type":"object","required":["id","spec","state","publishedName"],"properties":{
           "id":{"type":"string"},"spec":{"$ref":"#/components/schemas/AdvertisementSpec"},
           "state":{"enum":["waiting","registering","published","failed"]},"reason":{"type":"string"},
-          "finalName":{"type":"string"}}},
+          "publishedName":{"type":"string"}}},
         "AdvertisementList":{"type":"object","required":["schema","advertisements"],"properties":{
           "schema":{"const":1},
           "advertisements":{"type":"array","items":{"$ref":"#/components/schemas/Advertisement"}}}},
         "SourceStatus":{"type":"object","required":["name","state","detail"],"properties":{
           "name":{"type":"string"},"state":{"enum":["ok","starting","missing","off"]},
-          "detail":{"type":"string"},"remedy":{"type":"string"}}},
+          "detail":{"type":"string"},"hint":{"type":"string"}}},
         "BrokerStatus":{"type":"object",
-          "required":["version","since","revision","endpoints","devices","tunnels","sources"],"properties":{
-            "version":{"type":"string"},"pid":{"type":"integer"},"since":{"$ref":"#/components/schemas/Date"},
+          "required":["version","startedAt","revision","endpoints","devices","tunnels","sources"],"properties":{
+            "version":{"type":"string"},"pid":{"type":"integer"},"startedAt":{"$ref":"#/components/schemas/Date"},
             "revision":{"type":"integer"},"endpoints":{"type":"object","additionalProperties":{"type":"integer"}},
             "devices":{"type":"integer"},"tunnels":{"type":"integer"},
             "sources":{"type":"array","items":{"$ref":"#/components/schemas/SourceStatus"}},
-            "findings":{"type":"array","items":{"type":"string"}},"storage":{"type":"array","items":{"type":"string"}},"anyUser":{"type":"boolean"}}},
+            "findings":{"type":"array","items":{"type":"string"}},"storage":{"type":"array","items":{"type":"string"}},"allowAnyUser":{"type":"boolean"}}},
         "Problem":{"type":"object","required":["type","title","status","detail","code"],"properties":{
           "type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},
-          "detail":{"type":"string"},"code":{"type":"string"},"next":{"type":"string"}}}
+          "detail":{"type":"string"},"code":{"type":"string"},"hint":{"type":"string"}}}
         """#
 }
 
 extension OpenAPISchemas {
-    /// The documents about who may do what; without the braces around them.
+    /// The schemas of access control, without the enclosing braces.
     static let access = #"""
         "Scope":{"enum":["registry.read","endpoint.call","tunnel.open","secret.use","invite.create","admin"]},
         "Selector":{"oneOf":[{"const":"all"},
@@ -122,10 +122,10 @@ extension OpenAPISchemas {
         "Permissions":{"type":"object","required":["scopes","selector"],"properties":{
           "scopes":{"type":"array","items":{"$ref":"#/components/schemas/Scope"}},
           "selector":{"$ref":"#/components/schemas/Selector"}}},
-        "Binding":{"description":"who, beside holding the token, one must be","oneOf":[{"const":"bearer"},
+        "Binding":{"description":"the client that may use the token, in addition to holding it","oneOf":[{"const":"bearer"},
           {"type":"object","required":["user"],"properties":{"user":{"type":"integer"}}},
           {"type":"object","required":["key"],"properties":{"key":{"type":"string"}}}]},
-        "AuditActor":{"oneOf":[{"enum":["stranger","broker"]},
+        "AuditActor":{"oneOf":[{"enum":["anonymous","broker"]},
           {"type":"object","required":["grant"],"properties":{"grant":{"type":"string"}}},
           {"type":"object","required":["uid","pid","exe"],"properties":{
             "uid":{"type":"integer"},"pid":{"type":"integer"},"exe":{"type":"string"}}}]},
@@ -133,73 +133,73 @@ extension OpenAPISchemas {
         "GrantToken":{"type":"string","description":"a secret, for Authorization: Bearer",
           "pattern":"^pbg_[0-9A-Za-z]{8}_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$"},
         "InviteSpec":{"type":"object","required":["permissions"],"properties":{
-          "permissions":{"$ref":"#/components/schemas/Permissions"},"uses":{"type":"integer"},
-          "lifetime":{"type":"integer","description":"seconds"},
-          "grantLifetime":{"type":"integer","description":"seconds"},
-          "grantIdle":{"type":"integer","description":"seconds"},"user":{"type":"integer"},
-          "qr":{"type":"boolean","description":"whether the answer is to have the pairing string as a QR code, too"}}},
+          "permissions":{"$ref":"#/components/schemas/Permissions"},"maxUses":{"type":"integer"},
+          "lifetimeSeconds":{"type":"integer"},
+          "grantLifetimeSeconds":{"type":"integer"},
+          "grantIdleSeconds":{"type":"integer"},"user":{"type":"integer"},
+          "qr":{"type":"boolean","description":"true to get the pairing string as a QR code, too"}}},
         "Invite":{"type":"object",
-          "required":["id","permissions","uses","used","wrong","createdBy","created","expires"],"properties":{
+          "required":["id","permissions","maxUses","useCount","failedAttempts","createdBy","createdAt","expiresAt"],"properties":{
             "id":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"},
-            "uses":{"type":"integer"},"used":{"type":"integer"},"wrong":{"type":"integer"},
-            "createdBy":{"$ref":"#/components/schemas/Caller"},"created":{"$ref":"#/components/schemas/Date"},
-            "expires":{"$ref":"#/components/schemas/Date"},"end":{"enum":["spent","expired","revoked","burnt"]}}},
+            "maxUses":{"type":"integer"},"useCount":{"type":"integer"},"failedAttempts":{"type":"integer"},
+            "createdBy":{"$ref":"#/components/schemas/AuditActor"},"createdAt":{"$ref":"#/components/schemas/Date"},
+            "expiresAt":{"$ref":"#/components/schemas/Date"},"endReason":{"enum":["spent","expired","revoked","burnt"]}}},
         "IssuedInvite":{"type":"object","required":["invite","token"],"properties":{
           "invite":{"$ref":"#/components/schemas/Invite"},"token":{"$ref":"#/components/schemas/InviteToken"},
           "pairing":{"type":"string","description":"PATCHBAY:1:HOST:PORT:PIN:TOKEN, a secret"},
           "qr":{"type":"string","contentMediaType":"image/svg+xml",
-            "description":"the pairing string as a QR code, as secret as that; told this once and kept nowhere"}}},
+            "description":"the pairing string as a QR code, also a secret; returned only once and not stored"}}},
         "InviteList":{"type":"object","required":["schema","invites"],"properties":{
           "schema":{"const":1},"invites":{"type":"array","items":{"$ref":"#/components/schemas/Invite"}}}},
         "RedemptionSpec":{"type":"object","required":["token","client","name"],"properties":{
           "token":{"$ref":"#/components/schemas/InviteToken"},
-          "client":{"type":"string","description":"22 to 1,024 random letters, kept to oneself"},
+          "client":{"type":"string","description":"22 to 1,024 random characters that only the client knows"},
           "name":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"}}},
         "Grant":{"type":"object",
-          "required":["id","name","permissions","binding","created","expires","lastUsed","idleSeconds"],"properties":{
+          "required":["id","name","permissions","binding","createdAt","expiresAt","lastUsedAt","idleSeconds"],"properties":{
             "id":{"type":"string"},"name":{"type":"string"},
             "permissions":{"$ref":"#/components/schemas/Permissions"},
             "binding":{"$ref":"#/components/schemas/Binding"},"parent":{"type":"string"},
-            "invite":{"type":"string"},"created":{"$ref":"#/components/schemas/Date"},
-            "expires":{"$ref":"#/components/schemas/Date"},"lastUsed":{"$ref":"#/components/schemas/Date"},
-            "idleSeconds":{"type":"integer"},"end":{"enum":["expired","idle","revoked","reused"]}}},
+            "invite":{"type":"string"},"createdAt":{"$ref":"#/components/schemas/Date"},
+            "expiresAt":{"$ref":"#/components/schemas/Date"},"lastUsedAt":{"$ref":"#/components/schemas/Date"},
+            "idleSeconds":{"type":"integer"},"endReason":{"enum":["expired","idle","revoked","reused"]}}},
         "IssuedGrant":{"type":"object","required":["grant","token"],"properties":{
           "grant":{"$ref":"#/components/schemas/Grant"},"token":{"$ref":"#/components/schemas/GrantToken"}}},
         "GrantList":{"type":"object","required":["schema","grants"],"properties":{
           "schema":{"const":1},"grants":{"type":"array","items":{"$ref":"#/components/schemas/Grant"}}}},
         "RotationSpec":{"type":"object","properties":{
-          "grace":{"type":"integer","minimum":0,"maximum":60,"description":"seconds"}}},
+          "graceSeconds":{"type":"integer","minimum":0,"maximum":60}}},
         "DelegationSpec":{"type":"object","required":["name","permissions"],"properties":{
           "name":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"},
-          "lifetime":{"type":"integer","description":"seconds"},"idle":{"type":"integer","description":"seconds"},
+          "lifetimeSeconds":{"type":"integer"},"idleSeconds":{"type":"integer"},
           "user":{"type":"integer"}}},
         "RevocationResult":{"type":"object","required":["ended"],"properties":{
           "ended":{"type":"array","items":{"type":"string"}}}},
         "AccessRequestSpec":{"type":"object","required":["name","permissions"],"properties":{
           "name":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"},
-          "isBearer":{"type":"boolean"},"lifetime":{"type":"integer","description":"seconds"}}},
-        "AccessRequest":{"type":"object","required":["code","asker","name","permissions","expires"],"properties":{
-          "code":{"type":"string","pattern":"^[A-Z]{4}-[A-Z]{4}$"},"asker":{"$ref":"#/components/schemas/Caller"},
+          "bearer":{"type":"boolean"},"lifetimeSeconds":{"type":"integer"}}},
+        "AccessRequest":{"type":"object","required":["userCode","requester","name","permissions","expiresAt"],"properties":{
+          "userCode":{"type":"string","pattern":"^[A-Z]{4}-[A-Z]{4}$"},"requester":{"$ref":"#/components/schemas/AuditActor"},
           "name":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"},
-          "expires":{"$ref":"#/components/schemas/Date"}}},
-        "AccessRequestCreated":{"type":"object","required":["request","handle","interval","approveWith"],"properties":{
+          "expiresAt":{"$ref":"#/components/schemas/Date"}}},
+        "AccessRequestCreated":{"type":"object","required":["request","deviceCode","intervalSeconds","approveWith"],"properties":{
           "request":{"$ref":"#/components/schemas/AccessRequest"},
-          "handle":{"$ref":"#/components/schemas/InviteToken"},"interval":{"type":"integer"},
+          "deviceCode":{"$ref":"#/components/schemas/InviteToken"},"intervalSeconds":{"type":"integer"},
           "approveWith":{"type":"string"}}},
         "AccessRequestList":{"type":"object","required":["schema","requests"],"properties":{
           "schema":{"const":1},"requests":{"type":"array","items":{"$ref":"#/components/schemas/AccessRequest"}}}},
-        "AccessRequestPoll":{"type":"object","required":["handle","client"],"properties":{
-          "handle":{"$ref":"#/components/schemas/InviteToken"},"client":{"type":"string"},
+        "AccessRequestPoll":{"type":"object","required":["deviceCode","client"],"properties":{
+          "deviceCode":{"$ref":"#/components/schemas/InviteToken"},"client":{"type":"string"},
           "name":{"type":"string"}}},
         "AccessRequestStatus":{"type":"object","required":["state"],"properties":{
-          "state":{"enum":["waiting","denied","granted"]},"interval":{"type":"integer"},
-          "granted":{"$ref":"#/components/schemas/GrantIssued"}}},
+          "state":{"enum":["pending","denied","granted"]},"intervalSeconds":{"type":"integer"},
+          "granted":{"$ref":"#/components/schemas/IssuedGrant"}}},
         "ApprovalSpec":{"type":"object","properties":{
-          "address":{"type":"string","description":"one that the endpoint has now; absent: the preferred one"},
-          "port":{"type":"integer","minimum":1,"maximum":65535,"description":"needed for a port below 1024"}}},
-        "Approval":{"type":"object","required":["id","endpoint","by","at","app","host","addresses"],"properties":{
+          "address":{"type":"string","description":"a current address of the endpoint; default: the preferred one"},
+          "port":{"type":"integer","minimum":1,"maximum":65535,"description":"required for a port below 1024"}}},
+        "Approval":{"type":"object","required":["id","endpoint","approvedBy","approvedAt","app","host","addresses"],"properties":{
           "id":{"type":"string"},"endpoint":{"$ref":"#/components/schemas/EndpointID"},
-          "by":{"$ref":"#/components/schemas/Caller"},"at":{"$ref":"#/components/schemas/Date"},
+          "approvedBy":{"$ref":"#/components/schemas/AuditActor"},"approvedAt":{"$ref":"#/components/schemas/Date"},
           "app":{"type":"string"},"host":{"type":"string"},"port":{"$ref":"#/components/schemas/Port"},
           "addresses":{"type":"array","items":{"type":"object","required":["address"],"properties":{
             "address":{"type":"string"},"interface":{"type":"string"}}}}}},
@@ -211,24 +211,24 @@ extension OpenAPISchemas {
           "port":{"type":"integer","minimum":0,"maximum":65535}}},
         "AuditPage":{"type":"object","required":["schema","lines"],"properties":{
           "schema":{"const":1},"lines":{"type":"array","items":{"type":"string"}}}},
-        "AuditVerification":{"type":"object","required":["lines"],"properties":{
-          "lines":{"type":"integer"},"brokenLine":{"type":"integer"},"what":{"type":"string"}}}
+        "AuditVerification":{"type":"object","required":["entries"],"properties":{
+          "entries":{"type":"integer"},"firstInvalidEntry":{"type":"integer"},"reason":{"type":"string"}}}
         """#
 }
 
-/// The documents of the agents' addresses. MCP has schemas of its own; here only its frame is said.
+/// The schemas of the MCP routes. MCP defines its own messages; only their frame is described here.
 extension OpenAPISchemas {
-    static let agents = #"""
-        "MCPMessage":{"description":"A JSON-RPC 2.0 message of MCP 2024-11-05 to 2026-07-28, or a batch of 2025-03-26; an answer may come as server-sent events","type":["object","array"]},
+    static let mcp = #"""
+        "MCPMessage":{"description":"A JSON-RPC 2.0 message of MCP 2024-11-05 to 2026-07-28, or a batch of 2025-03-26; a response may be sent as server-sent events","type":["object","array"]},
         "ToolList":{"type":"object","required":["schema","tools","stale","changed"],"properties":{
           "schema":{"const":1},"tools":{"type":"array","items":{"type":"object"}},
           "stale":{"type":"boolean"},"changed":{"type":"boolean"},
-          "reason":{"type":"string"},"next":{"type":"string"}}},
+          "reason":{"type":"string"},"hint":{"type":"string"}}},
         "ToolCallRequest":{"type":"object","required":["tool"],"properties":{
           "tool":{"type":"string","minLength":1},"arguments":{"type":"object"},
-          "wait_s":{"type":"integer","minimum":0,"maximum":60},
-          "timeout_s":{"type":"integer","minimum":1,"maximum":120},
-          "max_px":{"type":"integer","minimum":0,"maximum":4096}}},
+          "waitSeconds":{"type":"integer","minimum":0,"maximum":60},
+          "timeoutSeconds":{"type":"integer","minimum":1,"maximum":120},
+          "maxPixels":{"type":"integer","minimum":0,"maximum":4096}}},
         "ToolAnswer":{"type":"object","required":["schema","result"],"properties":{
           "schema":{"const":1},"result":{"type":"object","required":["content"],
             "additionalProperties":true,"properties":{"content":{"type":"array"},"isError":{"type":"boolean"}}}}},

@@ -4,90 +4,95 @@ import Registry
 import ServiceLifecycle
 import Tunnels
 
-/// Approvals and secrets of endpoints: stored by pairing, shown in the list, and enforced on tunnels.
+/// Approves endpoints and stores their secrets. `AccessStore` persists both, the registry shows them, and tunnels
+/// enforce them.
 package struct ApprovalService: Service {
-    let pairing: AccessStore
+    let accessStore: AccessStore
     let registry: EndpointRegistry
     let tunnels: TunnelTable
 
-    /// Approves a network address of an endpoint, and accepts the server that answers there next. When it returns, the list
-    /// says so. A cable or a configured address needs no approval; there only the server is accepted.
+    /// Approves a network address of an endpoint, and accepts the server that answers there next. The registry shows
+    /// the approval before this function returns.
+    ///
+    /// USB routes and configured addresses need no approval. For them, only the server is accepted.
     ///
     /// - Throws: `AccessError`.
-    func approve(_ endpoint: Endpoint, _ spec: ApprovalSpec, by caller: AuditActor, from origin: RequestSource)
+    func approve(_ endpoint: Endpoint, _ spec: ApprovalSpec, by actor: AuditActor, from source: RequestSource)
         async throws
     {
         let needsNone = !endpoint.routes.isEmpty && endpoint.routes.allSatisfy { $0.route.host == nil }
         if !needsNone || spec.address != nil {
-            try await pairing.approve(endpoint, at: spec.address, port: spec.port, by: caller, from: origin)
+            try await accessStore.approve(endpoint, at: spec.address, port: spec.port, by: actor, from: source)
         }
         await registry.acceptServer(of: endpoint.id)
-        await tell(endpoint.id)
+        await publishApproval(endpoint.id)
     }
 
-    /// Revokes the approval of an endpoint's network addresses, and forgets its secret. When it returns, nothing is sent
-    /// any more over a route that needed the approval.
+    /// Revokes the approval of an endpoint's network addresses, and deletes its secret. When this function returns, no
+    /// more bytes are sent over a route that needed the approval.
     ///
-    /// - Throws: `AccessError.notSaved`, after which it is revoked until the broker stops.
-    func withdraw(from id: EndpointID, by caller: AuditActor, from origin: RequestSource) async throws {
+    /// - Throws: `AccessError.notSaved`. The approval is then revoked only until the daemon stops.
+    func revokeApproval(of id: EndpointID, by actor: AuditActor, from source: RequestSource) async throws {
         let endpoint = try? await registry.endpoint(id)
         let id = endpoint?.id ?? id
-        guard pairing.trust(of: id) != .none else { return }
+        guard accessStore.trust(of: id) != .none else { return }
         var failure: (any Error)?
-        do { try await pairing.withdrawApproval(of: id, by: caller, from: origin) } catch { failure = error }
-        await tell(id)
-        // What the owner wrote down needs no other yes.
-        if endpoint?.sources != [.config] { await cut(id) }
+        do { try await accessStore.revokeApproval(of: id, by: actor, from: source) } catch { failure = error }
+        await publishApproval(id)
+        // A static endpoint needs no other approval.
+        if endpoint?.sources != [.config] { await closeTunnels(to: id) }
         if let failure { throw failure }
     }
 
-    /// Keeps an app's own token for the approved routes of its endpoint, and where it is for an unseen launch, for that.
+    /// Stores an app's own token for the approved routes of its endpoint. With `isForUnseen`, the token is also for a
+    /// launch that was not seen yet.
     ///
     /// - Throws: `AccessError`.
-    func keep(
+    func storeSecret(
         _ secret: EndpointSecret,
         of endpoint: Endpoint,
         on port: UInt16?,
         isForUnseen: Bool,
-        by caller: AuditActor,
-        from origin: RequestSource
+        by actor: AuditActor,
+        from source: RequestSource
     ) async throws {
-        try await pairing.setSecret(
+        try await accessStore.setSecret(
             secret,
             of: endpoint,
             on: port,
             isForUnseen: isForUnseen,
-            by: caller,
-            from: origin
+            by: actor,
+            from: source
         )
-        // On a cable the app is known by its token only, and an owner who gives it says which app is there.
+        // On a USB route, only the token identifies the app. An owner who sets the token also accepts the server.
         if endpoint.routes.allSatisfy({ $0.route.host == nil }) { await registry.acceptServer(of: endpoint.id) }
-        await tell(endpoint.id)
+        await publishApproval(endpoint.id)
     }
 
-    /// Shows in the list every change that was made elsewhere: by an agent, or because a secret expired.
+    /// Publishes every change that another component made, such as an agent's pairing or the expiry of a secret.
     package func run() async throws {
-        for await id in await pairing.trustChanges().cancelOnGracefulShutdown() { await tell(id) }
+        for await id in await accessStore.approvalChanges().cancelOnGracefulShutdown() { await publishApproval(id) }
     }
 
-    /// Repeats until the list shows the stored state: of two changes at once, either may be the later one.
-    private func tell(_ id: EndpointID) async {
-        var told: EndpointTrust
+    /// Publishes the stored state to the registry. Repeats until both agree, because two changes may be published at
+    /// the same time.
+    private func publishApproval(_ id: EndpointID) async {
+        var published: EndpointTrust
         repeat {
-            told = pairing.trust(of: id)
-            await registry.setTrust(told, of: id)
-        } while pairing.trust(of: id) != told
+            published = accessStore.trust(of: id)
+            await registry.setTrust(published, of: id)
+        } while accessStore.trust(of: id) != published
     }
 
-    private func cut(_ id: EndpointID) async {
+    private func closeTunnels(to id: EndpointID) async {
         var ids: Set<String> = []
         for tunnel in await tunnels.list() {
             guard case .endpoint(let target) = tunnel.spec.target else { continue }
-            // It may have been made when the endpoint had another id.
+            // The tunnel may have been created while the endpoint had another ID.
             if target == id { ids.insert(tunnel.id) }
             if let endpoint = try? await registry.endpoint(target), endpoint.id == id { ids.insert(tunnel.id) }
         }
-        await tunnels.sever(ids)
-        await tunnels.reconsider()
+        await tunnels.closeNetworkConnections(of: ids)
+        await tunnels.refreshTargets()
     }
 }

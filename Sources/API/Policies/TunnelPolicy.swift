@@ -4,120 +4,118 @@ package import Model
 package import Registry
 package import Tunnels
 
-/// Which tunnels were opened under which grants; they end with them. One grant has some of all tunnels, and not all.
+/// The tunnels of each grant. A tunnel ends with its grant, and one grant cannot use up all tunnels.
 ///
-/// Not kept: a tunnel of a grant lives as long as the grant, and no longer than the broker.
+/// The tunnels of grants are not persisted: they end when the grant ends or the daemon stops.
 package actor TunnelPolicy {
-    /// Tunnels of one grant at once.
-    static let limit = 64
+    /// The maximum number of tunnels per grant.
+    static let maxTunnelsPerGrant = 64
 
+    private let registry: EndpointRegistry
     private let table: TunnelTable
-    private let pairing: AccessStore
-    private var uses: [String: GrantSession] = [:]
-    /// How many are being opened, by grant.
-    private var opening: [String: Int] = [:]
+    private let accessStore: AccessStore
+    private var sessions: [String: GrantSession] = [:]
+    /// The number of tunnels that are being opened, by grant.
+    private var pendingCount: [String: Int] = [:]
 
-    package init(table: TunnelTable, pairing: AccessStore) {
+    package init(registry: EndpointRegistry, table: TunnelTable, accessStore: AccessStore) {
+        self.registry = registry
         self.table = table
-        self.pairing = pairing
+        self.accessStore = accessStore
     }
 
-    /// Opens tunnels and puts them under a grant. An owner's may have as many as there can be.
+    /// Opens tunnels and registers them with a grant. The limit does not apply to an owner's grant.
     ///
-    /// - Throws: `Problem` when the grant has its part, whatever opening throws, and what `adopt` does.
+    /// - Throws: `Problem` at the limit of the grant, and errors of `make` and `register`.
     func open(
         _ count: Int,
         under grant: String,
-        isOwners: Bool = false,
+        isOwner: Bool = false,
         _ make: @escaping @Sendable () async throws -> [Tunnel]
     ) async throws -> [Tunnel] {
-        guard isOwners || ids(of: grant).count + opening[grant, default: 0] + count <= Self.limit else {
+        guard isOwner || ids(of: grant).count + pendingCount[grant, default: 0] + count <= Self.maxTunnelsPerGrant
+        else {
             throw Problem(
                 .limit,
-                "a grant may have \(Self.limit) tunnels at once, and \(grant) would have more",
-                next: "close one that is not needed any more"
+                "a grant may have \(Self.maxTunnelsPerGrant) tunnels at once, and \(grant) would have more",
+                hint: "remove a tunnel that is no longer needed"
             )
         }
-        opening[grant, default: 0] += count
+        pendingCount[grant, default: 0] += count
         defer {
-            let left = opening[grant, default: count] - count
-            opening[grant] = left == 0 ? nil : left
+            let left = pendingCount[grant, default: count] - count
+            pendingCount[grant] = left == 0 ? nil : left
         }
-        // Registered with the grant before anything listens: whoever ends the grant waits until nothing does any more.
-        return try await pairing.withUse(of: grant) {
+        // The session is registered before a tunnel listens, so that a revocation waits until the tunnels are closed.
+        return try await accessStore.withSession(under: grant) {
             let tunnels = try await make()
-            try await self.adopt(tunnels.map(\.id), under: grant)
+            try await self.register(tunnels.map(\.id), under: grant)
             return tunnels
         }
     }
 
-    /// Puts tunnels under a grant. When the grant has ended in the meantime, they are removed.
+    /// Registers tunnels with a grant. If the grant has ended in the meantime, the tunnels are removed.
     ///
-    /// - Throws: `AccessError.refused` in that case.
-    private func adopt(_ ids: some Collection<String> & Sendable, under grant: String) async throws {
+    /// - Throws: `AccessError.refused` if the grant has ended.
+    private func register(_ ids: some Collection<String> & Sendable, under grant: String) async throws {
         do {
             for id in ids {
-                let use = try pairing.open(under: grant) { [self] in await cut(id, of: grant) }
-                uses[id] = use
+                sessions[id] = try accessStore.register(under: grant) { [self] in
+                    await closeTunnels(with: id, of: grant)
+                }
             }
         } catch {
             for id in ids { try? await table.remove(id) }
-            await forget(ids)
+            await unregister(ids)
             throw error
         }
     }
 
-    func ids(of grant: String) -> Set<String> { Set(uses.filter { $0.value.grant == grant }.keys) }
+    func ids(of grant: String) -> Set<String> { Set(sessions.filter { $0.value.grant == grant }.keys) }
 
-    /// They were removed otherwise.
-    func forget(_ ids: some Collection<String> & Sendable) async {
+    /// Unregisters tunnels that were removed by other code.
+    func unregister(_ ids: some Collection<String> & Sendable) async {
         for id in ids {
-            if let use = uses.removeValue(forKey: id) { pairing.close(use) }
+            if let session = sessions.removeValue(forKey: id) { accessStore.unregister(session) }
         }
     }
 
-    /// Of those that were removed in whatever way, and not through here.
-    func forgetAll(but living: Set<String>) async { await forget(uses.keys.filter { !living.contains($0) }) }
+    /// Unregisters every tunnel that no longer exists.
+    func prune(keeping remaining: Set<String>) async {
+        await unregister(sessions.keys.filter { !remaining.contains($0) })
+    }
 
-    /// When this returns, not one more byte passes.
+    /// Closes all tunnels of a grant. When this function returns, no more bytes are relayed.
     ///
-    /// A grant ends with a cut for each of its tunnels. The first that comes here takes all of them, so that the relay does it
-    /// in one turn; the others wait behind it in the table, and find nothing.
-    private func cut(_ id: String, of grant: String) async {
+    /// A revocation calls this function once per tunnel. The first call removes all tunnels of the grant in one step of
+    /// the relay. The other calls wait for the first one and find no tunnels.
+    private func closeTunnels(with id: String, of grant: String) async {
         let ids = ids(of: grant).union([id])
-        await table.release(ids)
-        for id in ids { uses[id] = nil }
+        await table.removeEphemeral(ids)
+        for id in ids { sessions[id] = nil }
     }
 }
 
-/// What agents open tunnels through. They get no more than through the API, and for an endpoint that a person has not
-/// approved nothing, whoever they run as: an agent's wish is no person's yes.
-package struct AgentTunnels: TunnelProvider {
-    private let registry: EndpointRegistry
-    private let table: TunnelTable
-    private let granted: TunnelPolicy
-    private let pairing: AccessStore
-
-    package init(registry: EndpointRegistry, table: TunnelTable, granted: TunnelPolicy, pairing: AccessStore) {
-        self.registry = registry
-        self.table = table
-        self.granted = granted
-        self.pairing = pairing
-    }
-
+/// Opens tunnels for MCP clients, with the same permissions as the HTTP API.
+///
+/// An endpoint always needs an approval, whatever user the client runs as. The request of an agent is not an approval.
+extension TunnelPolicy: TunnelProvider {
     package func open(_ spec: TunnelSpec, for caller: AgentCaller) async throws -> Tunnel {
         guard let user = caller.user else {
-            throw Problem(.forbidden, "the kernel does not say which user calls, so that nobody could use the tunnel")
+            throw Problem(
+                .forbidden,
+                "the kernel does not report the user of this client, so no process could use the tunnel"
+            )
         }
         switch spec.target {
-        case .endpoint(let id): try await checkTrust(in: try await registry.endpoint(id))
+        case .endpoint(let id): try await requireApproval(of: try await registry.endpoint(id))
         case .device:
             guard caller.seesAll else {
-                throw Problem(.forbidden, "what was granted is about certain endpoints, and not about ports of phones")
+                throw Problem(.forbidden, "the grant allows certain endpoints only, not the ports of devices")
             }
         }
         guard case .grant(let grant) = caller.caller else { return try await table.create(spec, owner: user) }
-        let tunnels = try await granted.open(1, under: grant, isOwners: caller.isOwner) {
+        let tunnels = try await open(1, under: grant, isOwner: caller.isOwner) { [table] in
             [try await table.create(spec, owner: user)]
         }
         return tunnels[0]
@@ -126,21 +124,22 @@ package struct AgentTunnels: TunnelProvider {
     package func tunnels(of caller: AgentCaller) async -> [Tunnel] {
         let all = await table.list()
         guard !caller.isOwner, case .grant(let grant) = caller.caller else { return all }
-        let own = await granted.ids(of: grant)
+        let own = ids(of: grant)
         return all.filter { own.contains($0.id) }
     }
 
     package func close(_ id: String, of caller: AgentCaller) async throws {
         guard await tunnels(of: caller).contains(where: { $0.id == id }) else { throw TunnelError.noSuchTunnel(id) }
         try await table.remove(id)
-        await granted.forget([id])
+        await unregister([id])
     }
 
-    /// An endpoint that is nowhere now passes: it is looked at again when it is dialled.
-    private func checkTrust(in endpoint: Endpoint) async throws {
-        guard let refusal = ApprovalPolicy.refusal(of: endpoint, await pairing.approval(of: endpoint.id)) else {
+    /// Throws unless a route of the endpoint is approved. An endpoint without routes passes, and is checked again when
+    /// a client connects.
+    private func requireApproval(of endpoint: Endpoint) async throws {
+        guard let refusal = ApprovalPolicy.refusal(of: endpoint, await accessStore.approval(of: endpoint.id)) else {
             return
         }
-        throw Problem(.forbidden, refusal.detail, next: refusal.next)
+        throw Problem(.forbidden, refusal.detail, hint: refusal.hint)
     }
 }

@@ -3,15 +3,15 @@ import FoundationEssentials
 import Hummingbird
 import Model
 
-/// `/v1/requests`: a process on this machine asks, a person answers.
+/// `/v1/access-requests`: a local process requests access, and an owner approves or denies the request.
 enum AccessRequestRoutes {
-    @Sendable static func ask(_ call: APIRequest) async throws -> Response {
-        let spec = try await call.body(AccessRequestSpec.self)
-        guard let peer = await PeerCredentials(of: call.channel) else {
-            throw Problem(.forbidden, "this is asked through the unix socket only")
+    @Sendable static func create(_ request: APIRequest) async throws -> Response {
+        let spec = try await request.body(AccessRequestSpec.self)
+        guard let credentials = await PeerCredentials(of: request.channel) else {
+            throw Problem(.forbidden, "this request is accepted on the Unix socket only")
         }
-        var terms = AccessTerms(spec.permissions, name: spec.name, isBearer: spec.isBearer ?? false)
-        if let lifetime = spec.lifetime {
+        var terms = AccessTerms(spec.permissions, name: spec.name, isBearer: spec.bearer ?? false)
+        if let lifetime = spec.lifetimeSeconds {
             terms = AccessTerms(
                 terms.permissions,
                 name: terms.name,
@@ -19,64 +19,68 @@ enum AccessRequestRoutes {
                 lifetime: lifetime
             )
         }
-        let (request, handle) = try await call.broker.pairing.request(
+        let (created, deviceCode) = try await request.services.accessStore.request(
             terms,
-            by: peer.caller,
-            isRunning: await peer.liveness(on: call.channel)
+            by: credentials.auditActor,
+            isRunning: await credentials.processLiveness(on: request.channel)
         )
-        return try call.answer(
-            AccessRequestCreated(request: request, handle: handle.reveal(), interval: AccessStore.pollInterval),
+        return try request.json(
+            AccessRequestCreated(
+                request: created,
+                deviceCode: deviceCode.reveal(),
+                intervalSeconds: AccessStore.pollInterval
+            ),
             status: .created
         )
     }
 
-    @Sendable static func list(_ call: APIRequest) async throws -> Response {
-        try call.answer(AccessRequestList(requests: await call.broker.pairing.requests))
+    @Sendable static func list(_ request: APIRequest) async throws -> Response {
+        try request.json(AccessRequestList(requests: await request.services.accessStore.requests))
     }
 
-    @Sendable static func poll(_ call: APIRequest) async throws -> Response {
-        let spec = try await call.body(AccessRequestPoll.self)
-        guard let handle = try? Token(spec.handle) else {
-            throw try await call.broker.pairing.refuseGarbage(from: call.visitor.origin)
+    @Sendable static func poll(_ request: APIRequest) async throws -> Response {
+        let spec = try await request.body(AccessRequestPoll.self)
+        guard let deviceCode = try? Token(spec.deviceCode) else {
+            throw try await request.services.accessStore.rejectMalformedToken(from: request.principal.source)
         }
-        let state = try await call.broker.pairing.poll(
-            handle,
+        let state = try await request.services.accessStore.poll(
+            deviceCode,
             client: Data(spec.client.utf8),
             name: spec.name ?? SanitizedText("agent"),
-            from: call.visitor.origin
+            from: request.principal.source
         )
-        let answer =
+        let status =
             switch state {
-            case .waiting(let seconds): AccessRequestStatus(state: .waiting, interval: seconds)
+            case .waiting(let seconds): AccessRequestStatus(state: .pending, intervalSeconds: seconds)
             case .denied: AccessRequestStatus(state: .denied)
             case .granted(let grant, let token):
                 AccessRequestStatus(state: .granted, granted: IssuedGrant(grant: grant, token: token.reveal()))
             }
-        return try call.answer(answer)
+        return try request.json(status)
     }
 
-    @Sendable static func approve(_ call: APIRequest) async throws -> Response {
-        try call.answer(
-            try await call.broker.pairing.approve(
-                try call.parameter("code"),
-                by: call.visitor.caller,
-                from: call.visitor.origin
+    @Sendable static func approve(_ request: APIRequest) async throws -> Response {
+        try request.json(
+            try await request.services.accessStore.approve(
+                try request.parameter("userCode"),
+                by: request.principal.actor,
+                from: request.principal.source
             )
         )
     }
 
-    @Sendable static func deny(_ call: APIRequest) async throws -> Response {
-        try call.answer(
-            try await call.broker.pairing.deny(
-                try call.parameter("code"),
-                by: call.visitor.caller,
-                from: call.visitor.origin
+    @Sendable static func deny(_ request: APIRequest) async throws -> Response {
+        try request.json(
+            try await request.services.accessStore.deny(
+                try request.parameter("userCode"),
+                by: request.principal.actor,
+                from: request.principal.source
             )
         )
     }
 
-    @Sendable static func reopen(_ call: APIRequest) async throws -> Response {
-        try await call.broker.pairing.reopenRequests()
-        return call.nothing
+    @Sendable static func unlock(_ request: APIRequest) async throws -> Response {
+        try await request.services.accessStore.unlockRequests()
+        return request.noContent
     }
 }

@@ -3,42 +3,49 @@ import Model
 
 /// `/v1/advertisements`.
 enum AdvertisementRoutes {
-    @Sendable static func list(_ call: APIRequest) async throws -> Response {
-        try call.answer(AdvertisementList(advertisements: await call.broker.advertisements.advertisements()))
+    @Sendable static func list(_ request: APIRequest) async throws -> Response {
+        try request.json(AdvertisementList(advertisements: await request.services.advertisements.advertisements()))
     }
 
-    @Sendable static func advertise(_ call: APIRequest) async throws -> Response {
-        try call.answer(
-            try await call.broker.advertisements.advertise(try checked(try await call.body(AdvertisementSpec.self))),
+    @Sendable static func create(_ request: APIRequest) async throws -> Response {
+        try request.json(
+            try await request.services.advertisements.advertise(
+                try validated(try await request.body(AdvertisementSpec.self))
+            ),
             status: .created
         )
     }
 
-    @Sendable static func update(_ call: APIRequest) async throws -> Response {
-        let change = try await call.body(AdvertisementUpdate.self)
-        if let problem = change.txt.problem { throw Problem(.badRequest, problem) }
-        return try call.answer(
-            try await call.broker.advertisements.update(try call.parameter("id"), txt: change.txt)
+    @Sendable static func update(_ request: APIRequest) async throws -> Response {
+        let change = try await request.body(AdvertisementUpdate.self)
+        if let problem = change.txt.validationError { throw Problem(.badRequest, problem) }
+        return try request.json(
+            try await request.services.advertisements.update(try request.parameter("id"), txt: change.txt)
         )
     }
 
-    @Sendable static func withdraw(_ call: APIRequest) async throws -> Response {
-        try await call.broker.advertisements.withdraw(try call.parameter("id"))
-        return call.nothing
+    @Sendable static func remove(_ request: APIRequest) async throws -> Response {
+        try await request.services.advertisements.withdraw(try request.parameter("id"))
+        return request.noContent
     }
 
-    /// Advertises and says so, then every change of name or state. Withdrawn when the caller goes.
-    @Sendable static func hold(_ call: APIRequest) async throws -> Response {
-        let desk = call.broker.advertisements
-        let held = try await desk.advertise(try checked(try await call.bodyOfHeldRequest(AdvertisementSpec.self)))
-        // Somebody else may have withdrawn it by then.
-        call.aftermath.add { try? await desk.withdraw(held.id) }
-        return ServerSentEventStream.response(to: call.request) { events in
-            var last = held
-            try events.send("advertisement", held)
-            for await _ in await desk.changes() {
-                // Withdrawn by somebody else: there is nothing left to tell.
-                guard let now = await desk.advertisements().first(where: { $0.id == held.id }) else { return }
+    /// Advertises a service, and streams its state and every later change. The advertisement is removed when the client
+    /// disconnects.
+    @Sendable static func createEphemeral(_ request: APIRequest) async throws -> Response {
+        let publisher = request.services.advertisements
+        let advertisement = try await publisher.advertise(
+            try validated(try await request.streamingRequestBody(AdvertisementSpec.self))
+        )
+        // Ignores errors, because another client may have removed the advertisement.
+        request.cleanup.add { try? await publisher.withdraw(advertisement.id) }
+        return ServerSentEventStream.response(to: request.httpRequest) { events in
+            var last = advertisement
+            try events.send("advertisement", advertisement)
+            for await _ in await publisher.changes() {
+                // Another client has removed the advertisement, so the stream ends.
+                guard let now = await publisher.advertisements().first(where: { $0.id == advertisement.id }) else {
+                    return
+                }
                 guard now != last else { continue }
                 last = now
                 try events.send("advertisement", now)
@@ -46,8 +53,8 @@ enum AdvertisementRoutes {
         }
     }
 
-    private static func checked(_ spec: AdvertisementSpec) throws -> AdvertisementSpec {
-        if let problem = spec.problem { throw Problem(.badRequest, problem) }
+    private static func validated(_ spec: AdvertisementSpec) throws -> AdvertisementSpec {
+        if let problem = spec.validationError { throw Problem(.badRequest, problem) }
         return spec
     }
 }

@@ -5,104 +5,111 @@ import MCP
 import Model
 import Registry
 
-/// `/v1/approvals`, and what is said about one endpoint: a person's yes, and the app's own secret.
+/// `/v1/approvals`, and the approval and the secret of one endpoint.
 enum ApprovalRoutes {
-    @Sendable static func list(_ call: APIRequest) async throws -> Response {
-        try call.answer(ApprovalList(approvals: await call.broker.pairing.approvals))
+    @Sendable static func list(_ request: APIRequest) async throws -> Response {
+        try request.json(ApprovalList(approvals: await request.services.accessStore.approvals))
     }
 
-    @Sendable static func approve(_ call: APIRequest) async throws -> Response {
-        let endpoint = try await call.endpoint()
-        let spec = try await call.body(ApprovalSpec.self)
-        try await call.broker.trust.approve(endpoint, spec, by: call.visitor.caller, from: call.visitor.origin)
-        return try call.answer(try await call.endpoint())
-    }
-
-    @Sendable static func withdraw(_ call: APIRequest) async throws -> Response {
-        try await call.broker.trust.withdraw(
-            from: try call.endpointID(),
-            by: call.visitor.caller,
-            from: call.visitor.origin
+    @Sendable static func approve(_ request: APIRequest) async throws -> Response {
+        let endpoint = try await request.endpoint()
+        let spec = try await request.body(ApprovalSpec.self)
+        try await request.services.approvalService.approve(
+            endpoint,
+            spec,
+            by: request.principal.actor,
+            from: request.principal.source
         )
-        return call.nothing
+        return try request.json(try await request.endpoint())
     }
 
-    @Sendable static func setSecret(_ call: APIRequest) async throws -> Response {
-        let spec = try await call.body(EndpointSecretSpec.self)
-        try await keep(spec, of: try await call.endpoint(), by: call.visitor.caller, call)
-        return call.nothing
+    @Sendable static func revoke(_ request: APIRequest) async throws -> Response {
+        try await request.services.approvalService.revokeApproval(
+            of: try request.endpointID(),
+            by: request.principal.actor,
+            from: request.principal.source
+        )
+        return request.noContent
     }
 
-    /// An app tells its own: as an owner, with a grant that may use it, or with an invite that is redeemed on the way.
-    @Sendable static func postSecret(_ call: APIRequest) async throws -> Response {
-        let spec = try await call.body(EndpointSecretSpec.self)
+    @Sendable static func setSecret(_ request: APIRequest) async throws -> Response {
+        let spec = try await request.body(EndpointSecretSpec.self)
+        try await storeSecret(spec, of: try await request.endpoint(), by: request.principal.actor, request)
+        return request.noContent
+    }
+
+    /// Stores a token that an app sends itself: as an owner, with a grant for secrets, or with an invite.
+    @Sendable static func postSecret(_ request: APIRequest) async throws -> Response {
+        let spec = try await request.body(EndpointSecretSpec.self)
         if let invite = spec.invite {
-            try await keep(spec, with: invite, call)
-            return call.nothing
+            try await storeSecret(spec, with: invite, request)
+            return request.noContent
         }
-        switch call.visitor.standing {
+        switch request.principal.role {
         case .owner: break
-        case .grant where call.visitor.isOwner: break
+        case .grant where request.principal.isOwner: break
         case .grant(let grant):
-            let endpoint = try await call.endpoint()
+            let endpoint = try await request.endpoint()
             guard grant.permissions.allow(.secretUse, on: endpoint) else {
                 throw Problem(.forbidden, "grant \(grant.id) does not allow \(Scope.secretUse.rawValue)")
             }
-        case .user, .stranger: throw AccessError.refused
+        case .localUser, .anonymous: throw AccessError.refused
         }
-        try await keep(spec, of: try await call.endpoint(), by: call.visitor.caller, call)
-        return call.nothing
+        try await storeSecret(spec, of: try await request.endpoint(), by: request.principal.actor, request)
+        return request.noContent
     }
 
-    @Sendable static func forgetSecret(_ call: APIRequest) async throws -> Response {
-        let wasThere = try await call.broker.pairing.forgetSecret(
-            of: try call.endpointID(),
-            by: call.visitor.caller,
-            from: call.visitor.origin
+    @Sendable static func deleteSecret(_ request: APIRequest) async throws -> Response {
+        let wasThere = try await request.services.accessStore.deleteSecret(
+            of: try request.endpointID(),
+            by: request.principal.actor,
+            from: request.principal.source
         )
-        return try call.answer(DeleteResponse(removed: wasThere ? 1 : 0))
+        return try request.json(DeleteResponse(deletedCount: wasThere ? 1 : 0))
     }
 
-    /// The grant of such an invite is for this one thing, and ends with it.
-    private static func keep(_ spec: EndpointSecretSpec, with invite: String, _ call: APIRequest) async throws {
-        let id = try call.endpointID()
+    /// Redeems an invite to store one secret. The resulting grant is revoked at once.
+    private static func storeSecret(_ spec: EndpointSecretSpec, with invite: String, _ request: APIRequest) async throws
+    {
+        let id = try request.endpointID()
         let client = spec.client.map { Data($0.utf8) } ?? Data(invite.utf8)
-        let (grant, _) = try await call.redeem(
+        let (grant, _) = try await request.redeem(
             invite,
             Redemption(client: client, name: spec.name ?? SanitizedText("app"))
         )
-        let pairing = call.broker.pairing
+        let accessStore = request.services.accessStore
         do {
-            let endpoint = try await call.broker.registry.endpoint(id)
+            let endpoint = try await request.services.registry.endpoint(id)
             guard grant.permissions.allow(.secretUse, on: endpoint) else {
                 throw Problem(.forbidden, "that invite is not for the secret of this endpoint")
             }
-            try await keep(spec, of: endpoint, by: .grant(grant.id), call)
+            try await storeSecret(spec, of: endpoint, by: .grant(grant.id), request)
         } catch {
-            try await pairing.revoke(.one(grant.id), by: .grant(grant.id), from: call.visitor.origin)
+            try await accessStore.revoke(.one(grant.id), by: .grant(grant.id), from: request.principal.source)
             throw error
         }
-        try await pairing.revoke(.one(grant.id), by: .grant(grant.id), from: call.visitor.origin)
+        try await accessStore.revoke(.one(grant.id), by: .grant(grant.id), from: request.principal.source)
     }
 
-    private static func keep(
+    private static func storeSecret(
         _ spec: EndpointSecretSpec,
         of endpoint: Endpoint,
-        by caller: AuditActor,
-        _ call: APIRequest
+        by actor: AuditActor,
+        _ request: APIRequest
     ) async throws {
         let secret = try EndpointSecret(spec.secret)
-        // A token that names no port is tried: where the app does not take it now, it may be for a launch that comes.
-        let isTaken =
+        // A token without a port is tried at the app. If the app rejects the token, the token may be for a later
+        // launch.
+        let isAccepted =
             spec.port == nil
-            ? await call.broker.agents.apps.takes(secret, at: endpoint, for: call.visitor.agent) : true
-        try await call.broker.trust.keep(
+            ? await request.services.mcp.apps.accepts(secret, at: endpoint, for: request.principal.mcpCaller) : true
+        try await request.services.approvalService.storeSecret(
             secret,
             of: endpoint,
             on: spec.port,
-            isForUnseen: isTaken != true,
-            by: caller,
-            from: call.visitor.origin
+            isForUnseen: isAccepted != true,
+            by: actor,
+            from: request.principal.source
         )
     }
 }

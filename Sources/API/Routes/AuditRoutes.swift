@@ -5,48 +5,53 @@ import MCP
 import Model
 import NIOCore
 
-/// `/v1/audit` and `/v1/clock`: for people who look after it.
+/// `/v1/audit` and `/v1/clock`: maintenance by an owner.
 enum AuditRoutes {
-    private static let standardCount = 100
-    private static let longestCount = 1_000
+    private static let defaultLimit = 100
+    private static let maxLimit = 1_000
 
-    @Sendable static func show(_ call: APIRequest) async throws -> Response {
-        let count = min(max(try call.query("limit", as: Int.self) ?? standardCount, 1), longestCount)
-        let lines = try await call.broker.pairing.auditLines(
-            after: try call.query("after", as: Int.self),
+    static let listQuery: [APIRoute.Query] = [
+        .integer("after", "Entries after this number; without it, the newest entries"),
+        .integer("limit", "Number of entries, at most 1,000"),
+    ]
+
+    @Sendable static func list(_ request: APIRequest) async throws -> Response {
+        let count = min(max(try request.query("limit", as: Int.self) ?? defaultLimit, 1), maxLimit)
+        let lines = try await request.services.accessStore.auditLines(
+            after: try request.query("after", as: Int.self),
             limit: count
         )
-        return try call.answer(AuditPage(lines: lines.map { String(decoding: $0, as: UTF8.self) }))
+        return try request.json(AuditPage(lines: lines.map { String(decoding: $0, as: UTF8.self) }))
     }
 
-    @Sendable static func verify(_ call: APIRequest) async throws -> Response {
-        let report = try await call.broker.pairing.verifyAudit()
-        return try call.answer(
-            AuditVerification(lines: report.lines, brokenLine: report.broken?.line, what: report.broken?.what)
+    @Sendable static func verify(_ request: APIRequest) async throws -> Response {
+        try request.json(await request.services.accessStore.verifyAudit())
+    }
+
+    @Sendable static func recoverClock(_ request: APIRequest) async throws -> Response {
+        let ended = try await request.services.accessStore.recoverClock(
+            by: request.principal.actor,
+            from: request.principal.source
         )
-    }
-
-    @Sendable static func recoverClock(_ call: APIRequest) async throws -> Response {
-        let ended = try await call.broker.pairing.recoverClock(by: call.visitor.caller, from: call.visitor.origin)
-        return try call.answer(RevocationResult(ended: ended))
+        return try request.json(RevocationResult(ended: ended))
     }
 }
 
-/// `/v1/artifacts`: what was too heavy for a tool's result, as it is. Whoever's call it came from may have it, and owners,
-/// as with `resources/read`.
+/// `/v1/artifacts`: the original bytes of data that was too large for a tool result. Only owners and the client of the
+/// tool call may read them, as with `resources/read`.
 enum ArtifactRoutes {
-    @Sendable static func show(_ call: APIRequest) async throws -> Response {
-        let sha = try call.parameter("sha")
-        guard let artifact = await call.broker.agents.artifacts.artifact(sha, for: call.visitor.agent) else {
+    @Sendable static func show(_ request: APIRequest) async throws -> Response {
+        let sha = try request.parameter("sha")
+        guard let artifact = await request.services.mcp.artifacts.artifact(sha, for: request.principal.mcpCaller) else {
             throw Problem(
                 .notFound,
-                "nothing is kept for you as \"\(SanitizedText(sha, limit: 64))\"; what a result links to is kept for an hour",
-                next: "call the tool again"
+                "you have no artifact \"\(SanitizedText(sha, limit: 64))\"; artifacts are stored for one hour",
+                hint: "call the tool again"
             )
         }
         return Response(
             status: .ok,
-            // The type is the app's word, which makes no page of ours out of it.
+            // The app chooses the media type, so browsers must not show the file as a page of this server.
             headers: [.contentType: artifact.mimeType, .contentDisposition: "attachment"],
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: artifact.bytes))
         )

@@ -5,79 +5,91 @@ import ServiceLifecycle
 
 /// `/v1/endpoints`.
 enum EndpointRoutes {
-    /// How long a request may wait for a change, in seconds.
-    private static let longestWait = 300
+    /// The maximum time that a request may wait for a change, in seconds.
+    private static let maxWaitSeconds = 300
 
-    /// `since` and `wait` make it a long poll: it answers when something is newer than that revision, when the time is up,
-    /// or when the broker stops.
-    @Sendable static func list(_ call: APIRequest) async throws -> Response {
-        if let since = try call.query("since", as: UInt64.self) {
-            let wait = min(try call.query("wait", as: Int.self) ?? 0, longestWait)
-            await waitForNews(in: call.broker.registry, after: since, for: .seconds(max(0, wait)))
+    static let listQuery: [APIRoute.Query] = [
+        .integer("since", "Wait for a change newer than this revision"),
+        .integer("waitSeconds", "Seconds to wait, at most 300"),
+        .string("state", "Only endpoints in this state"),
+        .string("app", "Only endpoints of this app"),
+    ]
+
+    /// Lists the endpoints. With `since` and `waitSeconds`, the request is a long poll. It returns after a newer revision,
+    /// after the timeout, or when the daemon stops.
+    @Sendable static func list(_ request: APIRequest) async throws -> Response {
+        if let since = try request.query("since", as: UInt64.self) {
+            let wait = min(try request.query("waitSeconds", as: Int.self) ?? 0, maxWaitSeconds)
+            await waitForChange(in: request.services.registry, after: since, for: .seconds(max(0, wait)))
         }
-        let (endpoints, revision) = await call.broker.registry.list
-        let filter = try Filter(call)
-        let seen = call.seen(endpoints)
-        return try call.answer(EndpointList(revision: revision, endpoints: seen.filter(filter.admits)))
+        let (endpoints, revision) = await request.services.registry.list
+        let filter = try Filter(request)
+        let visible = request.visible(endpoints)
+        return try request.json(EndpointList(revision: revision, endpoints: visible.filter(filter.matches)))
     }
 
-    @Sendable static func show(_ call: APIRequest) async throws -> Response {
-        try call.answer(try await call.endpoint())
+    @Sendable static func show(_ request: APIRequest) async throws -> Response {
+        try request.json(try await request.endpoint())
     }
 
-    @Sendable static func add(_ call: APIRequest) async throws -> Response {
-        let endpoint = try await call.body(StaticEndpoint.self)
-        if let problem = endpoint.problem { throw Problem(.badRequest, problem) }
-        return try call.answer(try await call.broker.statics.add(endpoint), status: .created)
+    @Sendable static func add(_ request: APIRequest) async throws -> Response {
+        let endpoint = try await request.body(StaticEndpoint.self)
+        if let problem = endpoint.validationError { throw Problem(.badRequest, problem) }
+        return try request.json(try await request.services.staticEndpoints.add(endpoint), status: .created)
     }
 
-    @Sendable static func forget(_ call: APIRequest) async throws -> Response {
-        let id = try call.endpointID()
-        _ = try await call.broker.statics.remove(id)
-        try await call.broker.registry.forget(id)
-        // Where it comes back, it needs a new approval.
-        try await call.broker.trust.withdraw(from: id, by: call.visitor.caller, from: call.visitor.origin)
-        return call.nothing
+    @Sendable static func remove(_ request: APIRequest) async throws -> Response {
+        let id = try request.endpointID()
+        _ = try await request.services.staticEndpoints.remove(id)
+        try await request.services.registry.remove(id)
+        // An endpoint that appears again needs a new approval.
+        try await request.services.approvalService.revokeApproval(
+            of: id,
+            by: request.principal.actor,
+            from: request.principal.source
+        )
+        return request.noContent
     }
 
-    @Sendable static func probe(_ call: APIRequest) async throws -> Response {
-        let endpoint = try await call.endpoint()
-        try await call.checkTrust(in: endpoint)
-        await call.broker.probe(endpoint)
-        return try call.answer(try await call.endpoint())
+    @Sendable static func probe(_ request: APIRequest) async throws -> Response {
+        let endpoint = try await request.endpoint()
+        try await request.requireApproval(of: endpoint)
+        await request.services.probe(endpoint)
+        return try request.json(try await request.endpoint())
     }
 
-    private static func waitForNews(in registry: EndpointRegistry, after revision: UInt64, for patience: Duration) async
+    private static func waitForChange(in registry: EndpointRegistry, after revision: UInt64, for timeout: Duration)
+        async
     {
         let (start, changes) = await registry.changes(after: revision)
         guard case .replay(let missed) = start, missed.isEmpty else { return }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { for await _ in changes { break } }
-            // The caller's own limit (`wait=`); who waits for news is answered as well when the broker stops.
-            group.addTask { try? await cancelWhenGracefulShutdown { try await Task.sleep(for: patience) } }
+            // The client's own timeout (`wait=`). The wait also ends when the daemon stops.
+            group.addTask { try? await cancelWhenGracefulShutdown { try await Task.sleep(for: timeout) } }
             await group.next()
             group.cancelAll()
         }
     }
 
-    /// `state=` and `app=`.
+    /// The query parameters `state` and `app`.
     private struct Filter {
         let state: Endpoint.State?
         let app: String?
 
-        init(_ call: APIRequest) throws {
-            app = call.request.uri.queryParameters.get("app")
-            let text = call.request.uri.queryParameters.get("state")
+        init(_ request: APIRequest) throws {
+            app = request.httpRequest.uri.queryParameters.get("app")
+            let text = request.httpRequest.uri.queryParameters.get("state")
             state = text.flatMap(Endpoint.State.init(rawValue:))
             if let text, state == nil {
                 throw Problem(
                     .badRequest,
-                    "\"\(SanitizedText(text))\" is no state; there are online, suspect, offline and blocked"
+                    "\"\(SanitizedText(text))\" is not a state; use online, suspect, offline or blocked"
                 )
             }
         }
 
-        func admits(_ endpoint: Endpoint) -> Bool {
+        func matches(_ endpoint: Endpoint) -> Bool {
             (state == nil || endpoint.state == state) && (app.map(endpoint.isApp) ?? true)
         }
     }
@@ -85,8 +97,10 @@ enum EndpointRoutes {
 
 /// `/v1/devices`.
 enum DeviceRoutes {
-    @Sendable static func list(_ call: APIRequest) async throws -> Response {
-        // Who may see some endpoints only has nothing to do with phones.
-        try call.answer(DeviceList(devices: call.visitor.seesAll ? await call.broker.devices.devices() : []))
+    @Sendable static func list(_ request: APIRequest) async throws -> Response {
+        // A client that may see only certain endpoints may not see devices.
+        try request.json(
+            DeviceList(devices: request.principal.canSeeAllEndpoints ? await request.services.devices.devices() : [])
+        )
     }
 }

@@ -6,68 +6,72 @@ import QR
 
 /// `/v1/invites`.
 enum InviteRoutes {
-    @Sendable static func create(_ call: APIRequest) async throws -> Response {
-        let spec = try await call.body(InviteSpec.self)
+    @Sendable static func create(_ request: APIRequest) async throws -> Response {
+        let spec = try await request.body(InviteSpec.self)
         var terms = InviteTerms(spec.permissions, binding: spec.user.map(GrantBinding.user))
-        terms.uses = spec.uses ?? terms.uses
-        terms.lifetime = spec.lifetime ?? terms.lifetime
-        terms.grantLifetime = spec.grantLifetime
-        terms.grantIdle = spec.grantIdle ?? terms.grantIdle
-        let (invite, token) = try await call.broker.pairing.invite(
+        terms.uses = spec.maxUses ?? terms.uses
+        terms.lifetime = spec.lifetimeSeconds ?? terms.lifetime
+        terms.grantLifetime = spec.grantLifetimeSeconds
+        terms.grantIdle = spec.grantIdleSeconds ?? terms.grantIdle
+        let (invite, token) = try await request.services.accessStore.invite(
             terms,
-            by: call.visitor.caller,
-            from: call.visitor.origin
+            by: request.principal.actor,
+            from: request.principal.source
         )
-        let pairing = try call.broker.port.map { port in
+        let pairing = try request.services.tcpPort.map { port in
             try PairingString(host: "127.0.0.1", port: port, pin: nil, invite: token).reveal()
         }
-        return try call.answer(
+        return try request.json(
             IssuedInvite(
                 invite: invite,
                 token: token.reveal(),
                 pairing: pairing,
-                // In this answer or nowhere: an address to fetch it from would have to hold the secret, or to keep it.
+                // The QR code is only in this response. The URL of a separate download would contain the secret, or
+                // require storing it.
                 qr: spec.qr == true ? try pairing.map { try QRCode($0).svg() } : nil
             ),
             status: .created
         )
     }
 
-    /// A grant sees those that were made under it.
-    @Sendable static func list(_ call: APIRequest) async throws -> Response {
-        let all = await call.broker.pairing.invites
-        let own = call.visitor.isOwner ? all : all.filter { $0.createdBy == call.visitor.caller }
-        return try call.answer(InviteList(invites: own))
+    /// Lists the invites. With a grant, only the invites that the grant created are listed.
+    @Sendable static func list(_ request: APIRequest) async throws -> Response {
+        let all = await request.services.accessStore.invites
+        let own = request.principal.isOwner ? all : all.filter { $0.createdBy == request.principal.actor }
+        return try request.json(InviteList(invites: own))
     }
 
-    @Sendable static func revoke(_ call: APIRequest) async throws -> Response {
-        let ended = try await call.broker.pairing.revoke(
-            .one(try call.parameter("id")),
-            by: call.visitor.revoker,
-            from: call.visitor.origin
+    @Sendable static func revoke(_ request: APIRequest) async throws -> Response {
+        let ended = try await request.services.accessStore.revoke(
+            .one(try request.parameter("id")),
+            by: request.principal.revoker,
+            from: request.principal.source
         )
-        return try call.answer(RevocationResult(ended: ended))
+        return try request.json(RevocationResult(ended: ended))
     }
 
-    @Sendable static func redeem(_ call: APIRequest) async throws -> Response {
-        let spec = try await call.body(RedemptionSpec.self)
-        let (grant, token) = try await call.redeem(
+    @Sendable static func redeem(_ request: APIRequest) async throws -> Response {
+        let spec = try await request.body(RedemptionSpec.self)
+        let (grant, token) = try await request.redeem(
             spec.token,
             Redemption(client: Data(spec.client.utf8), name: spec.name, permissions: spec.permissions)
         )
-        return try call.answer(IssuedGrant(grant: grant, token: token.reveal()), status: .created)
+        return try request.json(IssuedGrant(grant: grant, token: token.reveal()), status: .created)
     }
 }
 
 extension APIRequest {
-    /// Spends an invite; whatever is wrong with it is the one refusal.
+    /// Redeems an invite. All errors of the token give the same response.
     func redeem(_ text: String, _ redemption: Redemption) async throws -> (Grant, Token) {
-        guard let invite = try? Token(text) else { throw try await broker.pairing.refuseGarbage(from: visitor.origin) }
-        return try await broker.pairing.redeem(invite, for: redemption, from: visitor.origin)
+        guard let invite = try? Token(text) else {
+            throw try await services.accessStore.rejectMalformedToken(from: principal.source)
+        }
+        return try await services.accessStore.redeem(invite, for: redemption, from: principal.source)
     }
 }
 
 extension Principal {
-    /// In whose name something ends: what an owner's own grant may not end, the owner may.
-    var revoker: AuditActor { isOwner && grant != nil ? .broker : caller }
+    /// The actor of a revocation. A request with an owner's own grant acts as the broker, because the grant alone may
+    /// revoke less.
+    var revoker: AuditActor { isOwner && grant != nil ? .broker : actor }
 }

@@ -8,150 +8,155 @@ import NIOCore
 import Registry
 import SystemIO
 
-/// Where agents come in (`/mcp`, `/e/{id}/mcp`, `/all/mcp`), and the same for people and scripts under `/v1/endpoints`.
+/// The MCP servers (`/mcp`, `/e/{id}/mcp`, `/all/mcp`), and an app's tools over plain HTTP under `/v1/endpoints`.
 enum MCPRoutes {
-    @Sendable static func broker(_ call: APIRequest) async throws -> Response {
-        try await call.answer(at: call.broker.agents.broker)
+    @Sendable static func broker(_ request: APIRequest) async throws -> Response {
+        try await request.respond(with: request.services.mcp.broker)
     }
 
-    @Sendable static func app(_ call: APIRequest) async throws -> Response {
-        // How far it is trusted is looked at when it is dialled.
-        let endpoint = try await call.broker.registry.endpoint(try call.endpointID())
-        guard call.visitor.sees(endpoint) else { throw RegistryError.noSuchEndpoint(endpoint.id.text) }
-        return try await call.answer(at: call.broker.agents.app(endpoint.id))
+    @Sendable static func app(_ request: APIRequest) async throws -> Response {
+        // The approval is checked when the endpoint is dialled.
+        let endpoint = try await request.services.registry.endpoint(try request.endpointID())
+        guard request.principal.canSee(endpoint) else { throw RegistryError.noSuchEndpoint(endpoint.id.text) }
+        return try await request.respond(with: request.services.mcp.app(endpoint.id))
     }
 
-    @Sendable static func all(_ call: APIRequest) async throws -> Response {
-        guard let all = call.broker.agents.all else {
+    @Sendable static func all(_ request: APIRequest) async throws -> Response {
+        guard let all = request.services.mcp.all else {
             throw Problem(
                 .notFound,
-                "all apps at one address are off",
-                next: "all = true in the table [mcp] of the configuration"
+                "the MCP server of all apps is disabled",
+                hint: "set all = true in the table [mcp] of the configuration"
             )
         }
-        return try await call.answer(at: all)
+        return try await request.respond(with: all)
     }
 
-    @Sendable static func tools(_ call: APIRequest) async throws -> Response {
-        let endpoint = try await call.endpoint()
-        let (apps, agent) = (call.broker.agents.apps, call.visitor.agent)
-        let list = try await call.whileConnected { try await apps.tools(of: endpoint, for: agent) }
-        var answer: JSONObject = [
+    @Sendable static func tools(_ request: APIRequest) async throws -> Response {
+        let endpoint = try await request.endpoint()
+        let (apps, caller) = (request.services.mcp.apps, request.principal.mcpCaller)
+        let list = try await request.whileConnected { try await apps.tools(of: endpoint, for: caller) }
+        var document: JSONObject = [
             "schema": 1, "tools": .array(list.tools.map(JSON.object)), "stale": .bool(list.isStale),
             "changed": .bool(list.hasChanged),
         ]
         if let staleness = list.staleness {
-            answer["reason"] = .string(staleness.description)
-            answer["next"] = .string(staleness.next(for: .person))
+            document["reason"] = .string(staleness.description)
+            document["hint"] = .string(staleness.hint(for: .human))
         }
-        return call.answer(json: .object(answer))
+        return request.rawJSON(.object(document))
     }
 
-    /// What has reached the app has a result, which says with `isError` that something went wrong there; what has not is a
-    /// problem, the same as everywhere else.
-    @Sendable static func call(_ call: APIRequest) async throws -> Response {
-        let endpoint = try await call.endpoint()
-        let body = try await call.bytes(upTo: MCPHTTPRequest.bodyLimit)
-        let order = try ToolCallRequest(body)
-        // A person who names an endpoint says yes to it; for anybody else somebody must have.
-        try await call.checkTrust(in: endpoint)
+    /// Calls a tool of an app. If the call reached the app, the response is a result, and `isError` reports a failure
+    /// there. Otherwise the response is a problem, as on every route.
+    @Sendable static func call(_ request: APIRequest) async throws -> Response {
+        let endpoint = try await request.endpoint()
+        let body = try await request.bytes(upTo: MCPHTTPRequest.bodyLimit)
+        let toolCall = try ToolCallRequest(body)
+        // Naming an endpoint does not approve the endpoint.
+        try await request.requireApproval(of: endpoint)
         let appCall = ToolCall(
-            order.tool,
+            toolCall.tool,
             of: endpoint,
-            arguments: order.arguments,
-            wait: .seconds(order.wait),
-            patience: order.patience.map { .seconds($0) },
-            maxPixels: order.maxPixels
+            arguments: toolCall.arguments,
+            wait: .seconds(toolCall.waitSeconds),
+            timeout: toolCall.timeoutSeconds.map { .seconds($0) },
+            maxPixels: toolCall.maxPixels
         )
-        let (apps, agent) = (call.broker.agents.apps, call.visitor.agent)
+        let (apps, caller) = (request.services.mcp.apps, request.principal.mcpCaller)
         let result: JSONObject
         do {
-            result = try await call.whileConnected { try await apps.call(appCall, of: agent) }
+            result = try await request.whileConnected { try await apps.call(appCall, of: caller) }
         } catch let failure as AppError where failure.isDelivered {
-            result = failure.result(for: .person)
+            result = failure.result(for: .human)
         }
-        return call.answer(json: ["schema": 1, "result": .object(result)])
+        return request.rawJSON(["schema": 1, "result": .object(result)])
     }
 }
 
-/// What `POST /v1/endpoints/{id}/call` is told.
+/// The body of `POST /v1/endpoints/{id}/call`.
 struct ToolCallRequest: Hashable {
     let tool: String
     let arguments: JSONObject
-    let wait: Int
-    let patience: Int?
+    let waitSeconds: Int
+    let timeoutSeconds: Int?
     let maxPixels: Int
 
-    /// - Throws: `Problem` that names what is wrong.
+    /// - Throws: `Problem` that names the invalid member.
     init(_ body: [UInt8]) throws(Problem) {
         let json: JSON
         do { json = try JSON(parsing: body) } catch { throw Problem(.badRequest, "the body cannot be read: \(error)") }
         guard let tool = json["tool"]?.string, !tool.isEmpty else {
-            throw Self.wrong("tool", "the tool's name, a text", json["tool"])
+            throw Self.invalid("tool", expected: "the tool's name, a text", found: json["tool"])
         }
         guard let arguments = (json["arguments"] ?? [:]).object else {
-            throw Self.wrong("arguments", "an object", json["arguments"])
+            throw Self.invalid("arguments", expected: "an object", found: json["arguments"])
         }
         self.tool = tool
         self.arguments = arguments
-        wait = try Self.number(json["wait_s"], "wait_s", 0...60) ?? 10
-        patience = try Self.number(json["timeout_s"], "timeout_s", 1...120)
-        maxPixels = try Self.number(json["max_px"], "max_px", 0...4_096) ?? 1_568
+        waitSeconds = try Self.number("waitSeconds", in: json, range: 0...60) ?? 10
+        timeoutSeconds = try Self.number("timeoutSeconds", in: json, range: 1...120)
+        maxPixels = try Self.number("maxPixels", in: json, range: 0...4_096) ?? 1_568
     }
 
-    private static func number(_ value: JSON?, _ name: String, _ range: ClosedRange<Int>) throws(Problem) -> Int? {
-        guard let value else { return nil }
+    private static func number(_ name: String, in json: JSON, range: ClosedRange<Int>) throws(Problem) -> Int? {
+        guard let value = json[name] else { return nil }
         guard let number = value.int, range.contains(number) else {
-            throw wrong(name, "a whole number from \(range.lowerBound) to \(range.upperBound)", value)
+            throw invalid(
+                name,
+                expected: "a whole number from \(range.lowerBound) to \(range.upperBound)",
+                found: value
+            )
         }
         return number
     }
 
-    private static func wrong(_ name: String, _ wanted: String, _ found: JSON?) -> Problem {
-        let found = found.map { $0.number.map { SanitizedText($0.text, limit: 40).text } ?? $0.kind } ?? "left out"
-        return Problem(.badRequest, "\"\(name)\" must be \(wanted), not \(found)")
+    private static func invalid(_ name: String, expected: String, found: JSON?) -> Problem {
+        let found =
+            found.map { $0.number.map { SanitizedText($0.text, limit: 40).text } ?? $0.typeDescription } ?? "absent"
+        return Problem(.badRequest, "\"\(name)\" must be \(expected), not \(found)")
     }
 }
 
-/// A call as the agents' doors see it.
+/// MCP over HTTP, and raw JSON.
 extension APIRequest {
-    /// Answers through an agent's door, later.
-    func answer(at server: any MCPServer) async throws -> Response {
-        guard let method = MCPHTTPRequest.Method(rawValue: request.method.rawValue) else {
-            throw Problem(.methodNotAllowed, "MCP has no \(request.method)")
+    /// Handles the request with an MCP server. The response is deferred.
+    func respond(with server: any MCPServer) async throws -> Response {
+        guard let method = MCPHTTPRequest.Method(rawValue: httpRequest.method.rawValue) else {
+            throw Problem(.methodNotAllowed, "MCP does not use \(httpRequest.method)")
         }
-        let agent = MCPHTTPRequest(
+        let mcpRequest = MCPHTTPRequest(
             method,
             headers: MCPRequestHeaders(
-                values: { RequestValidator.values(of: $0, in: request.head) },
-                fields: request.headers.lazy.map { ($0.name.rawName, $0.value) }
+                values: { RequestValidator.values(of: $0, in: httpRequest.head) },
+                fields: httpRequest.headers.lazy.map { ($0.name.rawName, $0.value) }
             ),
             body: method == .post ? try await bytes(upTo: MCPHTTPRequest.bodyLimit) : []
-        ) { [departures] in departures.next($0) }
-        let (agents, caller) = (broker.agents, visitor.agent)
-        let door = StreamableHTTPTransport(
+        ) { [disconnectHandler] in disconnectHandler.onDisconnect($0) }
+        let (mcp, caller) = (services.mcp, principal.mcpCaller)
+        let transport = StreamableHTTPTransport(
             server,
-            sessions: agents.sessions,
-            heartbeat: agents.heartbeat,
-            artifacts: agents.artifacts
+            sessions: mcp.sessions,
+            keepAliveTimer: mcp.keepAliveTimer,
+            artifacts: mcp.artifacts
         )
-        late.set { writer in
+        deferredResponse.set { writer in
             var response = MCPResponseWriter(writer)
-            try await door.serve(agent, of: caller, to: &response)
+            try await transport.serve(mcpRequest, of: caller, to: &response)
         }
         return Response(status: .ok)
     }
 
-    /// Runs something that is cancelled when the caller closes the connection. The body of the request must have been read.
+    /// Runs a closure that is cancelled when the client disconnects. The body of the request must have been read.
     ///
-    /// - Throws: What the body throws; `CancellationError` when the caller has gone.
+    /// - Throws: Errors of the closure; `CancellationError` after a disconnect.
     func whileConnected<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        let departure = Promise<Void>()
-        departures.next { departure.settle(.success(())) }
+        let disconnected = Promise<Void>()
+        disconnectHandler.onDisconnect { disconnected.complete(.success(())) }
         return try await withThrowingTaskGroup(of: Value?.self) { group in
             group.addTask { try await body() }
             group.addTask {
-                try await departure.value()
+                try await disconnected.value()
                 return nil
             }
             defer { group.cancelAll() }
@@ -160,47 +165,48 @@ extension APIRequest {
         }
     }
 
-    /// The body, which says that it is JSON, as it came.
+    /// Returns the body as bytes. The request must declare JSON.
     func bytes(upTo limit: Int) async throws -> [UInt8] {
-        try checkMedia()
+        try requireJSON()
         return Array(buffer: try await collect(upTo: limit))
     }
 
-    /// A response with JSON that is none of Swift's types.
-    func answer(json: JSON, type: String = "application/json") -> Response {
+    /// Returns a response with a JSON value that has no Swift type.
+    func rawJSON(_ json: JSON, contentType: String = "application/json") -> Response {
         Response(
             status: .ok,
-            headers: [.contentType: type],
+            headers: [.contentType: contentType],
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: json.bytes))
         )
     }
 }
 
 extension Principal {
-    /// The same one, as the agents' doors know it.
-    var agent: AgentCaller {
-        let nothing = Permissions([], on: .endpoints([]))
+    /// The principal as the MCP servers know the client.
+    var mcpCaller: AgentCaller {
+        let noPermissions = Permissions([], on: .endpoints([]))
         return AgentCaller(
-            caller,
-            permissions: isOwner ? nil : grant?.permissions ?? nothing,
-            origin: origin,
+            actor,
+            permissions: isOwner ? nil : grant?.permissions ?? noPermissions,
+            origin: source,
             user: user
         )
     }
 }
 
-/// The way back to an agent, over HTTP/1.1.
+/// Writes an MCP response over HTTP/1.1.
 struct MCPResponseWriter: ~Copyable, MCPResponseBodyWriter {
     private var head: ResponseWriter?
     private var body: (any ResponseBodyWriter)?
 
     init(_ writer: consuming ResponseWriter) { head = consume writer }
 
-    /// Head and body in one write: in two, the second waits for the acknowledgement of the first (Nagle), for 40 ms.
+    /// Writes head and body together. If written separately, the body would wait 40 ms for the acknowledgement of the
+    /// head (Nagle).
     mutating func write(_ reply: MCPHTTPResponse) async throws {
         guard let writer = head.take() else { return }
         var fields = Self.fields(reply.headers)
-        // RFC 9110, section 8.6: not with 204.
+        // RFC 9110, section 8.6: a 204 response must not have a Content-Length.
         if reply.status != 204 { fields[.contentLength] = "\(reply.body.count)" }
         let response = HTTPResponse(status: HTTPResponse.Status(code: reply.status), headerFields: fields)
         guard !reply.body.isEmpty else { return try await writer.writeResponse(response) }
@@ -225,7 +231,7 @@ struct MCPResponseWriter: ~Copyable, MCPResponseBodyWriter {
             guard let name = HTTPField.Name(header.name) else { continue }
             fields[name] = header.value
         }
-        APIServer.protect(&fields)
+        APIServer.setSecurityHeaders(&fields)
         return fields
     }
 }

@@ -9,71 +9,73 @@ import NIOCore
 import Registry
 import Synchronization
 
-/// One request, as a route's handler sees it.
+/// The input of a route handler: the HTTP request, its principal and the services.
 struct APIRequest: Sendable {
-    let request: Request
+    let httpRequest: Request
     let parameters: Parameters
-    let visitor: Principal
+    let principal: Principal
     let channel: any Channel
-    let broker: APIServices
-    let aftermath: RequestCleanup
-    let late: DeferredResponse
-    let departures: DisconnectHandler
+    let services: APIServices
+    let cleanup: RequestCleanup
+    let deferredResponse: DeferredResponse
+    let disconnectHandler: DisconnectHandler
 
-    /// The most bytes a body may have; every document we take is far smaller.
-    static let bodyLimit = 64 * 1_024
+    /// The maximum size of a JSON body in bytes. Every document of the API is far smaller. MCP bodies have their own
+    /// limit.
+    static let maxBodySize = 64 * 1_024
 
-    /// The parameter in the route's path, percent-decoded.
+    /// Returns a parameter of the route's path, percent-decoded.
     func parameter(_ name: String) throws -> String {
-        guard let value = parameters.get(name) else { throw Problem(.badRequest, "the address lacks its \(name)") }
+        guard let value = parameters.get(name) else { throw Problem(.badRequest, "the path has no parameter \(name)") }
         return value
     }
 
     func endpointID() throws -> EndpointID {
         let text = try parameter("id")
         guard let id = EndpointID(text) else {
-            throw Problem(.notFound, "\"\(SanitizedText(text))\" is not an endpoint id", next: "patchbay list")
+            throw Problem(.notFound, "\"\(SanitizedText(text))\" is not an endpoint id", hint: "patchbay list")
         }
         return id
     }
 
-    /// A number in the query, nil when it is not there.
+    /// Returns a number of the query; nil if the parameter is absent.
     func query<Number: FixedWidthInteger>(_ name: String, as type: Number.Type) throws -> Number? {
-        guard let text = request.uri.queryParameters.get(name) else { return nil }
+        guard let text = httpRequest.uri.queryParameters.get(name) else { return nil }
         guard let number = Number(text) else {
             throw Problem(.badRequest, "the query's \(name) must be a whole number, not \"\(SanitizedText(text))\"")
         }
         return number
     }
 
-    /// The body, which must be one JSON document of the given kind.
+    /// Decodes the body, which must be one JSON document.
     func body<Value: Decodable>(_ type: Value.Type) async throws -> Value {
-        try checkMedia()
-        return try decode(type, try await collect(upTo: Self.bodyLimit))
+        try requireJSON()
+        return try decode(type, try await collect(upTo: Self.maxBodySize))
     }
 
-    /// The body, which is not read at all where its head says already that it is too large.
+    /// Reads the body. If Content-Length is above the limit, nothing is read.
     func collect(upTo limit: Int) async throws -> ByteBuffer {
-        if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit {
+        if let length = httpRequest.headers[.contentLength].flatMap({ Int($0) }), length > limit {
             throw Self.tooLarge(limit)
         }
-        do { return try await request.body.collect(upTo: limit) } catch is NIOTooManyBytesError {
+        do { return try await httpRequest.body.collect(upTo: limit) } catch is NIOTooManyBytesError {
             throw Self.tooLarge(limit)
         }
     }
 
-    /// The body of a request that is answered with a stream, read no further than its last byte.
+    /// Decodes the body of a request that is answered with a stream. Reads no further than the last byte of the body.
     ///
-    /// `ServerSentEventStream` waits for the connection's end by reading on, and Hummingbird's body cannot be read again once its end
-    /// has been: it would take the process down (a source that is never finished). So the length must be known.
-    func bodyOfHeldRequest<Value: Decodable>(_ type: Value.Type) async throws -> Value {
-        try checkMedia()
-        guard let length = request.headers[.contentLength].flatMap({ Int($0) }), length > 0 else {
-            throw Problem(.badRequest, "the body must come with its Content-Length here")
+    /// `ServerSentEventStream` detects the end of the connection by reading on. Hummingbird's body must not be read
+    /// again after its end, or the process crashes (a source that is never finished). The length must therefore be
+    /// known.
+    func streamingRequestBody<Value: Decodable>(_ type: Value.Type) async throws -> Value {
+        try requireJSON()
+        guard let length = httpRequest.headers[.contentLength].flatMap({ Int($0) }), length > 0 else {
+            throw Problem(.badRequest, "the body of this request must have a Content-Length")
         }
-        guard length <= Self.bodyLimit else { throw Self.tooLarge(Self.bodyLimit) }
+        guard length <= Self.maxBodySize else { throw Self.tooLarge(Self.maxBodySize) }
         var body = ByteBuffer()
-        for try await part in request.body {
+        for try await part in httpRequest.body {
             body.writeImmutableBuffer(part)
             if body.readableBytes >= length { break }
         }
@@ -84,8 +86,8 @@ struct APIRequest: Sendable {
         Problem(.tooLarge, "the body has more than \(limit) bytes")
     }
 
-    func checkMedia() throws {
-        let media = request.headers[.contentType]?.split(separator: ";").first?.trimmed
+    func requireJSON() throws {
+        let media = httpRequest.headers[.contentType]?.split(separator: ";").first?.trimmed
         guard media == "application/json" else {
             throw Problem(.unsupportedMedia, "the body must be JSON, with the header Content-Type: application/json")
         }
@@ -96,12 +98,12 @@ struct APIRequest: Sendable {
         do {
             return try JSONCoding.decoder().decode(type, from: Data(bytes))
         } catch let error as DecodingError {
-            throw Problem(.badRequest, error.sentence(about: bytes), next: "GET /openapi.json has what goes where")
+            throw Problem(.badRequest, error.userMessage(for: bytes), hint: "see the schemas in GET /openapi.json")
         }
     }
 
-    /// A response with a JSON document.
-    func answer(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {
+    /// Returns a response with a JSON document.
+    func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {
         let body = try JSONCoding.encoder().encode(value)
         return Response(
             status: status,
@@ -110,100 +112,101 @@ struct APIRequest: Sendable {
         )
     }
 
-    var nothing: Response { Response(status: .noContent) }
+    var noContent: Response { Response(status: .noContent) }
 }
 
 extension Substring {
     fileprivate var trimmed: String { self.filter { $0 != " " }.lowercased() }
 }
 
-/// What belongs to one request beside the request: above all, who makes it.
+/// The context of one request: its connection, its principal and its cleanup.
 struct APIRequestContext: RequestContext {
-    /// What is known before the routes are asked.
+    /// The values that are known before routing.
     struct Source: RequestContextSource {
         let application: ApplicationRequestContextSource
         let channel: any Channel
-        let visitor: Principal
-        let aftermath: RequestCleanup
-        let late: DeferredResponse
-        let departures: DisconnectHandler
-        let delivery: PendingResponse
+        let principal: Principal
+        let cleanup: RequestCleanup
+        let deferredResponse: DeferredResponse
+        let disconnectHandler: DisconnectHandler
+        let pendingResponse: PendingResponse
 
         var logger: Logger { application.logger }
     }
 
     var coreContext: CoreRequestContextStorage
-    /// The connection that it came through.
+    /// The connection of the request.
     let channel: any Channel
-    let visitor: Principal
-    let aftermath: RequestCleanup
-    let late: DeferredResponse
-    let departures: DisconnectHandler
-    let delivery: PendingResponse
+    let principal: Principal
+    let cleanup: RequestCleanup
+    let deferredResponse: DeferredResponse
+    let disconnectHandler: DisconnectHandler
+    let pendingResponse: PendingResponse
 
     init(source: Source) {
         coreContext = CoreRequestContextStorage(source: source.application)
         channel = source.channel
-        visitor = source.visitor
-        aftermath = source.aftermath
-        late = source.late
-        departures = source.departures
-        delivery = source.delivery
+        principal = source.principal
+        cleanup = source.cleanup
+        deferredResponse = source.deferredResponse
+        disconnectHandler = source.disconnectHandler
+        pendingResponse = source.pendingResponse
     }
 }
 
-/// What is to be cleared away when a request is over, however it ends: answered, broken off, or gone before its answer.
+/// Actions that run when a request ends: after its response, an error or a disconnect.
 final class RequestCleanup: Sendable {
-    typealias Duty = @Sendable () async -> Void
+    typealias Action = @Sendable () async -> Void
 
-    private let duties = Mutex<[Duty]>([])
+    private let actions = Mutex<[Action]>([])
 
-    func add(_ duty: @escaping Duty) { duties.withLock { $0.append(duty) } }
+    func add(_ action: @escaping Action) { actions.withLock { $0.append(action) } }
 
-    /// Does each of them once; last in, first out.
-    func clear() async {
-        while let duty = duties.withLock({ $0.popLast() }) { await duty() }
+    /// Runs each action once, in reverse order.
+    func run() async {
+        while let action = actions.withLock({ $0.popLast() }) { await action() }
     }
 }
 
-/// An answer that decides by itself when its head is sent, and which: a document when it is short, a stream when something
-/// is to be told first. A route leaves it here and returns an empty response, which is not sent.
+/// A response that chooses its head late: one document for a short result, or a stream with earlier messages.
+///
+/// The route stores the writer here and returns an empty response, which is not sent.
 final class DeferredResponse: Sendable {
-    typealias Answer = @Sendable (consuming ResponseWriter) async throws -> Void
+    typealias Writer = @Sendable (consuming ResponseWriter) async throws -> Void
 
-    private let answer = Mutex<Answer?>(nil)
+    private let writer = Mutex<Writer?>(nil)
 
-    func set(_ new: @escaping Answer) { answer.withLock { $0 = new } }
+    func set(_ new: @escaping Writer) { writer.withLock { $0 = new } }
 
-    func take() -> Answer? {
-        answer.withLock { answer in
-            defer { answer = nil }
-            return answer
+    func take() -> Writer? {
+        writer.withLock { writer in
+            defer { writer = nil }
+            return writer
         }
     }
 }
 
-/// What of the list this caller sees, and what it may have dialled.
+/// Endpoints that the principal may see and connect to.
 extension APIRequest {
-    /// The endpoint in the path, if the caller sees it; one that it does not see is not there.
+    /// Returns the endpoint of the path. An endpoint that the principal may not see is reported as missing.
     func endpoint() async throws -> Endpoint { try await endpoint(try endpointID()) }
 
     func endpoint(_ id: EndpointID) async throws -> Endpoint {
-        let endpoint = try await broker.registry.endpoint(id)
-        guard visitor.sees(endpoint) else { throw RegistryError.noSuchEndpoint(id.text) }
+        let endpoint = try await services.registry.endpoint(id)
+        guard principal.canSee(endpoint) else { throw RegistryError.noSuchEndpoint(id.text) }
         return endpoint
     }
 
-    /// Those that the caller sees.
-    func seen(_ endpoints: [Endpoint]) -> [Endpoint] { endpoints.filter(visitor.sees) }
+    /// Returns the endpoints that the principal may see.
+    func visible(_ endpoints: [Endpoint]) -> [Endpoint] { endpoints.filter(principal.canSee) }
 
-    /// Makes sure that an owner has approved a route of the endpoint. An owner's own use is no approval: it would approve
-    /// whichever address an advert gives at that moment.
+    /// Throws unless an owner has approved a route of the endpoint. Use by an owner is not an approval: the use would
+    /// approve any address that an advertisement announces at that moment.
     ///
-    /// An endpoint that is nowhere now passes: it is looked at again when it is dialled.
-    func checkTrust(in endpoint: Endpoint) async throws {
-        let approval = await broker.pairing.approval(of: endpoint.id)
+    /// An endpoint without routes passes, and is checked again when a client connects.
+    func requireApproval(of endpoint: Endpoint) async throws {
+        let approval = await services.accessStore.approval(of: endpoint.id)
         guard let refusal = ApprovalPolicy.refusal(of: endpoint, approval) else { return }
-        throw Problem(.forbidden, refusal.detail, next: refusal.next)
+        throw Problem(.forbidden, refusal.detail, hint: refusal.hint)
     }
 }

@@ -3,105 +3,200 @@ import HTTPTypes
 import Hummingbird
 import Model
 
-/// One address of the API: what it is called, who may call it, what it does, and who does it.
+/// One row of the route table: method and path, permission, documents and handler.
 struct APIRoute: Sendable {
     typealias Handler = @Sendable (APIRequest) async throws -> Response
 
-    /// A member of the query.
+    /// An optional parameter of the query.
     struct Query: Sendable {
-        enum Kind: String, Sendable {
+        /// The JSON Schema type of the parameter.
+        enum ValueType: String, Sendable {
             case integer
             case string
         }
 
         let name: String
-        let kind: Kind
+        let type: ValueType
         let summary: String
 
-        init(_ name: String, _ kind: Kind, _ summary: String) {
-            self.name = name
-            self.kind = kind
-            self.summary = summary
+        static func integer(_ name: String, _ summary: String) -> Query {
+            Query(name: name, type: .integer, summary: summary)
+        }
+
+        static func string(_ name: String, _ summary: String) -> Query {
+            Query(name: name, type: .string, summary: summary)
         }
     }
 
     let method: HTTPRequest.Method
-    /// With parameters in braces, as OpenAPI writes them.
+    /// The path with parameters in braces, as in OpenAPI.
     let path: String
-    let access: RoutePermission
+    let permission: RoutePermission
+    /// One line of plain text for the OpenAPI document. It is put there without escapes.
     let summary: String
-    let query: [Query]
-    /// Names of schemas in the OpenAPI document; nil where there is no body.
-    let takes: String?
-    let gives: String?
-    /// Whether it is answered with 201.
-    let creates: Bool
-    /// Whether it is answered although it may end the grant that it came under.
-    let outlivesGrant: Bool
+    var query: [Query] = []
+    /// The schema of the request body in the OpenAPI document; nil without a body.
+    var requestSchema: String?
+    /// The schema of the response body; nil for status 204. `events` is an event stream, and `file` any media type.
+    var responseSchema: String?
+    /// True for status 201.
+    var returnsCreated = false
+    /// True when the response is sent even if the request revokes its own grant.
+    var survivesGrantRevocation = false
     let handler: Handler
+}
 
-    init(
-        _ method: HTTPRequest.Method,
+/// Rows of the route table, by method.
+extension APIRoute {
+    static func get(
         _ path: String,
-        _ access: RoutePermission,
+        _ permission: RoutePermission,
         _ summary: String,
         query: [Query] = [],
-        takes: String? = nil,
-        gives: String? = nil,
-        creates: Bool? = nil,
-        outlivesGrant: Bool = false,
+        returns response: String,
         _ handler: @escaping Handler
-    ) {
-        self.method = method
-        self.path = path
-        self.access = access
-        self.summary = summary
-        self.query = query
-        self.takes = takes
-        self.gives = gives
-        // A post that takes a description and gives the thing made from it.
-        self.creates = creates ?? (method == .post && takes != nil && gives != nil)
-        self.outlivesGrant = outlivesGrant
-        self.handler = handler
+    ) -> APIRoute {
+        APIRoute(
+            method: .get,
+            path: path,
+            permission: permission,
+            summary: summary,
+            query: query,
+            responseSchema: response,
+            handler: handler
+        )
+    }
+
+    /// A POST that does something, and returns 200 or 204.
+    static func post(
+        _ path: String,
+        _ permission: RoutePermission,
+        _ summary: String,
+        takes request: String? = nil,
+        returns response: String? = nil,
+        _ handler: @escaping Handler
+    ) -> APIRoute {
+        APIRoute(
+            method: .post,
+            path: path,
+            permission: permission,
+            summary: summary,
+            requestSchema: request,
+            responseSchema: response,
+            handler: handler
+        )
+    }
+
+    /// A POST that creates an object from its body, and returns 201.
+    static func create(
+        _ path: String,
+        _ permission: RoutePermission,
+        _ summary: String,
+        takes request: String,
+        returns response: String,
+        _ handler: @escaping Handler
+    ) -> APIRoute {
+        var route = post(path, permission, summary, takes: request, returns: response, handler)
+        route.returnsCreated = true
+        return route
+    }
+
+    static func put(
+        _ path: String,
+        _ permission: RoutePermission,
+        _ summary: String,
+        takes request: String,
+        returns response: String? = nil,
+        _ handler: @escaping Handler
+    ) -> APIRoute {
+        APIRoute(
+            method: .put,
+            path: path,
+            permission: permission,
+            summary: summary,
+            requestSchema: request,
+            responseSchema: response,
+            handler: handler
+        )
+    }
+
+    static func patch(
+        _ path: String,
+        _ permission: RoutePermission,
+        _ summary: String,
+        takes request: String,
+        returns response: String,
+        _ handler: @escaping Handler
+    ) -> APIRoute {
+        APIRoute(
+            method: .patch,
+            path: path,
+            permission: permission,
+            summary: summary,
+            requestSchema: request,
+            responseSchema: response,
+            handler: handler
+        )
+    }
+
+    static func delete(
+        _ path: String,
+        _ permission: RoutePermission,
+        _ summary: String,
+        returns response: String? = nil,
+        survivesRevocation: Bool = false,
+        _ handler: @escaping Handler
+    ) -> APIRoute {
+        APIRoute(
+            method: .delete,
+            path: path,
+            permission: permission,
+            summary: summary,
+            responseSchema: response,
+            survivesGrantRevocation: survivesRevocation,
+            handler: handler
+        )
     }
 }
 
-/// Who may make a call: a column of the route table.
+/// The permission that a route requires.
 enum RoutePermission: Hashable, Sendable {
-    case anyone
-    /// A process on this machine, known by the unix socket; it need own nothing.
-    case local
-    /// Whoever holds a grant, whatever it allows; the handler looks whose things it is about.
-    case holder
-    /// Whoever holds a grant with that scope; the handler looks for which endpoints.
+    case `public`
+    /// A process on this machine, identified by the Unix socket. The process needs no further permission.
+    case localProcess
+    /// The holder of any grant. The handler checks that the objects belong to the grant.
+    case grantHolder
+    /// The holder of a grant with this scope. The handler checks the endpoints.
     case scope(Scope)
     case owner
 
-    /// The one place where it is decided. Owners may do everything.
+    /// Throws unless the principal has this permission. An owner always has the permission. No other code makes this
+    /// decision.
     ///
-    /// - Throws: `AccessError.refused` for who has shown nothing; `Problem` for who has, and may not.
-    func check(_ visitor: Principal) throws {
-        if self == .anyone || visitor.isOwner { return }
-        switch (self, visitor.standing) {
-        case (.local, .user), (.local, .grant):
-            guard case .unix = visitor.origin else {
-                throw Problem(.forbidden, "this is asked through the unix socket only")
+    /// - Throws: `AccessError.refused` for an anonymous client; `Problem` for an identified client, or if only the Unix
+    ///   socket is allowed.
+    func authorize(_ principal: Principal) throws {
+        if self == .public || principal.isOwner { return }
+        switch (self, principal.role) {
+        case (.localProcess, .localUser), (.localProcess, .grant):
+            guard case .unix = principal.source else {
+                throw Problem(.forbidden, "this request is accepted on the Unix socket only")
             }
-        case (.local, .stranger): throw Problem(.forbidden, "this is asked through the unix socket only")
-        case (_, .stranger): throw AccessError.refused
-        case (_, .user):
+        case (.localProcess, .anonymous): throw Problem(.forbidden, "this request is accepted on the Unix socket only")
+        case (_, .anonymous): throw AccessError.refused
+        case (_, .localUser):
             throw Problem(
                 .forbidden,
-                "user \(visitor.user.map(String.init) ?? "?") is no owner of this broker, and showed no token",
-                next: "ask an owner for an invite (patchbay pair), or to put you in the group \(OwnerPolicy.groupName)"
+                "user \(principal.user.map(String.init) ?? "?") is not an owner of this broker, and sent no token",
+                hint: "ask an owner for an invite (patchbay pair), or to put you in the group \(OwnerPolicy.groupName)"
             )
-        case (.holder, .grant): return
+        case (.grantHolder, .grant): return
         case (.scope(let scope), .grant(let grant)):
             guard grant.permissions.allow(scope) else {
                 throw Problem(.forbidden, "grant \(grant.id) does not allow \(scope.rawValue)")
             }
         default:
-            throw Problem(.forbidden, "only an owner of this broker may do that, through the unix socket")
+            throw Problem(.forbidden, "only an owner of this broker may do that, on the Unix socket")
         }
     }
 }

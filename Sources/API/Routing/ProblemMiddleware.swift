@@ -10,7 +10,7 @@ import NIOHTTP1
 import Registry
 import Tunnels
 
-/// Says every error as `application/problem+json` (RFC 9457): the one place where errors become HTTP.
+/// Turns every error into `application/problem+json` (RFC 9457). No other code maps errors to HTTP.
 struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
     func handle(
         _ request: Request,
@@ -35,11 +35,11 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         case let error as HTTPError where error.status == .notFound: notFound(request)
         case let error as HTTPError where error.status.code < 500:
             Problem(.badRequest, error.body ?? error.status.reasonPhrase)
-        // The caller has gone, and reads no answer.
-        case is CancellationError: Problem(.unavailable, "the request was cancelled, because its caller has gone")
-        // A body that ends nowhere, or is cut wrong.
+        // The client has disconnected and reads no response.
+        case is CancellationError: Problem(.unavailable, "the request was cancelled because the client disconnected")
+        // A body without a valid end, or with invalid chunks.
         case let error as HTTPParserError: Problem(.badRequest, "the body cannot be read: \(error)")
-        default: Problem(.internalError, "Patchbay failed: \(error)", next: "journalctl -u patchbayd")
+        default: Problem(.internalError, "Patchbay failed: \(error)", hint: "journalctl -u patchbayd")
         }
     }
 
@@ -49,11 +49,11 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
             logger.error("request failed", metadata: ["path": "\(request.uri.path)", "error": "\(error)"])
         }
         var headers: HTTPFields = [.contentType: "application/problem+json"]
-        // RFC 9110, section 15.5.6: it must say what would have been allowed.
+        // RFC 9110, section 15.5.6: the response must list the allowed methods.
         if problem.code == .methodNotAllowed { headers[.allow] = methods(at: request).joined(separator: ", ") }
-        // RFC 9110, section 11.6.1: and here, how to show a token.
+        // RFC 9110, section 11.6.1: the response must name the authentication scheme.
         if problem.code == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
-        if let seconds = (error as? AccessError)?.pause { headers[.retryAfter] = "\(seconds)" }
+        if let seconds = (error as? AccessError)?.retryAfterSeconds { headers[.retryAfter] = "\(seconds)" }
         return Response(
             status: HTTPResponse.Status(code: problem.status),
             headers: headers,
@@ -61,7 +61,7 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         )
     }
 
-    /// The router knows one "not found" for a wrong path and for a right path with a wrong method.
+    /// Distinguishes an unknown path from a known path with another method. The router reports both as not found.
     private static func notFound(_ request: Request) -> Problem {
         let path = request.uri.path
         let methods = methods(at: request)
@@ -69,7 +69,7 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
             return Problem(
                 .notFound,
                 "there is nothing at \(SanitizedText(path, limit: 200))",
-                next: "GET /openapi.json"
+                hint: "GET /openapi.json"
             )
         }
         return Problem(
@@ -84,7 +84,7 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
 }
 
 extension APIRoute {
-    /// Whether this is the route of a concrete path.
+    /// Returns whether a concrete path belongs to this route.
     func matches(_ concrete: String) -> Bool {
         let pattern = path.split(separator: "/")
         let parts = concrete.split(separator: "/")
@@ -96,46 +96,46 @@ extension AppError {
     fileprivate var problem: Problem {
         let code: Problem.Code =
             switch self {
-            case .away, .tooSlow, .mute, .lostAfterDelivery: .unavailable
-            case .notApproved, .mismatch, .needsSecret, .notPermitted: .forbidden
-            case .noTools, .unclear: .conflict
+            case .unavailable, .timedOut, .noHandshake, .responseLost: .unavailable
+            case .notApproved, .mismatch, .tokenRequired, .forbidden: .forbidden
+            case .notMCP, .invalidResponse: .conflict
             case .busy: .limit
             }
-        return Problem(code, description, next: next(for: .person))
+        return Problem(code, description, hint: hint(for: .human))
     }
 }
 
 extension RegistryError {
     fileprivate var problem: Problem {
         switch self {
-        case .noSuchEndpoint: Problem(.notFound, description, next: "patchbay list")
-        case .stillSeen(let id): Problem(.conflict, description, next: "patchbay show \(id)")
-        case .nameTaken: Problem(.conflict, description, next: "patchbay list")
+        case .noSuchEndpoint: Problem(.notFound, description, hint: "patchbay list")
+        case .stillPresent(let id): Problem(.conflict, description, hint: "patchbay show \(id)")
+        case .nameTaken: Problem(.conflict, description, hint: "patchbay list")
         }
     }
 }
 
 extension AccessError {
-    /// As the HTTP API says it. Whatever is wrong with a token is one and the same answer, to the byte.
+    /// The error as an HTTP problem. All errors of a token give the same response, byte for byte.
     var problem: Problem {
         switch self {
-        case .refused, .notAToken: Problem(.unauthorized, AccessError.refused.description, next: "patchbay join -")
+        case .refused, .notAToken: Problem(.unauthorized, AccessError.refused.description, hint: "patchbay join -")
         case .tooManyAttempts: Problem(.limit, description)
         case .slowDown: Problem(.slowDown, description)
         case .limit: Problem(.limit, description)
         case .notAPairingString, .outOfRange: Problem(.badRequest, description)
         case .tooWide, .secretNotPresentable: Problem(.forbidden, description)
-        case .requestsClosed: Problem(.forbidden, description, next: "patchbay requests --reopen")
+        case .requestsClosed: Problem(.forbidden, description, hint: "patchbay requests unlock")
         case .notFound: Problem(.notFound, description)
-        case .askerGone: Problem(.conflict, description)
-        case .notSaved: Problem(.unavailable, description, next: "make room on the disk, and try again")
-        case .notRead: Problem(.unavailable, description, next: "patchbay doctor")
-        case .exposed, .inUse, .keyMissing, .keyChanged: Problem(.internalError, description, next: "patchbay doctor")
+        case .requesterExited: Problem(.conflict, description)
+        case .notSaved: Problem(.unavailable, description, hint: "make room on the disk, and try again")
+        case .notRead: Problem(.unavailable, description, hint: "patchbay doctor")
+        case .exposed, .inUse, .keyMissing, .keyChanged: Problem(.internalError, description, hint: "patchbay doctor")
         }
     }
 
-    /// Seconds after which it is worth another try.
-    var pause: Int? {
+    /// The number of seconds for Retry-After; nil if there is none.
+    var retryAfterSeconds: Int? {
         switch self {
         case .tooManyAttempts(let seconds), .slowDown(let seconds): seconds
         default: nil

@@ -5,16 +5,17 @@ import Model
 import NIOCore
 import ServiceLifecycle
 
-/// Server-sent events (WHATWG HTML, section 9.2): a response that stays open and says what happens.
+/// A stream of server-sent events (WHATWG HTML, section 9.2).
 struct ServerSentEventStream: Sendable {
-    /// Between comments that keep intermediaries from closing a quiet stream.
-    static let heartbeat = Duration.seconds(15)
-    /// Events that wait for a slow reader; then the stream ends, and the reader comes back with `Last-Event-ID`.
-    static let backlog = 1_000
+    /// The interval of the comments that keep intermediaries from closing an idle stream.
+    static let heartbeatInterval = Duration.seconds(15)
+    /// The maximum number of events that wait for a slow reader. At the limit the stream ends, and the reader
+    /// reconnects with `Last-Event-ID`.
+    static let maxBufferedEvents = 1_000
 
     private let out: AsyncStream<String>.Continuation
 
-    /// One event. Its data is one line of JSON, so that the framing cannot be broken from inside.
+    /// Sends one event. The data is one line of JSON, so no value can break the framing.
     func send(_ name: String, _ value: some Encodable, id: UInt64? = nil) throws {
         let data = String(decoding: try JSONCoding.encoder().encode(value), as: UTF8.self)
         send(raw: (id.map { "id: \($0)\n" } ?? "") + "event: \(name)\ndata: \(data)\n\n")
@@ -24,8 +25,10 @@ struct ServerSentEventStream: Sendable {
         if case .dropped = out.yield(text) { out.finish() }
     }
 
-    /// A response whose events `produce` sends. It is cancelled when the reader goes away or the broker stops, and the
-    /// response ends when it returns. It is never called for a reader that goes away before the response begins.
+    /// Returns a response whose events `produce` sends.
+    ///
+    /// `produce` is cancelled when the reader disconnects or the daemon stops. The response ends when `produce`
+    /// returns. If the reader disconnects before the response begins, `produce` is never called.
     static func response(
         to request: Request,
         produce: @escaping @Sendable (ServerSentEventStream) async throws -> Void
@@ -42,7 +45,7 @@ struct ServerSentEventStream: Sendable {
                         try await Self.pump(into: &writer, produce)
                     }
                 } catch is CancellationError {
-                    // The reader is gone, or we are.
+                    // The reader has disconnected, or the daemon stops.
                 }
                 try await writer.finish(nil)
             }
@@ -53,7 +56,7 @@ struct ServerSentEventStream: Sendable {
         into writer: inout any ResponseBodyWriter,
         _ produce: @escaping @Sendable (ServerSentEventStream) async throws -> Void
     ) async throws {
-        let (texts, out) = AsyncStream.makeStream(of: String.self, bufferingPolicy: .bufferingOldest(backlog))
+        let (texts, out) = AsyncStream.makeStream(of: String.self, bufferingPolicy: .bufferingOldest(maxBufferedEvents))
         let stream = ServerSentEventStream(out: out)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
@@ -62,8 +65,8 @@ struct ServerSentEventStream: Sendable {
             }
             group.addTask {
                 while true {
-                    // Nothing is awaited: this is for streams on which nothing happens.
-                    try await Task.sleep(for: heartbeat)
+                    // The interval is fixed: comments are also sent while there are no events.
+                    try await Task.sleep(for: heartbeatInterval)
                     stream.send(raw: ":\n\n")
                 }
             }

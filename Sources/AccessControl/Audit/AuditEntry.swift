@@ -3,7 +3,7 @@ import FoundationEssentials
 package import Model
 import Synchronization
 
-/// Something that pairing did, or refused, for the log that people read afterwards.
+/// An access control event, allowed or denied, for the audit log.
 struct AuditEvent: Hashable, Sendable, Codable {
     enum Action: String, Hashable, Sendable, Codable {
         case invited, redeemed, refused, burnt, rotated, reused, revoked, expired
@@ -14,7 +14,7 @@ struct AuditEvent: Hashable, Sendable, Codable {
         case secretForgotten = "secret-forgotten"
         case clockRecovered = "clock-recovered"
         case repaired
-        /// An app's tool, through the broker.
+        /// A call of an app's tool through the broker.
         case called
     }
 
@@ -23,18 +23,18 @@ struct AuditEvent: Hashable, Sendable, Codable {
     let from: RequestSource
     var invite: String?
     var grant: String?
-    /// Everything that ended with it: invites and grants.
+    /// IDs of the invites and grants that ended.
     var ended: [String]?
     var endpoint: EndpointID?
-    /// Which tool of the endpoint, and the bytes of its answer.
+    /// The called tool of the endpoint. `bytes` is the size of its result.
     var subject: SanitizedText?
     var bytes: Int?
-    /// How often the invite has been used, this time included.
-    var used: Int?
-    /// Why, in words; never anything that the caller sent.
+    /// Number of redemptions of the invite, including this one.
+    var useCount: Int?
+    /// The reason in Patchbay's words; never text that the caller sent.
     var detail: String?
-    /// Somebody should look.
-    var isAlert: Bool?
+    /// True for events that need attention.
+    var alert: Bool?
 
     init(_ action: Action, by who: AuditActor, from: RequestSource) {
         self.action = action
@@ -43,9 +43,9 @@ struct AuditEvent: Hashable, Sendable, Codable {
     }
 }
 
-/// One line of the audit log: an event, when it was, and the hash of the line before.
+/// One line of the audit log: an event, its time, and the hash of the previous line.
 struct AuditEntry: Hashable, Sendable, Codable {
-    /// Where the log stands: the last line's number and hash.
+    /// Position of the log: number and hash of the last line.
     struct Head: Hashable, Sendable, Codable {
         let number: Int
         let hash: String
@@ -54,15 +54,15 @@ struct AuditEntry: Hashable, Sendable, Codable {
     }
 
     let number: Int
-    /// SHA-256 of the line before, in hexadecimal.
-    let before: String
-    /// When, by the wall clock and by the one that counts.
-    let wall: Date
-    let effective: MonotonicTime
+    /// SHA-256 of the previous line, in hexadecimal.
+    let previousHash: String
+    /// Time of the event: by the wall clock (`wallTime`) and by `MonotonicWallClock` (`logicalTime`).
+    let wallTime: Date
+    let logicalTime: MonotonicTime
     let event: AuditEvent
 
-    /// The line as it is written, without its end, and where the log stands after it.
-    func written() throws -> (text: Data, head: Head) {
+    /// Returns the encoded line without its newline, and the log's position after the line.
+    func encoded() throws -> (text: Data, head: Head) {
         let text = try JSONCoding.encoder().encode(self)
         return (text, Head(number: number, hash: Self.hash(of: text)))
     }
@@ -74,14 +74,14 @@ struct AuditEntry: Hashable, Sendable, Codable {
     }
 }
 
-/// One call of an endpoint, as much of it as is written down: never what was sent and never what came back.
+/// The audit payload of one endpoint call. Contains neither arguments nor results.
 package struct EndpointCallEvent: Hashable, Sendable {
     package let endpoint: EndpointID
-    /// The tool, or what else was asked for.
+    /// The name of the tool or of the request.
     package let subject: SanitizedText
-    /// Of the answer.
+    /// Size of the result in bytes.
     package let bytes: Int
-    /// How it ended, as a word of ours.
+    /// The outcome, as one of Patchbay's own words.
     package let outcome: String
 
     package init(of endpoint: EndpointID, subject: SanitizedText, bytes: Int, outcome: String) {
@@ -92,36 +92,37 @@ package struct EndpointCallEvent: Hashable, Sendable {
     }
 }
 
-/// Lines for the audit log that may wait a moment: put in from any thread without waiting, taken out and written together.
+/// A thread-safe buffer for audit events of endpoint calls. `AccessStore` writes them together. Appending never blocks.
 final class AuditBuffer: Sendable {
     private struct State {
-        var notes: [AuditEvent] = []
-        /// Told when there is something to write, or much.
+        var events: [AuditEvent] = []
+        /// Notified when the buffer gets its first event and when `flushThreshold` is reached.
         var wakeUp: AsyncStream<Void>.Continuation?
     }
 
-    /// With so many of them they are written at once. While the disk takes nothing, four times as many are kept.
-    static let plenty = 4_096
+    /// Number of events that triggers an immediate write. While the disk fails, the buffer keeps four times as many.
+    static let flushThreshold = 4_096
 
     private let state = Mutex(State())
 
-    var notes: [AuditEvent] { state.withLock { $0.notes } }
-    var count: Int { state.withLock { $0.notes.count } }
+    var events: [AuditEvent] { state.withLock { $0.events } }
+    var count: Int { state.withLock { $0.events.count } }
 
-    /// False when there is no room, and the line is lost.
-    func add(_ note: AuditEvent) -> Bool {
-        let (isKept, wakeUp) = state.withLock { state -> (Bool, AsyncStream<Void>.Continuation?) in
-            guard state.notes.count < 4 * Self.plenty else { return (false, nil) }
-            state.notes.append(note)
-            return (true, state.notes.count == 1 || state.notes.count == Self.plenty ? state.wakeUp : nil)
+    /// Appends an event. Returns false when the buffer is full and the event is dropped.
+    func append(_ event: AuditEvent) -> Bool {
+        let (isBuffered, wakeUp) = state.withLock { state -> (Bool, AsyncStream<Void>.Continuation?) in
+            guard state.events.count < 4 * Self.flushThreshold else { return (false, nil) }
+            state.events.append(event)
+            let needsWakeUp = state.events.count == 1 || state.events.count == Self.flushThreshold
+            return (true, needsWakeUp ? state.wakeUp : nil)
         }
         wakeUp?.yield()
-        return isKept
+        return isBuffered
     }
 
-    /// Takes out the first ones, which are written.
-    func remove(first count: Int) { state.withLock { $0.notes.removeFirst(count) } }
+    /// Removes the first events, which are written.
+    func remove(first count: Int) { state.withLock { $0.events.removeFirst(count) } }
 
-    /// Whom to wake from now on.
-    func wake(_ wakeUp: AsyncStream<Void>.Continuation) { state.withLock { $0.wakeUp = wakeUp } }
+    /// Sets the stream to notify.
+    func setWakeUp(_ wakeUp: AsyncStream<Void>.Continuation) { state.withLock { $0.wakeUp = wakeUp } }
 }

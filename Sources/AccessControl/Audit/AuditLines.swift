@@ -2,25 +2,28 @@ import FoundationEssentials
 import Glibc
 import SystemIO
 
-/// Reads the lines of one file from its beginning, in pieces: the longest line bounds the memory.
+/// Reads the lines of one file from the beginning, in chunks. Memory use is bounded by the longest line.
 struct LineReader: ~Copyable {
     private static let piece = 128 * 1_024
 
     private let path: String
     private let file: Descriptor
     private var buffer = [UInt8](repeating: 0, count: piece)
-    /// What of the buffer was read from the file and not given out yet.
+    /// Range of the buffer that is read from the file and not yet returned.
     private var unread = 0..<0
 
+    /// Opens a file.
+    ///
     /// - Throws: `AccessError.notRead`.
     init(_ path: String) throws(AccessError) {
         let number = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-        guard number >= 0 else { throw .notRead(path: path, reason: SocketError.words(for: errno)) }
+        guard number >= 0 else { throw .notRead(path: path, reason: SocketError.message(for: errno)) }
         self.path = path
         file = Descriptor(owning: number)
     }
 
-    /// The next line that is not empty, without its end; nil after the last one. A line that has no end yet is not given.
+    /// Returns the next non-empty line without its newline; nil after the last one. Skips a last line without a
+    /// newline.
     ///
     /// - Throws: `AccessError.notRead`.
     mutating func next() throws(AccessError) -> Data? {
@@ -28,9 +31,9 @@ struct LineReader: ~Copyable {
         return nil
     }
 
-    /// Passes over the next line that is not empty.
+    /// Skips the next non-empty line.
     ///
-    /// - Returns: False after the last one.
+    /// - Returns: False after the last line.
     /// - Throws: `AccessError.notRead`.
     mutating func skip() throws(AccessError) -> Bool {
         while let line = try advance() { if !line.isEmpty { return true } }
@@ -52,36 +55,36 @@ struct LineReader: ~Copyable {
     private func lineEnd(in range: Range<Int>) -> Int? {
         buffer.withUnsafeBytes { bytes in
             guard !range.isEmpty, let base = bytes.baseAddress,
-                let place = memchr(base + range.lowerBound, CInt(UInt8(ascii: "\n")), range.count)
+                let newline = memchr(base + range.lowerBound, CInt(UInt8(ascii: "\n")), range.count)
             else { return nil }
-            return UnsafeRawPointer(place) - base
+            return UnsafeRawPointer(newline) - base
         }
     }
 
-    /// Moves what is unread to the front, and reads more behind it.
+    /// Moves the unread bytes to the front of the buffer and reads more behind them.
     ///
     /// - Returns: False at the end of the file.
     private mutating func fill() throws(AccessError) -> Bool {
-        let kept = unread.count
+        let unreadCount = unread.count
         if unread.lowerBound > 0 {
             let from = unread.lowerBound
-            buffer.withUnsafeMutableBytes { $0.copyMemory(from: .init(rebasing: $0[from..<from + kept])) }
+            buffer.withUnsafeMutableBytes { $0.copyMemory(from: .init(rebasing: $0[from..<from + unreadCount])) }
         }
-        if kept == buffer.count { buffer += [UInt8](repeating: 0, count: buffer.count) }
+        if unreadCount == buffer.count { buffer += [UInt8](repeating: 0, count: buffer.count) }
         var count: Int
         repeat {
             count = buffer.withUnsafeMutableBytes { bytes in
-                let room = UnsafeMutableRawBufferPointer(rebasing: bytes[kept...])
-                return read(file.number, room.baseAddress, room.count)
+                let free = UnsafeMutableRawBufferPointer(rebasing: bytes[unreadCount...])
+                return read(file.number, free.baseAddress, free.count)
             }
         } while count < 0 && errno == EINTR
-        guard count >= 0 else { throw .notRead(path: path, reason: SocketError.words(for: errno)) }
-        unread = 0..<kept + count
+        guard count >= 0 else { throw .notRead(path: path, reason: SocketError.message(for: errno)) }
+        unread = 0..<unreadCount + count
         return count > 0
     }
 }
 
-/// Reads the lines of the whole audit log, one segment after the other, while it may grow.
+/// Reads the lines of the whole audit log, segment by segment. The log may grow meanwhile.
 struct AuditLines: ~Copyable {
     private let segments: AuditSegments
     private var waiting: ArraySlice<Int>
@@ -89,15 +92,19 @@ struct AuditLines: ~Copyable {
     private var isCurrent = false
     private var reader: LineReader?
 
+    /// Begins reading at a segment.
+    ///
     /// - Parameters:
-    ///   - segments: As they are now.
-    ///   - first: The full segment to begin with; nil begins with the file that grows.
+    ///   - segments: The current segments.
+    ///   - first: Number of the full segment to begin with; nil begins with `audit.jsonl`.
     init(_ segments: AuditSegments, from first: Int?) {
         self.segments = segments
         waiting = segments.full.drop { number in first.map { number < $0 } ?? true }
         last = segments.full.last ?? 0
     }
 
+    /// Returns the next line; nil after the last one.
+    ///
     /// - Throws: `AccessError.notRead`.
     mutating func next() throws(AccessError) -> Data? {
         while try prepare() {
@@ -107,6 +114,8 @@ struct AuditLines: ~Copyable {
         return nil
     }
 
+    /// Skips the next line.
+    ///
     /// - Returns: False after the last line.
     /// - Throws: `AccessError.notRead`.
     mutating func skip() throws(AccessError) -> Bool {
@@ -117,7 +126,7 @@ struct AuditLines: ~Copyable {
         return false
     }
 
-    /// Opens the next file where the one before is at its end.
+    /// Opens the next file when the current one is read to its end.
     private mutating func prepare() throws(AccessError) -> Bool {
         if reader != nil { return true }
         if isCurrent { return false }
@@ -126,7 +135,8 @@ struct AuditLines: ~Copyable {
             return true
         }
         let current = try LineReader(segments.current)
-        // The file that grew may have become a full one since: then its successor was opened.
+        // `audit.jsonl` may have become a full segment since. Then `current` is its successor, and the new segment is
+        // read first.
         if access(segments.path(of: last + 1), F_OK) == 0 {
             last += 1
             reader = try LineReader(segments.path(of: last))

@@ -4,35 +4,35 @@ import Glibc
 import Model
 import SystemIO
 
-/// `audit.jsonl`: lines are only ever added, each holds the hash of the one before.
+/// `audit.jsonl`, the append-only audit log. Each line holds the hash of the previous one.
 ///
-/// A file that is full becomes a segment, `audit-1.jsonl` the first, and the chain goes on in a new file. No segment is ever
-/// deleted. Blocks, as files do; belongs to the store's thread.
+/// A full file becomes a segment (`audit-1.jsonl` is the first), and the chain continues in a new file. No segment is
+/// ever deleted. Blocks on file I/O; used only on the thread of `AccessStore`.
 struct AuditLog: ~Copyable {
-    /// Room that is asked for ahead of each operation, so that a full disk is noticed before anything is promised.
-    private static let headroom = 16 * 1_024
-    /// With this many bytes a segment is full.
+    /// Minimum space reserved before each operation, so that a full disk is detected before anything is committed.
+    private static let reservedBytes = 16 * 1_024
+    /// Size in bytes at which a segment is full.
     static let segment = 8 << 20
 
     let path: String
     /// The last line of the log at the start.
     let lastLine: Data?
-    /// What was cut off at the end: a line that a crash left half written.
-    let torn: Int
+    /// Number of bytes removed at the end at the start: a line that a crash left incomplete.
+    let truncatedBytes: Int
     private let limit: Int
     private var segments: AuditSegments
     private var file: Descriptor
     private var length: off_t
-    /// Lines of a failed append may stand behind `length`.
-    private var isDirty = false
-    /// The folder may not be on the disk as it is since a segment began.
-    private var isFolderDirty = false
+    /// True if a failed append may have left bytes behind `length`.
+    private var needsTruncation = false
+    /// True if the folder needs fsync(2) because a new segment began.
+    private var needsFolderSync = false
 
-    /// Opens the log, makes it when it is not there, and cuts off a line that was never finished.
+    /// Opens or creates the log, and removes an incomplete last line.
     init(in folder: String, segment limit: Int = segment) throws(AccessError) {
         let segments = try AuditSegments(in: folder)
         let path = segments.current
-        unlink(Self.fresh(path))
+        unlink(Self.temporaryPath(for: path))
         for number in segments.full { try PrivateFile.check(file: segments.path(of: number)) }
         if try !PrivateFile.check(file: path) {
             try PrivateFile.make(path)
@@ -40,39 +40,40 @@ struct AuditLog: ~Copyable {
         }
         let file = try Self.open(path)
         let tail = try FileTail(path)
-        let whole = try tail.wholeLength()
-        if whole < tail.length { try Self.cut(file.number, to: off_t(whole), path) }
+        let completeLength = try tail.completeLength()
+        if completeLength < tail.length { try Self.truncate(file.number, to: off_t(completeLength), path: path) }
         let last = try AuditSegments.tail(1, in: folder).last
         self.path = path
         self.file = file
         self.segments = segments
         self.limit = limit
-        length = off_t(whole)
-        torn = tail.length - whole
+        length = off_t(completeLength)
+        truncatedBytes = tail.length - completeLength
         lastLine = last
     }
 
-    /// Asks the file system for room for the lines of one operation.
+    /// Reserves disk space for the lines of one operation.
     ///
-    /// - Throws: `AccessError.notSaved` when there is none.
+    /// - Throws: `AccessError.notSaved` when the disk is full.
     func reserve(for bytes: Int) throws(AccessError) {
-        guard CLinux_reserve(file.number, length, off_t(max(bytes, Self.headroom))) < 0 else { return }
-        // File systems that cannot do it say so; there the append itself finds out.
+        guard CLinux_reserve(file.number, length, off_t(max(bytes, Self.reservedBytes))) < 0 else { return }
+        // The file system does not support reservation; the append detects a full disk.
         guard errno != EOPNOTSUPP, errno != ENOSYS else { return }
-        throw .notSaved(path: path, reason: SocketError.words(for: errno))
+        throw .notSaved(path: path, reason: SocketError.message(for: errno))
     }
 
-    /// Adds lines. When it returns, they are on the disk; when it throws, none of them is in the file.
-    mutating func append(_ lines: [Data], crash: @Sendable (FailurePoint) -> Void) throws {
-        if isDirty {
-            try Self.cut(file.number, to: length, path)
-            isDirty = false
+    /// Appends lines. They are on the disk when this returns. If this throws, the next append first removes what was
+    /// written.
+    mutating func append(_ lines: [Data], failurePoint: @Sendable (FailurePoint) -> Void) throws {
+        if needsTruncation {
+            try Self.truncate(file.number, to: length, path: path)
+            needsTruncation = false
         }
-        // One that is full serves as well: the next append tries again.
-        if length >= limit { try? beginSegment(crash) }
-        if isFolderDirty {
+        // If no new segment can begin, the full file is used; the next append tries again.
+        if length >= limit { try? beginSegment(failurePoint) }
+        if needsFolderSync {
             try PrivateFile.sync(folderOf: path)
-            isFolderDirty = false
+            needsFolderSync = false
         }
         var bytes = Data()
         for line in lines {
@@ -80,51 +81,51 @@ struct AuditLog: ~Copyable {
             bytes.append(UInt8(ascii: "\n"))
         }
         do {
-            // In two parts, so that a test can see what a crash between them leaves.
+            // Written in two parts, so that tests can crash between them.
             try write(bytes.prefix(bytes.count / 2))
-            crash(.auditHalfWritten)
+            failurePoint(.auditHalfWritten)
             try write(bytes.dropFirst(bytes.count / 2))
-            crash(.auditWritten)
+            failurePoint(.auditWritten)
             guard fdatasync(file.number) == 0 else {
-                throw AccessError.notSaved(path: path, reason: SocketError.words(for: errno))
+                throw AccessError.notSaved(path: path, reason: SocketError.message(for: errno))
             }
         } catch {
-            isDirty = true
+            needsTruncation = true
             throw error
         }
         length += off_t(bytes.count)
     }
 
-    /// Sets the full file aside as a segment, and goes on in a new one.
+    /// Renames the full file to a segment and continues in a new file.
     ///
-    /// A crash between the two renames leaves no `audit.jsonl`: the next start makes one.
-    private mutating func beginSegment(_ crash: @Sendable (FailurePoint) -> Void) throws(AccessError) {
-        let fresh = Self.fresh(path)
+    /// A crash between the two renames leaves no `audit.jsonl`; the next start creates one.
+    private mutating func beginSegment(_ failurePoint: @Sendable (FailurePoint) -> Void) throws(AccessError) {
+        let temporary = Self.temporaryPath(for: path)
         let number = (segments.full.last ?? 0) + 1
         let full = segments.path(of: number)
-        unlink(fresh)
-        try PrivateFile.make(fresh)
-        let next = try Self.open(fresh)
+        unlink(temporary)
+        try PrivateFile.make(temporary)
+        let next = try Self.open(temporary)
         guard access(full, F_OK) != 0, rename(path, full) == 0 else {
-            throw .notSaved(path: full, reason: SocketError.words(for: errno))
+            throw .notSaved(path: full, reason: SocketError.message(for: errno))
         }
-        crash(.auditSegmentFull)
-        guard rename(fresh, path) == 0 else {
+        failurePoint(.auditSegmentFull)
+        guard rename(temporary, path) == 0 else {
             let code = errno
             rename(full, path)
-            throw .notSaved(path: path, reason: SocketError.words(for: code))
+            throw .notSaved(path: path, reason: SocketError.message(for: code))
         }
         segments.append(number)
         file = next
         length = 0
-        isFolderDirty = true
+        needsFolderSync = true
     }
 
-    private static func fresh(_ path: String) -> String { "\(path).new" }
+    private static func temporaryPath(for path: String) -> String { "\(path).new" }
 
     private static func open(_ path: String) throws(AccessError) -> Descriptor {
         let number = Glibc.open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
-        guard number >= 0 else { throw .notSaved(path: path, reason: SocketError.words(for: errno)) }
+        guard number >= 0 else { throw .notSaved(path: path, reason: SocketError.message(for: errno)) }
         return Descriptor(owning: number)
     }
 
@@ -133,103 +134,98 @@ struct AuditLog: ~Copyable {
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(file.number, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw .notSaved(path: path, reason: SocketError.words(for: errno)) }
+            guard count > 0 else { throw .notSaved(path: path, reason: SocketError.message(for: errno)) }
             rest = rest.dropFirst(count)
         }
     }
 
-    /// Back to the last whole line that counts.
-    private static func cut(_ file: CInt, to length: off_t, _ path: String) throws(AccessError) {
+    /// Truncates the file after the last valid line.
+    private static func truncate(_ file: CInt, to length: off_t, path: String) throws(AccessError) {
         guard ftruncate(file, length) == 0, fdatasync(file) == 0 else {
-            throw .notSaved(path: path, reason: SocketError.words(for: errno))
+            throw .notSaved(path: path, reason: SocketError.message(for: errno))
         }
     }
 }
 
-/// Reads the audit log on a thread of its own: the log may be long, and no other work waits for it.
+/// Reads the audit log on its own thread. The log may be long, and other work must not wait for it.
 actor AuditLogReader {
     nonisolated var unownedExecutor: UnownedSerialExecutor { Self.thread.asUnownedSerialExecutor() }
     private static let thread = ThreadExecutor(named: "patchbay-audit")
-    /// How many lines are checked before a page has its turn.
-    private static let share = 200
+    /// Number of lines that a verification reads before yielding to other readers.
+    private static let linesPerTurn = 200
 
     private let folder: String
 
     init(_ folder: String) {
         self.folder = folder
-        // The thread takes its descriptor now, and not when there is none left.
+        // Creates the thread and its descriptor now, while descriptors are available.
         _ = Self.thread
     }
 
-    /// Checks the chain through all segments. `head` is where the database says that the log stands.
-    func run(head: AuditEntry.Head) async throws -> AuditReport {
+    /// Verifies the hash chain through all segments. `head` is the position that the database records.
+    func verify(endingAt head: AuditEntry.Head) async throws -> AuditVerification {
         var chain = AuditChain(endingAt: head)
         let segments = try AuditSegments(in: folder)
         var lines = AuditLines(segments, from: segments.full.first)
         while let line = try lines.next() {
-            chain.take(line)
-            if chain.lines.isMultiple(of: Self.share) { await Task.yield() }
+            chain.append(line)
+            if chain.lines.isMultiple(of: Self.linesPerTurn) { await Task.yield() }
         }
         return chain.report
     }
 
-    /// Whole lines only: the last one may be being written.
+    /// Returns complete lines only; another thread may be writing the last one.
     func lines(after number: Int?, limit: Int) throws -> [Data] {
         guard let number else { return try AuditSegments.tail(limit, in: folder) }
         return try AuditSegments.lines(after: number, limit: limit, in: folder)
     }
 }
 
-/// What a check of the whole audit log found.
-package struct AuditReport: Hashable, Sendable {
-    package let lines: Int
-    /// The first line, from 1, that is not what was written, and how that shows; nil when all are.
-    package let broken: Break?
-
-    package struct Break: Hashable, Sendable {
-        package let line: Int
-        package let what: String
-    }
-}
-
-/// Checks the lines of the audit log, one after the other: each holds the hash of the one before.
+/// Verifies audit log lines one after another: each holds the hash of the previous one.
 struct AuditChain {
-    /// How many lines came.
+    /// Number of verified lines.
     private(set) var lines = 0
     private let end: AuditEntry.Head?
     private var last = AuditEntry.Head.none
-    private var broken: AuditReport.Break?
+    /// The first line, counted from 1, that was changed or is missing, and the reason.
+    private var firstInvalid: (entry: Int, reason: String)?
 
-    /// - Parameter head: Where the database says that the log stands, if that is known.
+    /// Begins a verification.
+    ///
+    /// - Parameter head: The log's position according to the database, if known.
     init(endingAt head: AuditEntry.Head?) { end = head }
 
-    mutating func take(_ text: Data) {
+    mutating func append(_ text: Data) {
         lines += 1
-        guard broken == nil, let fault = fault(in: text) else { return }
-        broken = AuditReport.Break(line: lines, what: fault)
+        guard firstInvalid == nil, let fault = fault(in: text) else { return }
+        firstInvalid = (lines, fault)
     }
 
-    var report: AuditReport {
-        if broken == nil, let end, last.number < end.number {
-            let what = "the log ends before it, and \(end.number) lines were written"
-            return AuditReport(lines: lines, broken: AuditReport.Break(line: lines + 1, what: what))
+    var report: AuditVerification {
+        var firstInvalid = firstInvalid
+        if firstInvalid == nil, let end, last.number < end.number {
+            firstInvalid = (lines + 1, "the log ends before this line, and \(end.number) lines were written")
         }
-        return AuditReport(lines: lines, broken: broken)
+        return AuditVerification(
+            entries: lines,
+            firstInvalidEntry: firstInvalid?.entry,
+            reason: firstInvalid?.reason
+        )
     }
 
     private mutating func fault(in text: Data) -> String? {
         guard let line = try? JSONCoding.decoder().decode(AuditEntry.self, from: text) else {
-            return "it is not a line of the audit log"
+            return "this is not an audit log line"
         }
         guard line.number == last.number + 1 else {
-            return "it is number \(line.number), and \(last.number + 1) is missing"
+            return "this is line number \(line.number), and \(last.number + 1) is missing"
         }
-        guard line.before == last.hash else {
-            return "it does not follow from the line before: one of the two was changed"
+        guard line.previousHash == last.hash else {
+            return "the hash of the previous line does not match: one of the two lines was changed"
         }
-        guard (try? line.written().text) == text else { return "it was changed" }
+        guard (try? line.encoded().text) == text else { return "this line was changed" }
         last = AuditEntry.Head(number: line.number, hash: AuditEntry.hash(of: text))
-        if let end, end.number == last.number, end != last { return "it is not the line that was written there" }
+        if let end, end.number == last.number, end != last { return "this is not the line that was written here" }
         return nil
     }
 }

@@ -1,36 +1,40 @@
 import FoundationEssentials
 import Model
 
-/// Compares the audit log with the database at start: which of the two knows more, and what follows from it.
+/// Compares the audit log with the database at startup, and decides which entries each of them lacks.
 struct AuditRecovery: Sendable {
-    /// How many faults of single lines are named; the others are counted.
+    /// Number of damaged lines that are reported one by one; further ones are only counted.
     private static let namedFaults = 10
 
-    /// Lines that the database does not know, without calls of tools: it is an old copy.
+    /// Entries that the database lacks because the database is an old copy. Excludes tool calls.
     private(set) var unknown: [AuditEntry] = []
-    /// Lines that the file lacks: a crash came between the commit and the append.
+    /// Entries that the file lacks because of a crash between commit and append.
     private(set) var missing: [PersistedState.PendingLine] = []
-    /// Where the log goes on, and where its file ends.
+    /// `head` is the position at which the log continues; `written` is the position at which its file ends.
     private(set) var head: AuditEntry.Head
     private(set) var written = AuditEntry.Head.none
-    /// When the last line was written.
+    /// Time of the last entry.
     private(set) var time: MonotonicTime?
     private(set) var findings: [String] = []
 
+    /// Compares the log with the database.
+    ///
     /// - Throws: `AccessError.notRead`.
     init(_ file: borrowing AuditLog, in folder: String, after contents: PersistedState) throws(AccessError) {
         head = contents.head
-        if file.torn > 0 {
-            findings.append("the last line of audit.jsonl was cut off in a crash and is gone (\(file.torn) bytes)")
+        if file.truncatedBytes > 0 {
+            findings.append(
+                "the last line of audit.jsonl was incomplete after a crash and was removed (\(file.truncatedBytes) bytes)"
+            )
         }
-        // Usually the end is enough.
+        // Usually the last line is enough.
         guard let text = file.lastLine else {
-            if head != .none { compare(Whole(), contents) }
+            if head != .none { compare(FullScan(), contents) }
             return
         }
         if let last = try? Self.read(text) {
             written = last.head
-            time = last.line.effective
+            time = last.line.logicalTime
             if written == head { return }
             missing = contents.pending.filter { $0.number > last.head.number }
             if missing.first?.number == written.number + 1 { return }
@@ -39,19 +43,19 @@ struct AuditRecovery: Sendable {
         compare(try readAll(in: folder), contents)
     }
 
-    /// What the whole log says that matters here.
-    private struct Whole {
+    /// Relevant content of the whole log.
+    private struct FullScan {
         var lines: [AuditEntry] = []
         var count = 0
-        /// How many of them are behind the database's head.
+        /// Number of entries after the database's head.
         var later = 0
         var hasHead = false
     }
 
-    private mutating func readAll(in folder: String) throws(AccessError) -> Whole {
+    private mutating func readAll(in folder: String) throws(AccessError) -> FullScan {
         let segments = try AuditSegments(in: folder)
         var reader = AuditLines(segments, from: segments.full.first)
-        var whole = Whole()
+        var scan = FullScan()
         var (index, faults) = (0, 0)
         (written, time) = (.none, nil)
         while let text = try reader.next() {
@@ -59,37 +63,37 @@ struct AuditRecovery: Sendable {
             guard let line = try? JSONCoding.decoder().decode(AuditEntry.self, from: text) else {
                 faults += 1
                 if faults <= Self.namedFaults {
-                    findings.append("line \(index) of audit.jsonl is damaged; patchbay audit --verify says more")
+                    findings.append("line \(index) of audit.jsonl is damaged; patchbay audit --verify gives details")
                 }
                 continue
             }
-            whole.count += 1
-            if line.number > head.number { whole.later += 1 }
-            if line.number == head.number, AuditEntry.hash(of: text) == head.hash { whole.hasHead = true }
+            scan.count += 1
+            if line.number > head.number { scan.later += 1 }
+            if line.number == head.number, AuditEntry.hash(of: text) == head.hash { scan.hasHead = true }
             if line.number > written.number {
                 written = AuditEntry.Head(number: line.number, hash: AuditEntry.hash(of: text))
-                time = line.effective
+                time = line.logicalTime
             }
-            // A call ends and spends nothing; most lines are calls.
-            if line.event.action != .called { whole.lines.append(line) }
+            // A call neither ends nor spends anything. Most entries are calls.
+            if line.event.action != .called { scan.lines.append(line) }
         }
         if faults > Self.namedFaults {
             findings.append("\(faults - Self.namedFaults) more lines of audit.jsonl are damaged")
         }
-        return whole
+        return scan
     }
 
-    private mutating func compare(_ whole: Whole, _ contents: PersistedState) {
-        let isSameStory = head == .none || whole.hasHead
-        if isSameStory || written.number > head.number {
-            // The database is older than the log, or of another story altogether: then all of it counts.
-            let known = isSameStory ? head.number : 0
-            unknown = whole.lines.filter { $0.number > known }
-            let count = isSameStory ? whole.later : whole.count
+    private mutating func compare(_ scan: FullScan, _ contents: PersistedState) {
+        let isSameChain = head == .none || scan.hasHead
+        if isSameChain || written.number > head.number {
+            // The database is older than the log, or belongs to a different log. In the second case all entries apply.
+            let known = isSameChain ? head.number : 0
+            unknown = scan.lines.filter { $0.number > known }
+            let count = isSameChain ? scan.later : scan.count
             head = written
             if count > 0 {
                 findings.append(
-                    "pairing.sqlite is older than audit.jsonl; what its last \(count) lines say was spent or revoked stays so"
+                    "pairing.sqlite is older than audit.jsonl; what its last \(count) lines spent or revoked stays spent or revoked"
                 )
             }
             return

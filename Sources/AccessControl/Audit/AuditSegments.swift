@@ -3,12 +3,15 @@ import Glibc
 import Model
 import SystemIO
 
-/// The files of the audit log: `audit.jsonl`, which grows, and those before it that are full, `audit-1.jsonl` the oldest.
+/// The files of the audit log: `audit.jsonl`, which grows, and the full segments, of which `audit-1.jsonl` is the
+/// oldest.
 struct AuditSegments: Hashable, Sendable {
     let folder: String
-    /// The numbers of the full ones, in order.
+    /// Numbers of the full segments in ascending order.
     private(set) var full: [Int]
 
+    /// Lists the segments of a folder.
+    ///
     /// - Throws: `AccessError.notRead`.
     init(in folder: String) throws(AccessError) {
         self.folder = folder
@@ -32,14 +35,14 @@ struct AuditSegments: Hashable, Sendable {
         return number
     }
 
-    /// The last lines of the log, the oldest first.
+    /// Returns the last lines of the log, oldest first.
     ///
     /// - Throws: `AccessError.notRead`.
     static func tail(_ limit: Int, in folder: String) throws(AccessError) -> [Data] {
         while true {
             let segments = try AuditSegments(in: folder)
             let current = try FileTail(segments.current)
-            // The file may have become full between the two.
+            // Retries if `audit.jsonl` became a full segment meanwhile.
             guard try AuditSegments(in: folder) == segments else { continue }
             var lines = try current.lines(limit)
             for number in segments.full.reversed() {
@@ -50,14 +53,14 @@ struct AuditSegments: Hashable, Sendable {
         }
     }
 
-    /// Lines after the one with a number, the oldest first.
+    /// Returns the lines after a line number, oldest first.
     ///
-    /// Line n is number n: the log begins with 1 and leaves none out.
+    /// Line numbers begin with 1 and have no gaps.
     /// - Throws: `AccessError.notRead`.
     static func lines(after number: Int, limit: Int, in folder: String) throws(AccessError) -> [Data] {
         let segments = try AuditSegments(in: folder)
         var (first, start) = (1, segments.full.first)
-        // From the newest back: mostly the last lines are asked for.
+        // Searches from the newest segment backwards, because most callers ask for the last lines.
         for segment in [nil] + segments.full.reversed().map(Optional.some) {
             guard let line = try firstLine(of: segment.map(segments.path) ?? segments.current),
                 let found = try? JSONCoding.decoder().decode(AuditEntry.self, from: line).number, found <= number + 1
@@ -78,46 +81,48 @@ struct AuditSegments: Hashable, Sendable {
     }
 }
 
-/// The end of a file of lines, read backwards.
+/// Reads a file of lines backwards from its end.
 struct FileTail: ~Copyable {
     private static let piece = 64 * 1_024
 
     private let path: String
     private let file: Descriptor
-    /// How long the file was when it was opened.
+    /// Length of the file in bytes at the open.
     let length: Int
 
+    /// Opens a file.
+    ///
     /// - Throws: `AccessError.notRead`.
     init(_ path: String) throws(AccessError) {
         let number = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-        guard number >= 0 else { throw .notRead(path: path, reason: SocketError.words(for: errno)) }
+        guard number >= 0 else { throw .notRead(path: path, reason: SocketError.message(for: errno)) }
         self.path = path
         file = Descriptor(owning: number)
         length = Int(lseek(number, 0, SEEK_END))
     }
 
-    /// Where the last whole line ends: everything behind it has no end yet.
+    /// Returns the offset behind the last complete line.
     ///
     /// - Throws: `AccessError.notRead`.
-    func wholeLength() throws(AccessError) -> Int {
+    func completeLength() throws(AccessError) -> Int {
         var end = length
         while end > 0 {
             let start = max(0, end - Self.piece)
             let piece = try read(start..<end)
-            if let place = piece.lastIndex(of: UInt8(ascii: "\n")) { return start + place + 1 }
+            if let newline = piece.lastIndex(of: UInt8(ascii: "\n")) { return start + newline + 1 }
             end = start
         }
         return 0
     }
 
-    /// The last whole lines, the oldest first.
+    /// Returns the last complete lines, oldest first.
     ///
     /// - Throws: `AccessError.notRead`.
     func lines(_ limit: Int) throws(AccessError) -> [Data] {
-        var start = try wholeLength()
+        var start = try completeLength()
         var pieces: [[UInt8]] = []
         var ends = 0
-        // One end more than lines: the one before the first of them.
+        // Needs one more newline than lines: the newline before the first line.
         while start > 0, ends <= limit {
             let piece = try read(max(0, start - Self.piece)..<start)
             ends += piece.count { $0 == UInt8(ascii: "\n") }
@@ -126,7 +131,7 @@ struct FileTail: ~Copyable {
         }
         let bytes = Array(pieces.reversed().joined())
         let lines = bytes.split(separator: UInt8(ascii: "\n"))
-        // The first one may have been cut.
+        // The first line may be incomplete.
         return lines.dropFirst(start > 0 ? 1 : 0).suffix(limit).map { Data($0) }
     }
 
@@ -140,7 +145,10 @@ struct FileTail: ~Copyable {
             }
             if added < 0, errno == EINTR { continue }
             guard added > 0 else {
-                throw .notRead(path: path, reason: added == 0 ? "it became shorter" : SocketError.words(for: errno))
+                throw .notRead(
+                    path: path,
+                    reason: added == 0 ? "it was truncated meanwhile" : SocketError.message(for: errno)
+                )
             }
             count += added
         }

@@ -1,25 +1,26 @@
 import FoundationEssentials
 import Glibc
 
-/// The time by which things expire: it goes on through sleep, follows the wall clock forwards, and never goes back.
+/// The clock for expiration. Counts time in suspend, follows the wall clock forwards, and never goes back.
 ///
-/// A wall clock that was set back, a dead battery or an old backup would otherwise make ages negative and revive what had
-/// expired. Time = the later of the highest time ever kept and the wall clock at start, plus what CLOCK_BOOTTIME counted
-/// since; a wall clock that is ahead of that pulls it up. While the machine is off only the wall clock counts.
+/// A wall clock that was set back, an empty battery or an old backup would otherwise revive expired grants. The time
+/// starts at the later of the saved high-water mark and the wall clock. CLOCK_BOOTTIME advances the time from there. If
+/// the wall clock is ahead, the time jumps ahead. While the machine is off, only the wall clock advances.
 package struct MonotonicWallClock: Sendable {
-    /// Below this the two clocks only drift: NTP slews the wall clock by up to 0.5 ms a second.
+    /// Lag in milliseconds that counts as drift. NTP slews the wall clock by up to 0.5 ms per second.
     private static let drift: Int64 = 2_000
 
     package private(set) var now: MonotonicTime
-    /// How far the wall clock is behind; what `doctor` tells as "the clock went back".
-    package private(set) var behind: Duration = .zero
+    /// Difference between this clock and the wall clock behind it. `patchbay doctor` reports it as "the clock went
+    /// back".
+    package private(set) var wallClockLag: Duration = .zero
     private var boot: Int64
 
-    /// The high-water mark is the highest time that was ever kept; nil at the first start.
+    /// Starts the clock. `highWater` is the highest saved time; nil at the first start.
     package init(highWater: MonotonicTime?, reading: ClockReading) {
         now = MonotonicTime(milliseconds: max(highWater?.milliseconds ?? .min, reading.wall))
         boot = reading.boot
-        note(reading)
+        updateLag(reading)
     }
 
     @discardableResult
@@ -27,23 +28,23 @@ package struct MonotonicWallClock: Sendable {
         let passed = max(0, reading.boot - boot)
         boot = max(boot, reading.boot)
         now = MonotonicTime(milliseconds: max(now.milliseconds + passed, reading.wall))
-        note(reading)
+        updateLag(reading)
         return now
     }
 
-    /// Goes back to the wall clock, after a person set that one right again; whoever calls this has ended for good
-    /// everything that had expired until now.
+    /// Restarts at the wall clock, after an administrator has corrected the wall clock. The caller must first end
+    /// everything that has expired.
     package mutating func restart(at reading: ClockReading) {
         self = MonotonicWallClock(highWater: nil, reading: reading)
     }
 
-    private mutating func note(_ reading: ClockReading) {
+    private mutating func updateLag(_ reading: ClockReading) {
         let distance = now.milliseconds - reading.wall
-        behind = distance > Self.drift ? .milliseconds(distance) : .zero
+        wallClockLag = distance > Self.drift ? .milliseconds(distance) : .zero
     }
 }
 
-/// A moment on the clock that never runs backwards, in milliseconds since 1970.
+/// A time of `MonotonicWallClock`, in milliseconds since 1970.
 package struct MonotonicTime: Hashable, Sendable, Comparable {
     package let milliseconds: Int64
 
@@ -59,7 +60,7 @@ package struct MonotonicTime: Hashable, Sendable, Comparable {
         .milliseconds(one.milliseconds - other.milliseconds)
     }
 
-    /// As people read it.
+    /// The time as a date, for display.
     var date: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1_000) }
 }
 
@@ -74,11 +75,11 @@ extension MonotonicTime: Codable {
     }
 }
 
-/// What the machine's two clocks say at one moment, in milliseconds.
+/// A reading of the machine's two clocks, in milliseconds.
 package struct ClockReading: Hashable, Sendable {
-    /// Since 1970; anybody with the right may set it (CLOCK_REALTIME).
+    /// Milliseconds since 1970 (CLOCK_REALTIME). Can be set by privileged users.
     package var wall: Int64
-    /// Since the machine started, sleep included; nobody can set it (CLOCK_BOOTTIME).
+    /// Milliseconds since boot, including suspend (CLOCK_BOOTTIME). Cannot be set.
     package var boot: Int64
 
     package init(wall: Int64, boot: Int64) {

@@ -4,114 +4,114 @@ package import Model
 import Synchronization
 
 extension AccessStore {
-    package var approvals: [Approval] { ledger.approvals.values.sorted { $0.endpoint < $1.endpoint } }
+    /// Every approval, sorted by endpoint ID.
+    package var approvals: [Approval] { state.approvals.values.sorted { $0.endpoint < $1.endpoint } }
 
-    package func approval(of endpoint: EndpointID) -> Approval? { ledger.approvals[endpoint] }
+    package func approval(of endpoint: EndpointID) -> Approval? { state.approvals[endpoint] }
 
-    /// The same for every endpoint that has an approval or a secret.
+    /// Approval and secret bindings of every endpoint that has an approval or a secret.
     package var trusts: [EndpointID: EndpointTrust] {
-        let ids = Set(ledger.approvals.keys).union(ledger.secrets.keys)
+        let ids = Set(state.approvals.keys).union(state.secrets.keys)
         return Dictionary(uniqueKeysWithValues: ids.map { ($0, trust(of: $0)) })
     }
 
-    /// Everything that is known of an endpoint's trust.
+    /// Returns the approval and the secret bindings of an endpoint.
     package nonisolated func trust(of endpoint: EndpointID) -> EndpointTrust {
-        books.withLock { books in
+        sharedState.withLock { shared in
             EndpointTrust(
-                approval: books.ledger.approvals[endpoint],
-                secret: books.ledger.secrets[endpoint]?.bindings ?? []
+                approval: shared.state.approvals[endpoint],
+                secret: shared.state.secrets[endpoint]?.bindings ?? []
             )
         }
     }
 
-    /// Approves one network address of an endpoint. The API has made sure that the caller is an owner.
+    /// Approves one network address of an endpoint. The API has verified that the caller is an owner.
     ///
-    /// Addresses that were approved before stay approved as long as host and app are the same. Otherwise this is a new
-    /// approval, and a secret that was given only under the earlier one is forgotten.
-    /// `address` is one that the endpoint has now; nil takes its preferred network address. `port` is needed for a port
-    /// below 1024.
-    /// - Throws: `AccessError.notFound` when the endpoint is not at that address now, `.outOfRange` when the port has to
-    ///   be named.
+    /// Earlier approved addresses stay approved while host and app are the same. Otherwise the approval is new, and a
+    /// secret that was given only under the earlier approval is deleted. `address` is a current address of the
+    /// endpoint; nil selects its preferred network address. `port` is required for a port below 1024.
+    /// - Throws: `AccessError.notFound` when the endpoint is not at that address now, `.outOfRange` when the port has
+    ///   to be named.
     @discardableResult
     package func approve(
         _ endpoint: Endpoint,
         at address: String? = nil,
         port: UInt16? = nil,
         by caller: AuditActor,
-        from origin: RequestSource
+        from source: RequestSource
     ) throws -> Approval {
-        let network = endpoint.routes.compactMap { route -> (LANRoute, EndpointRoute)? in
-            if case .lan(let lan) = route.route, lan.host != nil { (lan, route) } else { nil }
+        let network = endpoint.routes.compactMap { route -> (NetworkRoute, EndpointRoute)? in
+            if case .network(let candidate) = route.route, candidate.host != nil { (candidate, route) } else { nil }
         }
         guard let (first, route) = network.first(where: { address == nil || $0.0.address == address }),
             let host = first.host
         else {
-            throw AccessError.notFound(Self.nothingToApprove(endpoint, address, network.map(\.0.address)))
+            throw AccessError.notFound(Self.nothingToApprove(endpoint, at: address, known: network.map(\.0.address)))
         }
         if first.port < ApprovalPolicy.firstUserPort, port != first.port {
             throw AccessError.outOfRange(
-                "port \(first.port) belongs to a system service; name it if that is meant: "
+                "port \(first.port) belongs to a system service; name the port if you mean it: "
                     + ApprovalPolicy.command(toApprove: route, of: endpoint.id)
             )
         }
-        let earlier = ledger.approvals[endpoint.id]
+        let earlier = state.approvals[endpoint.id]
         let stays = earlier.map { $0.host == host && $0.app == route.app } ?? false
-        // One advert may show the same address on several interfaces: each is approved by itself.
+        // One advertisement may list the same address on several interfaces; each is approved separately.
         let added = Approval.Address(first)
-        let kept = (stays ? earlier?.addresses ?? [] : []).filter { $0 != added }
+        let remaining = (stays ? earlier?.addresses ?? [] : []).filter { $0 != added }
         let approval = Approval(
             id: (stays ? earlier?.id : nil) ?? Token(random: .invite).id,
             endpoint: endpoint.id,
-            by: caller,
-            at: now().date,
+            approvedBy: caller,
+            approvedAt: now().date,
             app: route.app,
             host: host,
-            addresses: kept + [added],
+            addresses: remaining + [added],
             port: port ?? (stays ? earlier?.port : nil)
         )
-        var event = AuditEvent(.endpointApproved, by: caller, from: origin)
+        var event = AuditEvent(.endpointApproved, by: caller, from: source)
         event.endpoint = endpoint.id
         event.detail = "\(route.app) on \(host) at \(route)"
         var change = ChangeSet()
         change.approvals = [approval]
-        let bindings = ledger.secrets[endpoint.id]?.bindings ?? []
-        if !stays, bindings.allSatisfy({ $0.origin.hasPrefix("approval ") }) { change.unsealed = [endpoint.id] }
+        let bindings = state.secrets[endpoint.id]?.bindings ?? []
+        if !stays, bindings.allSatisfy({ $0.origin.hasPrefix("approval ") }) { change.removedSecrets = [endpoint.id] }
         change.events = [event]
         try commit(change)
         return approval
     }
 
-    private static func nothingToApprove(_ endpoint: Endpoint, _ address: String?, _ has: [String]) -> String {
-        if let address, !has.isEmpty {
-            return "\(endpoint.id) is not at \(SanitizedText(address)) now, but at \(has.joined(separator: ", "))"
+    private static func nothingToApprove(_ endpoint: Endpoint, at address: String?, known: [String]) -> String {
+        if let address, !known.isEmpty {
+            return "\(endpoint.id) is not at \(SanitizedText(address)) now, but at \(known.joined(separator: ", "))"
         }
-        if has.isEmpty, endpoint.approval == .approved, !endpoint.routes.isEmpty {
+        if known.isEmpty, endpoint.approval == .approved, !endpoint.routes.isEmpty {
             return "\(endpoint.id) has no network address; its cable or its configuration needs no approval"
         }
-        return "\(endpoint.id) has no address now that may be reached; approve it when it is back"
+        return "\(endpoint.id) has no reachable address now; approve it when it is available"
     }
 
-    /// Revokes the approval of an endpoint's network addresses, and forgets its secret.
+    /// Revokes the approval of an endpoint's network addresses and deletes its secret.
     ///
-    /// - Throws: `AccessError.notSaved`, after which it is revoked until the broker stops.
-    package func withdrawApproval(of endpoint: EndpointID, by caller: AuditActor, from origin: RequestSource)
+    /// - Throws: `AccessError.notSaved`, after which the approval stays revoked until the broker stops.
+    package func revokeApproval(of endpoint: EndpointID, by caller: AuditActor, from source: RequestSource)
         async throws
     {
-        guard ledger.approvals[endpoint] != nil || ledger.secrets[endpoint] != nil else { return }
-        var event = AuditEvent(.approvalWithdrawn, by: caller, from: origin)
+        guard state.approvals[endpoint] != nil || state.secrets[endpoint] != nil else { return }
+        var event = AuditEvent(.approvalWithdrawn, by: caller, from: source)
         event.endpoint = endpoint
         var change = ChangeSet()
-        change.unapproved = [endpoint]
-        change.unsealed = [endpoint]
+        change.removedApprovals = [endpoint]
+        change.removedSecrets = [endpoint]
         change.events = [event]
-        try await close(by: change)
+        try await endAndCommit(change)
     }
 
-    /// Keeps an endpoint's secret, sealed, for its approved routes and for their launch of the app.
+    /// Seals and saves an endpoint's secret for its approved routes and their launch of the app.
     ///
-    /// `port` is where the app says that it listens: the broker may not have seen that launch yet. Where it names none and the
-    /// app could not be asked, `isForUnseen` keeps it for the first other launch, too, that takes it over the same route
-    /// (`settleSecret`).
+    /// `port` is the port that the app reports, because the broker may not have discovered that launch yet. With
+    /// `isForUnseen`, the secret also applies to the first other launch that accepts it over the same route
+    /// (`confirmSecret`). The caller sets `isForUnseen` when the app names no port and could not be queried.
     /// - Throws: `AccessError.secretNotPresentable` when no route is approved, `.notSaved`.
     package func setSecret(
         _ secret: EndpointSecret,
@@ -119,9 +119,9 @@ extension AccessStore {
         on port: UInt16? = nil,
         isForUnseen: Bool = false,
         by caller: AuditActor,
-        from origin: RequestSource
+        from source: RequestSource
     ) throws {
-        let approval = ledger.approvals[endpoint.id]
+        let approval = state.approvals[endpoint.id]
         if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
             throw AccessError.secretNotPresentable(endpoint: endpoint.id, why: refusal.detail)
         }
@@ -130,7 +130,7 @@ extension AccessStore {
             guard let binding = ApprovalPolicy.secretBinding(for: route, approval) else { continue }
             bindings.append(binding)
             if isForUnseen { bindings.append(binding.next) }
-            if route.boot == nil, let port {
+            if route.launchID == nil, let port {
                 bindings.append(.init(origin: binding.origin, launch: EndpointRoute.launch(atPort: port)))
             }
         }
@@ -140,11 +140,11 @@ extension AccessStore {
         guard !bindings.isEmpty else {
             throw AccessError.secretNotPresentable(
                 endpoint: endpoint.id,
-                why: "it is away, and no network address of it is approved; give the secret when it is back"
+                why: "it is unavailable and has no approved network address; set the secret when it is available"
             )
         }
         let record = try sealed(secret, of: endpoint.id, for: bindings)
-        var event = AuditEvent(.secretSet, by: caller, from: origin)
+        var event = AuditEvent(.secretSet, by: caller, from: source)
         event.endpoint = endpoint.id
         event.detail = "for " + Set(bindings.map(\.origin)).sorted().joined(separator: ", ")
         var change = ChangeSet()
@@ -153,17 +153,18 @@ extension AccessStore {
         try commit(change)
     }
 
-    /// The secret to send to an endpoint over one of its routes, and only there; nil when none is held for it.
+    /// Returns the secret to send to an endpoint over one of its routes; nil when none is stored. Do not send the
+    /// secret over another route.
     ///
-    /// - Throws: `AccessError.secretNotPresentable` when there is one and it must not be sent.
+    /// - Throws: `AccessError.secretNotPresentable` when a stored secret must not be sent over this route.
     package func secret(of endpoint: Endpoint, over route: EndpointRoute) throws -> EndpointSecret? {
-        let (approval, record) = kept(of: endpoint)
+        let (approval, record) = storedApproval(of: endpoint)
         return try secret(in: record, of: endpoint, over: route, approval)
     }
 
-    /// The approval of an endpoint and its secret, as they stand together.
-    nonisolated func kept(of endpoint: Endpoint) -> (Approval?, SecretRecord?) {
-        books.withLock { ($0.ledger.approvals[endpoint.id], $0.ledger.secrets[endpoint.id]) }
+    /// Returns an endpoint's approval and secret, read in one step.
+    nonisolated func storedApproval(of endpoint: Endpoint) -> (Approval?, SecretRecord?) {
+        sharedState.withLock { ($0.state.approvals[endpoint.id], $0.state.secrets[endpoint.id]) }
     }
 
     nonisolated func secret(
@@ -176,65 +177,66 @@ extension AccessStore {
         let id = endpoint.id
         func refusal(_ why: String) -> AccessError { .secretNotPresentable(endpoint: id, why: why) }
         guard endpoint.routes.contains(where: { $0.route == route.route }) else {
-            throw refusal("it was not seen at \(route)")
+            throw refusal("it was not discovered at \(route)")
         }
-        switch ApprovalPolicy.verdict(on: route, approval) {
+        switch ApprovalPolicy.decision(on: route, approval) {
         case .approved: break
-        case .discovered:
+        case .pending:
             let command = ApprovalPolicy.command(toApprove: route, of: id)
             throw refusal("no owner approved \(route); first: \(command)")
         case .changed(let why):
             let command = ApprovalPolicy.command(toApprove: route, of: id)
-            throw refusal("\(why); if that is right: \(command)")
+            throw refusal("\(why); if that is correct: \(command)")
         }
         guard let binding = ApprovalPolicy.secretBinding(for: route, approval),
             record.bindings.contains(where: { $0.origin == binding.origin })
         else {
-            throw refusal("it was given for another route than \(route); set it again: patchbay secret set \(id)")
+            throw refusal("it was set for another route than \(route); set it again: patchbay secret set \(id)")
         }
         guard record.bindings.contains(where: { $0.covers(binding) }) else {
-            throw refusal("the app was started again since; set the new one: patchbay secret set \(id)")
+            throw refusal("the app was restarted since; set the new secret: patchbay secret set \(id)")
         }
         do { return try keys.open(record) } catch {
-            throw refusal("what is kept of it is damaged; set it again: patchbay secret set \(id)")
+            throw refusal("the stored secret is damaged; set it again: patchbay secret set \(id)")
         }
     }
 
-    /// Whether a secret is held for this launch of an endpoint on an approved route, and the app did not reject it.
+    /// Returns true if a secret is stored for this launch on an approved route and not rejected by the app.
     package func holdsSecret(of endpoint: Endpoint) -> Bool {
-        let (trust, isRejected) = books.withLock { books in
-            let record = books.ledger.secrets[endpoint.id]
+        let (trust, isRejected) = sharedState.withLock { shared in
+            let record = shared.state.secrets[endpoint.id]
             let trust = EndpointTrust(
-                approval: books.ledger.approvals[endpoint.id],
+                approval: shared.state.approvals[endpoint.id],
                 secret: record?.bindings ?? []
             )
-            return (trust, record.map { $0.sealed == books.rejected[endpoint.id] } ?? false)
+            return (trust, record.map { $0.sealed == shared.rejected[endpoint.id] } ?? false)
         }
         return !isRejected && endpoint.routes.contains { ApprovalPolicy.maySendSecret(over: $0, trust) }
     }
 
-    /// Notes whether an app took the secret that it was shown. One that it did not take is shown again, as it may be on its way
-    /// down or up; but it does not count as held until another one is set, or it is taken after all.
-    package nonisolated func noteSecret(of endpoint: EndpointID, isTaken: Bool) {
-        books.withLock { $0.rejected[endpoint] = isTaken ? nil : $0.ledger.secrets[endpoint]?.sealed }
+    /// Records whether an app accepted its secret. A rejected secret is still sent, because the app may be shutting
+    /// down or starting. `holdsSecret` returns false until the app accepts the secret or a new one is set.
+    package nonisolated func recordSecretResult(for endpoint: EndpointID, accepted: Bool) {
+        sharedState.withLock { $0.rejected[endpoint] = accepted ? nil : $0.state.secrets[endpoint]?.sealed }
     }
 
-    /// Binds a secret that was given for an unseen launch: to the launch that took it, or to none but those that were seen.
+    /// Binds a secret that was given for an unseen launch. If accepted, the secret is bound to the launch that accepted
+    /// it; otherwise only to the known launches.
     ///
-    /// A launch that was there when it was given may still refuse it, on its way down: that settles nothing.
-    package func settleSecret(of endpoint: Endpoint, isTaken: Bool) throws {
-        let (approval, kept) = kept(of: endpoint)
-        guard let kept, kept.bindings.contains(where: \.isForUnseen) else { return }
-        let seen = kept.bindings.filter { !$0.isForUnseen }
-        let met = ApprovalPolicy.approvedRoutes(of: endpoint, approval)
+    /// A known launch that is shutting down may reject the secret. That rejection changes nothing.
+    package func confirmSecret(of endpoint: Endpoint, accepted: Bool) throws {
+        let (approval, record) = storedApproval(of: endpoint)
+        guard let record, record.bindings.contains(where: \.isForUnseen) else { return }
+        let seen = record.bindings.filter { !$0.isForUnseen }
+        let current = ApprovalPolicy.approvedRoutes(of: endpoint, approval)
             .compactMap { ApprovalPolicy.secretBinding(for: $0, approval) }
-            .filter { now in kept.bindings.contains { $0.covers(now) } }
-        guard isTaken ? !met.isEmpty : !met.allSatisfy(seen.contains) else { return }
+            .filter { now in record.bindings.contains { $0.covers(now) } }
+        guard accepted ? !current.isEmpty : !current.allSatisfy(seen.contains) else { return }
         var change = ChangeSet()
-        change.secrets = [try sealed(try keys.open(kept), of: endpoint.id, for: isTaken ? met : seen)]
+        change.secrets = [try sealed(try keys.open(record), of: endpoint.id, for: accepted ? current : seen)]
         var event = AuditEvent(.secretSet, by: .broker, from: .broker)
         event.endpoint = endpoint.id
-        event.detail = isTaken ? "for the launch that took it" : "for no later launch: the app did not take it"
+        event.detail = accepted ? "for the launch that accepted it" : "for no later launch: the app rejected it"
         change.events = [event]
         try commit(change)
     }
@@ -250,103 +252,113 @@ extension AccessStore {
             endpoint: endpoint,
             bindings: bindings,
             sealed: try keys.seal(secret, context: context),
-            set: now()
+            setAt: now()
         )
     }
 
-    /// The endpoints of which a secret is held.
-    package var secretHolders: [EndpointID] { ledger.secrets.keys.sorted() }
+    /// IDs of the endpoints with a stored secret.
+    package var secretHolders: [EndpointID] { state.secrets.keys.sorted() }
 
+    /// Deletes an endpoint's secret.
+    ///
+    /// - Returns: False when there was none.
+    /// - Throws: `AccessError.notSaved`.
     @discardableResult
-    package func forgetSecret(of endpoint: EndpointID, by caller: AuditActor, from origin: RequestSource) throws -> Bool
+    package func deleteSecret(of endpoint: EndpointID, by caller: AuditActor, from source: RequestSource) throws -> Bool
     {
-        guard ledger.secrets[endpoint] != nil else { return false }
-        var event = AuditEvent(.secretForgotten, by: caller, from: origin)
+        guard state.secrets[endpoint] != nil else { return false }
+        var event = AuditEvent(.secretForgotten, by: caller, from: source)
         event.endpoint = endpoint
         var change = ChangeSet()
-        change.unsealed = [endpoint]
+        change.removedSecrets = [endpoint]
         change.events = [event]
         try commit(change)
         return true
     }
 }
 
-/// What the calls of endpoints need of pairing.
+/// Access checks and audit events for calls of endpoints.
 extension AccessStore {
-    /// How long a call may be missing in the audit log: each line alone would cost a call several milliseconds of fsync(2).
-    static let notePause: Duration = .seconds(1)
+    /// Maximum delay of a call's audit entry. Writing each entry separately would delay a call by several milliseconds
+    /// (fsync(2)).
+    static let auditFlushInterval: Duration = .seconds(1)
 
-    /// The ways to an endpoint that may be taken for an agent now, with the secret for each.
-    package nonisolated func clearance(of endpoint: Endpoint) -> EndpointAccess {
-        let (approval, record) = kept(of: endpoint)
+    /// Returns the approved routes to an endpoint, with the secret for each.
+    package nonisolated func access(to endpoint: Endpoint) -> EndpointAccess {
+        let (approval, record) = storedApproval(of: endpoint)
         let routes = ApprovalPolicy.approvedRoutes(of: endpoint, approval)
-        // A secret that is held and must not be sent is an error; its reason matters only to a caller that sets it.
-        let passages = routes.map {
+        // A stored secret that must not be sent is an error. Only callers that set secrets need its reason.
+        let authorized = routes.map {
             AuthorizedRoute($0.route, secret: try? secret(in: record, of: endpoint, over: $0, approval))
         }
         return EndpointAccess(
-            passages,
-            isRefused: routes.isEmpty && !endpoint.routes.isEmpty,
-            isSecretOutdated: record != nil && passages.allSatisfy { $0.secret == nil }
+            authorized,
+            isUnapproved: routes.isEmpty && !endpoint.routes.isEmpty,
+            isSecretOutdated: record != nil && authorized.allSatisfy { $0.secret == nil }
         )
     }
 
-    /// Writes a call of an endpoint into the audit log, within a second and before the broker stops in order.
+    /// Records a call of an endpoint in the audit log, within one second and before an orderly shutdown.
     ///
-    /// Does not wait for the store, which may be waiting for the disk. A crash may lose the last second of them; nothing else
-    /// depends on these lines.
-    package nonisolated func note(_ use: EndpointCallEvent, by caller: AuditActor, from origin: RequestSource) {
-        var event = AuditEvent(.called, by: caller, from: origin)
-        event.endpoint = use.endpoint
-        event.subject = use.subject
-        event.bytes = use.bytes
-        event.detail = use.outcome
-        guard !notes.add(event) else { return }
-        logger.error("a call is missing in the audit log", metadata: ["endpoint": "\(use.endpoint)"])
+    /// Does not wait for the store's thread, which may be blocked on the disk. A crash may lose the entries of the last
+    /// second; nothing else depends on them.
+    package nonisolated func auditCall(_ call: EndpointCallEvent, by caller: AuditActor, from source: RequestSource) {
+        var event = AuditEvent(.called, by: caller, from: source)
+        event.endpoint = call.endpoint
+        event.subject = call.subject
+        event.bytes = call.bytes
+        event.detail = call.outcome
+        guard !auditBuffer.append(event) else { return }
+        logger.error(
+            "an endpoint call was dropped from the audit log: the buffer is full",
+            metadata: ["endpoint": "\(call.endpoint)"]
+        )
     }
 
-    /// The endpoints whose approval or secret changes from now on. A follower that is too slow misses some, and is told of a
-    /// later one.
-    package func trustChanges() -> AsyncStream<EndpointID> { trustFollowers.subscribe() }
+    /// Subscribes to changes of approvals and secrets. A slow subscriber misses some changes, but always gets a later
+    /// one.
+    package func approvalChanges() -> AsyncStream<EndpointID> { approvalChangeSubscribers.subscribe() }
 
-    func tellTrust(_ change: ChangeSet) {
+    func publishApprovalChange(_ change: ChangeSet) {
         let touched =
-            change.approvals.map(\.endpoint) + change.secrets.map(\.endpoint) + change.unapproved + change.unsealed
-        for id in Set(touched) { trustFollowers.send(id) }
+            change.approvals.map(\.endpoint) + change.secrets.map(\.endpoint) + change.removedApprovals
+            + change.removedSecrets
+        for id in Set(touched) { approvalChangeSubscribers.send(id) }
     }
 }
 
-/// What may be done to reach an endpoint for an agent, all looked up in one step.
+/// Routes and secrets that a caller may use for an endpoint, all looked up in one step.
 package struct EndpointAccess: Sendable {
-    /// The approved ways, in the endpoint's order; empty where there are none.
-    package let passages: [AuthorizedRoute]
-    /// The endpoint has routes, and nobody said yes to any of them.
-    package let isRefused: Bool
-    /// A secret is held and must not be sent: it is for an earlier launch of the app, or was given under an earlier yes.
+    /// The approved routes in the endpoint's order; empty when none is approved.
+    package let routes: [AuthorizedRoute]
+    /// True if the endpoint has routes and none of them is approved.
+    package let isUnapproved: Bool
+    /// True if a secret is stored but must not be sent. The secret is for an earlier launch of the app, or was given
+    /// under an earlier approval.
     package let isSecretOutdated: Bool
 
-    package init(_ passages: [AuthorizedRoute], isRefused: Bool = false, isSecretOutdated: Bool = false) {
-        self.passages = passages
-        self.isRefused = isRefused
+    package init(_ routes: [AuthorizedRoute], isUnapproved: Bool = false, isSecretOutdated: Bool = false) {
+        self.routes = routes
+        self.isUnapproved = isUnapproved
         self.isSecretOutdated = isSecretOutdated
     }
 
-    /// Whether there is a secret to show.
-    package var hasSecret: Bool { passages.contains { $0.secret != nil } }
+    /// True if a route has a secret to send.
+    package var hasSecret: Bool { routes.contains { $0.secret != nil } }
 
-    /// The same for somebody who may not have a secret presented.
+    /// A copy for callers without the scope `secret.use`: the same routes, with the secrets withheld.
     package var withoutSecrets: EndpointAccess {
-        EndpointAccess(passages.map { AuthorizedRoute($0.route, withheld: $0.secret) }, isRefused: isRefused)
+        EndpointAccess(routes.map { AuthorizedRoute($0.route, withheld: $0.secret) }, isUnapproved: isUnapproved)
     }
 }
 
-/// A way to an endpoint that may be taken, and the secret to show there.
+/// An approved route to an endpoint, and its secret.
 package struct AuthorizedRoute: Sendable {
     package let route: Route
-    /// Nil where none is held for it.
+    /// The secret to send; nil when none is stored for this route.
     package let secret: EndpointSecret?
 
-    /// A secret that is held and not shown, as the caller may not have it shown.
+    /// A stored secret that this caller may not use. Used only for redaction of responses.
     package let withheld: EndpointSecret?
 
     package init(_ route: Route, secret: EndpointSecret? = nil, withheld: EndpointSecret? = nil) {

@@ -1,28 +1,32 @@
 import FoundationEssentials
 import Model
 
-/// An app's own session token, on its way to the app.
+/// An app's session token.
 ///
-/// Printing, interpolating, dumping and reflecting it shows nothing of it.
+/// Printing, interpolating, dumping and reflecting never show its value.
 package struct EndpointSecret: Sendable {
-    /// The most bytes that one may have; AppReveal's has 64.
+    /// Maximum length in bytes. AppReveal's token has 64.
     static let lengthLimit = 4_096
 
     private let text: String
 
-    /// - Throws: `AccessError.outOfRange` unless it is one line of printable ASCII: it travels in an HTTP header.
+    /// Validates a secret.
+    ///
+    /// - Throws: `AccessError.outOfRange` unless the text is one line of printable ASCII, because it is sent in an HTTP
+    ///   header.
     package init(_ text: String) throws(AccessError) {
         guard text.utf8.prefix(Self.lengthLimit + 1).count <= Self.lengthLimit, !text.isEmpty,
             text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else {
             throw .outOfRange(
-                "an endpoint's secret is one line of 1 to \(Self.lengthLimit) printable letters without blanks"
+                "an endpoint's secret is one line of 1 to \(Self.lengthLimit) printable ASCII characters without spaces"
             )
         }
         self.text = text
     }
 
-    /// For the header of a request to the endpoint, and for finding the secret in what the endpoint says; for nothing else.
+    /// Returns the secret. Allowed uses: the header of a request to the endpoint, and redaction of the
+    /// endpoint's responses.
     package func reveal() -> String { text }
 }
 
@@ -32,15 +36,15 @@ extension EndpointSecret: CustomStringConvertible, CustomDebugStringConvertible,
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// An endpoint's secret as it is kept: sealed, and bound to the routes and launches that it was given for.
+/// A stored secret: sealed, and bound to routes and launches.
 struct SecretRecord: Hashable, Sendable, Codable {
     let endpoint: EndpointID
     let bindings: [EndpointTrust.SecretBinding]
     /// AES-GCM: nonce, ciphertext, tag.
     let sealed: Data
-    let set: MonotonicTime
+    let setAt: MonotonicTime
 
-    /// The authenticated data of the seal: it opens only with the same endpoint and bindings.
+    /// The additional authenticated data of AES-GCM. The secret opens only with the same endpoint and bindings.
     var context: Data { Self.context(endpoint: endpoint, bindings: bindings) }
 
     static func context(endpoint: EndpointID, bindings: [EndpointTrust.SecretBinding]) -> Data {

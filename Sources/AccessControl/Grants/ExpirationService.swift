@@ -3,7 +3,7 @@ package import Model
 import ServiceLifecycle
 import Synchronization
 
-/// Ends grants and invites when their time has come, and cuts what lives under them within a second.
+/// Ends grants and invites when they expire, and closes their sessions within one second.
 package struct ExpirationService: Service {
     private let store: AccessStore
     private let clock: any Clock<Duration>
@@ -16,13 +16,13 @@ package struct ExpirationService: Service {
     package func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                let (pause, wakes) = await store.sweep()
+                let (pause, wakes) = await store.expire()
                 await wait(pause, or: wakes)
             }
         }
     }
 
-    /// Until the time is over or there may be something earlier to end.
+    /// Waits until the time is over or a wake-up announces an earlier deadline.
     private func wait(_ pause: Duration, or wakes: AsyncStream<Void>) async {
         await withTaskGroup { group in
             group.addTask { try? await clock.sleep(for: pause) }
@@ -34,53 +34,53 @@ package struct ExpirationService: Service {
 }
 
 extension AccessStore {
-    /// How often to look while something lives under a grant: a wall clock that is set forward wakes nobody.
-    private static let watchfulPause: Duration = .milliseconds(500)
+    /// Check interval while sessions exist. No timer fires when the wall clock is set forward, so the store polls.
+    private static let sessionCheckInterval: Duration = .milliseconds(500)
 
-    /// Ends and cuts what has had its time.
+    /// Ends expired grants and invites, and closes their sessions.
     ///
-    /// - Returns: After what time to look again, and what tells that it should be sooner.
-    func sweep() async -> (pause: Duration, wakes: AsyncStream<Void>) {
-        // Before anything is looked at, so that nothing between now and the waiting is missed.
+    /// - Returns: Time until the next check, and a stream that asks for an earlier one.
+    func expire() async -> (pause: Duration, wakes: AsyncStream<Void>) {
+        // Created first, so that no wake-up between the check and the wait is missed.
         let wakes = makeWakes()
         let now = now()
         do {
-            if let change = ledger.sweep(at: now) { try await close(by: change) }
+            if let change = state.expire(at: now) { try await endAndCommit(change) }
             try saveIfDue(at: now)
         } catch {
-            logger.error("what expired could not be saved; trying again", metadata: ["error": "\(error)"])
+            logger.error("expired grants could not be saved; retrying", metadata: ["error": "\(error)"])
         }
-        var limit = books.withLock { $0.uses.watch() } ? Self.watchfulPause : Self.savePause
-        // Where they could not be written, the next try is not at once.
-        if let due = noteDeadline(at: self.now()) { limit = min(limit, max(due, Self.watchfulPause)) }
-        let pause = ledger.deadline.map { min(max($0 - self.now(), .milliseconds(1)), limit) }
+        var limit = sharedState.withLock { $0.sessions.updatePolling() } ? Self.sessionCheckInterval : Self.saveInterval
+        // After a failed write, the retry is delayed.
+        if let due = auditFlushDelay(at: self.now()) { limit = min(limit, max(due, Self.sessionCheckInterval)) }
+        let pause = state.deadline.map { min(max($0 - self.now(), .milliseconds(1)), limit) }
         return (pause ?? limit, wakes)
     }
 
-    /// Goes back to the wall clock after a person has set it right: for the day when it was ten years ahead.
+    /// Restarts the logical clock at the wall clock, after an administrator has corrected the wall clock.
     ///
-    /// Ends for good what has expired until now, so that nothing comes back to life, and what was made in the time that
-    /// never was, so that nothing lives ten years.
+    /// Needed when the wall clock was ahead, for example by ten years. Ends everything that has expired by now, so that
+    /// nothing is revived. Also ends what was created in the future, because such grants would live too long.
     ///
-    /// - Returns: The ids of the invites and grants that ended by that.
+    /// - Returns: IDs of the ended invites and grants.
     @discardableResult
-    package func recoverClock(by caller: AuditActor, from origin: RequestSource) async throws -> [String] {
-        if let change = ledger.sweep(at: now()) { try await close(by: change) }
+    package func recoverClock(by caller: AuditActor, from source: RequestSource) async throws -> [String] {
+        if let change = state.expire(at: now()) { try await endAndCommit(change) }
         let reading = reading()
-        var change = books.withLock { books in
-            books.clock.restart(at: reading)
-            return books.ledger.endFuture(at: books.clock.now)
+        var change = sharedState.withLock { shared in
+            shared.clock.restart(at: reading)
+            return shared.state.endFuture(at: shared.clock.now)
         }
         let now = now()
-        limiter.clockWasSet(to: now)
-        desk.clockWasSet(to: now)
-        gate.clockWasSet(to: now)
-        var event = AuditEvent(.clockRecovered, by: caller, from: origin)
+        attemptLimiter.clockWasSet(to: now)
+        requestQueue.clockWasSet(to: now)
+        userCodeLimiter.clockWasSet(to: now)
+        var event = AuditEvent(.clockRecovered, by: caller, from: source)
         let ended = (change.invites.map(\.id) + change.endedGrants).sorted()
         event.ended = ended
         change.events = [event]
-        try await close(by: change)
-        try keepGate()
+        try await endAndCommit(change)
+        try saveUserCodeLimiter()
         return ended
     }
 }

@@ -1,45 +1,45 @@
 import FoundationEssentials
 import Model
 
-/// A grant as it is kept: everything but its secret.
+/// A stored grant, without its secret.
 struct GrantRecord: Hashable, Sendable, Codable {
     /// A secret that a rotation replaced.
     struct RotatedSecret: Hashable, Sendable, Codable {
         let digest: Data
-        let until: MonotonicTime
+        let expiresAt: MonotonicTime
     }
 
-    /// How many replaced secrets are remembered, to notice that somebody still uses one.
+    /// Number of replaced secrets that are kept to detect their reuse.
     static let retiredLimit = 8
 
     let id: String
     /// SHA-256 of the secret.
     var digest: Data
-    /// The newest last.
+    /// Sorted from oldest to newest.
     var retired: [RotatedSecret] = []
     let name: SanitizedText
     let permissions: Permissions
     let binding: GrantBinding
     let parent: String?
     let invite: String?
-    /// SHA-256 of the key that the redeemer sent, to know it again.
+    /// SHA-256 of the redeemer's client key, which identifies a repeated redemption.
     let client: Data
-    let created: MonotonicTime
-    let expires: MonotonicTime
-    var lastUsed: MonotonicTime
-    let idle: Int
-    var end: Grant.End?
-    var ended: MonotonicTime?
+    let createdAt: MonotonicTime
+    let expiresAt: MonotonicTime
+    var lastUsedAt: MonotonicTime
+    let idleSeconds: Int
+    var endReason: Grant.EndReason?
+    var endedAt: MonotonicTime?
 
-    /// When it ends by itself, if it is not used until then.
-    var deadline: MonotonicTime { min(expires, lastUsed + idle) }
+    /// Time at which the grant expires without further use.
+    var deadline: MonotonicTime { min(expiresAt, lastUsedAt + idleSeconds) }
 
-    /// Why it does not count at a moment; nil when it does.
-    func end(at now: MonotonicTime) -> Grant.End? {
-        end ?? (now >= expires ? .expired : now >= lastUsed + idle ? .idle : nil)
+    /// Returns the reason why the grant is invalid at a time; nil when the grant is valid.
+    func endReason(at now: MonotonicTime) -> Grant.EndReason? {
+        endReason ?? (now >= expiresAt ? .expired : now >= lastUsedAt + idleSeconds ? .idle : nil)
     }
 
-    /// As people see it.
+    /// Returns the grant for display.
     func grant(at now: MonotonicTime) -> Grant {
         Grant(
             id: id,
@@ -48,19 +48,19 @@ struct GrantRecord: Hashable, Sendable, Codable {
             binding: binding,
             parent: parent,
             invite: invite,
-            created: created.date,
-            expires: expires.date,
-            lastUsed: lastUsed.date,
-            idleSeconds: idle,
-            end: end(at: now)
+            createdAt: createdAt.date,
+            expiresAt: expiresAt.date,
+            lastUsedAt: lastUsedAt.date,
+            idleSeconds: idleSeconds,
+            endReason: endReason(at: now)
         )
     }
 }
 
 extension GrantBinding {
-    /// Whether a call that came through this door comes from whom the grant is bound to.
-    func isMet(by origin: RequestSource) -> Bool {
-        switch (self, origin) {
+    /// Returns whether a request comes from the user or key that the grant is bound to.
+    func isMet(by source: RequestSource) -> Bool {
+        switch (self, source) {
         case (.bearer, _): true
         case (.user(let uid), .unix(let caller)): uid == caller
         case (.key(let key), .tls(_, let proved)): key == proved
@@ -69,15 +69,15 @@ extension GrantBinding {
     }
 }
 
-/// Which door a call came through.
+/// The kind of connection that a request came over.
 package enum RequestSource: Hashable, Sendable, Codable {
-    /// The unix socket; the kernel says which user is at the other end.
+    /// The unix socket. The kernel reports the user of the peer (SO_PEERCRED).
     case unix(uid: UInt32)
-    /// Plain TCP on the loopback: anybody on this machine. The address is without a port, which a caller can choose.
+    /// Plain TCP on loopback: any user of this machine. The address has no port, because a client can choose its port.
     case tcp(address: String)
-    /// TLS from somewhere else, with the fingerprint of the key that the other side proved to have.
+    /// TLS from another machine. `key` is the fingerprint of the key that the handshake proved.
     case tls(address: String, key: String)
-    /// Patchbay itself.
+    /// The broker itself.
     case broker
 }
 

@@ -2,117 +2,133 @@ import Crypto
 import FoundationEssentials
 package import Model
 import Synchronization
+import SystemIO
 
 extension AccessStore {
-    /// Every grant, those that ended in the last day included, the newest first.
+    /// Every grant, newest first, including those that ended in the last day.
     package var grants: [Grant] {
         let now = now()
-        return ledger.grants.values.sorted { $0.created > $1.created }.map { $0.grant(at: now) }
+        return state.grants.values.sorted { $0.createdAt > $1.createdAt }.map { $0.grant(at: now) }
     }
 
-    /// Whom a token lets in, and notes that it was used. A token that is right does not wait for the store.
+    /// Returns the grant that a token belongs to, and records its use. A valid token does not wait for the store's
+    /// thread.
     ///
     /// - Throws: `AccessError.refused`, the same for every reason, or `.tooManyAttempts`.
-    package nonisolated func authenticate(_ token: Token, from origin: RequestSource) async throws -> Grant {
+    package nonisolated func authenticate(_ token: Token, from source: RequestSource) async throws -> Grant {
         let reading = reading()
-        let grant = books.withLock { books -> Grant? in
-            let now = books.clock.advance(to: reading)
-            guard case .accepted(let record) = books.ledger.judge(token, from: origin, at: now) else { return nil }
-            books.touch(record.id, at: now)
+        let grant = sharedState.withLock { shared -> Grant? in
+            let now = shared.clock.advance(to: reading)
+            guard case .accepted(let record) = shared.state.verify(token, from: source, at: now) else { return nil }
+            shared.touch(record.id, at: now)
             return record.grant(at: now)
         }
         if let grant { return grant }
-        return try await admit(token, from: origin)
+        return try await authenticateIsolated(token, from: source)
     }
 
-    private func admit(_ token: Token, from origin: RequestSource) async throws -> Grant {
+    private func authenticateIsolated(_ token: Token, from source: RequestSource) async throws -> Grant {
         let now = now()
-        let record = try await accept(token, from: origin, at: now)
-        books.withLock { $0.touch(record.id, at: now) }
+        let record = try await accept(token, from: source, at: now)
+        sharedState.withLock { $0.touch(record.id, at: now) }
         return record.grant(at: now)
     }
 
-    /// Whether a grant still counts; for what goes on for long without showing its token again.
+    /// Returns whether a grant is still valid. For long-running work that does not present its token again.
     package nonisolated func isLive(_ grant: String) -> Bool {
         let reading = reading()
-        return books.withLock { books in
-            let now = books.clock.advance(to: reading)
-            return books.isLive(grant, at: now)
+        return sharedState.withLock { shared in
+            let now = shared.clock.advance(to: reading)
+            return shared.isLive(grant, at: now)
         }
     }
 
-    /// Replaces a grant's secret, for whoever shows the one that it has now.
+    /// Replaces a grant's secret. The caller presents the current one.
     ///
-    /// The grace says for how many seconds the old secret goes on counting, 0 to 60. Who uses it later ends the grant and
-    /// everything under it.
-    package func rotate(_ token: Token, grace: Int = 0, from origin: RequestSource) async throws -> (Grant, Token) {
+    /// `grace` is the time in seconds, 0 to 60, for which the old secret stays valid. A later use of the old secret
+    /// ends the grant and its descendants.
+    package func rotate(_ token: Token, grace: Int = 0, from source: RequestSource) async throws -> (Grant, Token) {
         let now = now()
-        let record = try await accept(token, from: origin, at: now)
-        guard token.digest == record.digest else { throw try refuse(token, "replaced secret", from: origin, at: now) }
-        let fresh = Token(random: .grant).renamed(record.id)
-        let change = try ledger.rotate(record, to: fresh, grace: grace, from: origin, at: now)
+        let record = try await accept(token, from: source, at: now)
+        guard token.digest == record.digest else {
+            throw try reject(token, because: "replaced secret", from: source, at: now)
+        }
+        let new = Token(random: .grant).withID(record.id)
+        let change = try state.rotate(record, to: new, grace: grace, from: source, at: now)
         try commit(change)
-        return (change.grants[0].grant(at: now), fresh)
+        return (change.grants[0].grant(at: now), new)
     }
 
-    /// Gives a part of a grant to somebody else, as a grant under it; the door has made sure that the caller holds it.
+    /// Creates a child grant with a part of a grant's permissions. The API has verified that the caller holds the
+    /// parent.
     ///
-    /// Of the terms, those of an invite itself do not matter.
+    /// Ignores the terms that only concern invites.
     package func delegate(
         under parent: String,
         to name: SanitizedText,
         _ terms: InviteTerms,
-        from origin: RequestSource
+        from source: RequestSource
     ) throws -> (Grant, Token) {
         let now = now()
         var token = Token(random: .grant)
-        while ledger.grants[token.id] != nil { token = Token(random: .grant) }
-        let change = try ledger.child(of: parent, as: token, name: name, terms: terms, from: origin, at: now)
+        while state.grants[token.id] != nil { token = Token(random: .grant) }
+        let change = try state.child(of: parent, as: token, name: name, terms: terms, from: source, at: now)
         try commit(change)
         return (change.grants[0].grant(at: now), token)
     }
 
-    /// Ends a grant with everything under it, an invite, or all of them. When it returns, it is on the disk and every use
-    /// of those grants has been cut.
+    /// Ends one grant with its descendants, one invite, or all of them. On return the change is saved and every session
+    /// of those grants is closed.
     ///
-    /// - Returns: The ids that ended.
-    /// - Throws: `AccessError.notFound`; `.notSaved`, after which they are ended and cut until the broker stops.
+    /// - Returns: The IDs that ended.
+    /// - Throws: `AccessError.notFound`; `.notSaved`, after which they stay ended until the broker stops.
     @discardableResult
-    package func revoke(_ what: RevocationTarget, by caller: AuditActor, from origin: RequestSource) async throws
+    package func revoke(_ what: RevocationTarget, by caller: AuditActor, from source: RequestSource) async throws
         -> [String]
     {
-        let change = try ledger.revoke(what, by: caller, from: origin, at: now())
-        try await close(by: change)
+        let change = try state.revoke(what, by: caller, from: source, at: now())
+        try await endAndCommit(change)
         return change.events.flatMap { $0.ended ?? [] }
     }
 
-    /// Registers something that lives under a grant.
+    /// Registers a session under a grant.
     ///
     /// - Parameters:
-    ///   - grant: The grant's id.
-    ///   - cut: Ends it, and returns when not one more byte passes. Called at most once, perhaps before this returns, and
-    ///     in the task of whoever ends the grant: that one may have been cancelled, which must not shorten it.
-    /// - Returns: What `close` takes, when it ends by itself.
-    /// - Throws: `AccessError.refused` when the grant does not count any more.
-    package nonisolated func open(under grant: String, cut: @escaping @Sendable () async -> Void) throws -> GrantSession
-    {
-        try open(under: grant, signal: {}, finish: cut)
+    ///   - grant: The grant's ID.
+    ///   - onRevoke: Closes the session, and returns when no more bytes are relayed. Called at most once, perhaps
+    ///     before this function returns. Runs in the task that ends the grant; that task may be cancelled, which must
+    ///     not shorten the call.
+    /// - Returns: The session, to pass to `unregister` at its own end.
+    /// - Throws: `AccessError.refused` when the grant is no longer valid.
+    package nonisolated func register(
+        under grant: String,
+        onRevoke: @escaping @Sendable () async -> Void
+    ) throws -> GrantSession {
+        try register(under: grant, signal: {}, finish: onRevoke)
     }
 
-    package nonisolated func close(_ use: GrantSession) { books.withLock { $0.uses.close(use) } }
+    /// Removes a session that has ended by itself.
+    package nonisolated func unregister(_ session: GrantSession) {
+        sharedState.withLock { $0.sessions.remove(session) }
+    }
 
-    /// Runs something under a grant: it is cancelled when the grant ends, and whoever ends the grant waits until it is over.
+    /// Runs a closure in a session. The closure is cancelled when the grant ends, and the revocation waits until it has
+    /// returned.
     ///
-    /// - Throws: What the body throws, or `AccessError.refused` when the grant ended.
-    package nonisolated func withUse<Value: Sendable>(
-        of grant: String,
+    /// - Throws: The closure's error, or `AccessError.refused` when the grant ended.
+    package nonisolated func withSession<Value: Sendable>(
+        under grant: String,
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        let (end, ending) = AsyncStream.makeStream(of: Never.self)
-        let over = Ending()
-        defer { over.finish() }
-        let use = try open(under: grant, signal: { ending.finish() }, finish: { await over.wait() })
-        let result: Result<Value, any Error> = await GrantSession.$current.withValue(use) {
+        let (end, endSignal) = AsyncStream.makeStream(of: Never.self)
+        let finished = AsyncLatch()
+        defer { finished.open() }
+        let session = try register(
+            under: grant,
+            signal: { endSignal.finish() },
+            finish: { await finished.wait() }
+        )
+        let result: Result<Value, any Error> = await GrantSession.$current.withValue(session) {
             await withTaskGroup(of: Result<Value, any Error>.self) { group in
                 group.addTask { await Self.result(of: body) }
                 group.addTask {
@@ -124,7 +140,7 @@ extension AccessStore {
                 return first
             }
         }
-        close(use)
+        unregister(session)
         return try result.get()
     }
 
@@ -134,41 +150,41 @@ extension AccessStore {
         do { return .success(try await body()) } catch { return .failure(error) }
     }
 
-    private nonisolated func open(
+    private nonisolated func register(
         under grant: String,
         signal: @escaping @Sendable () -> Void,
         finish: @escaping @Sendable () async -> Void
     ) throws -> GrantSession {
         let reading = reading()
-        let (use, isWatched) = try books.withLock { books in
-            let now = books.clock.advance(to: reading)
-            guard let record = books.ledger.grants[grant], record.end(at: now) == nil else {
+        let (session, isPolled) = try sharedState.withLock { shared in
+            let now = shared.clock.advance(to: reading)
+            guard let record = shared.state.grants[grant], record.endReason(at: now) == nil else {
                 throw AccessError.refused
             }
-            let isWatched = books.uses.isWatched
-            return (books.uses.open(of: grant, signal: signal, finish: finish), isWatched)
+            let isPolled = shared.sessions.isPolled
+            return (shared.sessions.register(under: grant, signal: signal, finish: finish), isPolled)
         }
-        if !isWatched { wake() }
-        return use
+        if !isPolled { wake() }
+        return session
     }
 
-    private func accept(_ token: Token, from origin: RequestSource, at now: MonotonicTime) async throws -> GrantRecord {
-        switch ledger.judge(token, from: origin, at: now) {
+    private func accept(_ token: Token, from source: RequestSource, at now: MonotonicTime) async throws -> GrantRecord {
+        switch state.verify(token, from: source, at: now) {
         case .accepted(let record):
             return record
         case .reused(let change):
-            try await close(by: change)
+            try await endAndCommit(change)
             throw AccessError.refused
         case .refused(let why):
-            throw try refuse(token, why, from: origin, at: now)
+            throw try reject(token, because: why, from: source, at: now)
         }
     }
 }
 
-/// What is to be ended.
+/// The target of a revocation.
 package enum RevocationTarget: Hashable, Sendable {
-    /// A grant with everything under it, or an invite.
+    /// A grant with its descendants, or an invite.
     case one(String)
-    /// Everything that the caller may end; for an owner every grant and every open invite.
+    /// Everything that the caller may end. For an owner: every grant and every open invite.
     case all
 }

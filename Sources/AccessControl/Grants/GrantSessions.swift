@@ -1,106 +1,76 @@
-import Synchronization
-
-/// One thing that lives under a grant: a tunnel, a stream.
+/// A tunnel or a stream that lives under a grant.
 package struct GrantSession: Hashable, Sendable {
-    /// The use inside which this task runs, if it does: ending that one is not waited for, it would wait for itself.
+    /// The session in which this task runs. A revocation from inside this task does not wait for this session, which
+    /// would be a deadlock.
     @TaskLocal static var current: GrantSession?
 
     package let grant: String
     let number: UInt64
 }
 
-/// Everything that lives under grants now, and how to cut it.
+/// All sessions under grants, and how to close them.
 ///
-/// Belongs to the store, which opens a use in the same step in which it looks whether the grant still counts, and takes the
-/// uses of a grant away in the same step in which it ends it: no use can come between the two.
+/// Part of `SharedAccessState`. Under its lock, checking a grant and registering a session are one step, and so are
+/// ending a grant and removing its sessions. No session can be registered in between.
 struct GrantSessions: Sendable {
-    struct Cut: Sendable {
-        let use: GrantSession
-        /// Tells it to end; returns at once.
+    struct Cancellation: Sendable {
+        let session: GrantSession
+        /// Asks the session to end; returns immediately.
         let signal: @Sendable () -> Void
-        /// Ends it; when this returns, not one more byte passes.
+        /// Closes the session; returns when no more bytes are relayed.
         let finish: @Sendable () async -> Void
     }
 
-    private var cuts: [String: [UInt64: Cut]] = [:]
-    private var last: UInt64 = 0
+    private var cancellations: [String: [UInt64: Cancellation]] = [:]
+    private var lastNumber: UInt64 = 0
     private(set) var count = 0
-    /// Somebody looks again soon whether grants still count.
-    private(set) var isWatched = false
-    private var hasNews = false
+    /// True while `ExpirationService` checks at the short interval.
+    private(set) var isPolled = false
+    private var hadRegistrations = false
 
-    mutating func open(
-        of grant: String,
+    mutating func register(
+        under grant: String,
         signal: @escaping @Sendable () -> Void,
         finish: @escaping @Sendable () async -> Void
     ) -> GrantSession {
-        last += 1
-        let use = GrantSession(grant: grant, number: last)
-        cuts[grant, default: [:]][last] = Cut(use: use, signal: signal, finish: finish)
+        lastNumber += 1
+        let session = GrantSession(grant: grant, number: lastNumber)
+        cancellations[grant, default: [:]][lastNumber] = Cancellation(session: session, signal: signal, finish: finish)
         count += 1
-        hasNews = true
-        return use
+        hadRegistrations = true
+        return session
     }
 
-    /// Whoever is told by this that something lives here, or did since the last time, looks again soon.
+    /// Returns whether sessions exist or were registered since the last call. If so, the service checks again at the
+    /// short interval.
     ///
-    /// Not only for what lives now: short uses that come one after the other would have to wake it for each.
-    mutating func watch() -> Bool {
-        isWatched = count > 0 || hasNews
-        hasNews = false
-        return isWatched
+    /// Counts past registrations too; otherwise each of many short sessions would wake the service.
+    mutating func updatePolling() -> Bool {
+        isPolled = count > 0 || hadRegistrations
+        hadRegistrations = false
+        return isPolled
     }
 
-    mutating func close(_ use: GrantSession) {
-        guard cuts[use.grant]?.removeValue(forKey: use.number) != nil else { return }
+    mutating func remove(_ session: GrantSession) {
+        guard cancellations[session.grant]?.removeValue(forKey: session.number) != nil else { return }
         count -= 1
-        if cuts[use.grant]?.isEmpty == true { cuts[use.grant] = nil }
+        if cancellations[session.grant]?.isEmpty == true { cancellations[session.grant] = nil }
     }
 
-    /// Takes the uses of these grants away, to be cut.
-    mutating func take(_ grants: some Sequence<String>) -> [Cut] {
-        let taken = grants.flatMap { cuts.removeValue(forKey: $0).map { Array($0.values) } ?? [] }
-        count -= taken.count
-        return taken
+    /// Removes the sessions of grants and returns their cancellations.
+    mutating func removeAll(of grants: some Sequence<String>) -> [Cancellation] {
+        let removed = grants.flatMap { cancellations.removeValue(forKey: $0).map { Array($0.values) } ?? [] }
+        count -= removed.count
+        return removed
     }
 
-    /// Cuts all of them at once; returns when each has ended, but for the one that this runs in.
-    static func end(_ cuts: [Cut]) async {
-        for cut in cuts { cut.signal() }
+    /// Runs all cancellations at once. Returns when each session has ended, except the one that this task runs in.
+    static func cancel(_ cancellations: [Cancellation]) async {
+        for cancellation in cancellations { cancellation.signal() }
         await withDiscardingTaskGroup { group in
-            for cut in cuts where cut.use != GrantSession.current { group.addTask { await cut.finish() } }
-        }
-    }
-}
-
-/// The end of something, for those who must not go on before it.
-///
-/// Waiting is not given up when the waiting task is cancelled: whoever revokes a grant may be cut off himself, and what
-/// hangs on the grant must be over all the same.
-final class Ending: Sendable {
-    private struct State {
-        var isOver = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
-    }
-
-    private let state = Mutex(State())
-
-    func wait() async {
-        await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                if !state.isOver { state.waiting.append(continuation) }
-                return state.isOver
+            for cancellation in cancellations where cancellation.session != GrantSession.current {
+                group.addTask { await cancellation.finish() }
             }
-            if isOver { continuation.resume() }
         }
-    }
-
-    func finish() {
-        let waiting = state.withLock { state in
-            state.isOver = true
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for continuation in waiting { continuation.resume() }
     }
 }

@@ -1,40 +1,40 @@
 import FoundationEssentials
 import Model
 
-/// An invite as it is kept: everything but its secret.
+/// A stored invite, without its secret.
 struct InviteRecord: Hashable, Sendable, Codable {
     let id: String
     /// SHA-256 of the secret.
     let digest: Data
     let permissions: Permissions
-    let uses: Int
-    var used = 0
-    /// Wrong secrets tried on it so far; kept, so that a restart gives no new tries.
-    var wrong = 0
+    let maxUses: Int
+    var useCount = 0
+    /// Number of wrong secrets tried so far. Saved, so that a restart allows no further attempts.
+    var failedAttempts = 0
     let createdBy: AuditActor
-    /// The grant under which it was made, and under which what it gives will stand.
+    /// ID of the grant under which the invite was created; parent of the invite's grants.
     let parent: String?
-    let created: MonotonicTime
-    let expires: MonotonicTime
-    /// How long the grants that it gives live, and how long they may rest unused, in seconds.
-    let life: Int
-    let idle: Int
-    /// Whom the grants are bound to; nil where the redeemer's door decides.
+    let createdAt: MonotonicTime
+    let expiresAt: MonotonicTime
+    /// Lifetime and idle timeout of the invite's grants, in seconds.
+    let grantLifetimeSeconds: Int
+    let grantIdleSeconds: Int
+    /// The user or key that the grants are bound to; nil when the redemption decides.
     let binding: GrantBinding?
-    var end: Invite.End?
+    var endReason: Invite.EndReason?
 
-    /// As people see it.
+    /// The invite for display.
     var invite: Invite {
         Invite(
             id: id,
             permissions: permissions,
-            uses: uses,
-            used: used,
-            wrong: wrong,
+            maxUses: maxUses,
+            useCount: useCount,
+            failedAttempts: failedAttempts,
             createdBy: createdBy,
-            created: created.date,
-            expires: expires.date,
-            end: end
+            createdAt: createdAt.date,
+            expiresAt: expiresAt.date,
+            endReason: endReason
         )
     }
 }

@@ -2,62 +2,62 @@ package import FoundationEssentials
 package import Model
 
 extension AccessStore {
-    /// Every invite, those that ended in the last day included, the newest first.
+    /// Every invite, newest first, including those that ended in the last day.
     package var invites: [Invite] {
-        ledger.invites.values.sorted { $0.created > $1.created }.map(\.invite)
+        state.invites.values.sorted { $0.createdAt > $1.createdAt }.map(\.invite)
     }
 
-    /// Makes an invite. The door has made sure that the caller is an owner, or holds the grant it names.
+    /// Creates an invite. The API has verified that the caller is an owner or holds the named grant.
     ///
     /// - Throws: `AccessError.tooWide`, `.outOfRange`, `.limit`, `.refused` when the grant has ended, `.notSaved`.
-    package func invite(_ terms: InviteTerms, by caller: AuditActor, from origin: RequestSource) throws -> (
+    package func invite(_ terms: InviteTerms, by caller: AuditActor, from source: RequestSource) throws -> (
         Invite, Token
     ) {
         var token = Token(random: .invite)
-        while ledger.invites[token.id] != nil { token = Token(random: .invite) }
-        let change = try ledger.invite(terms, as: token, by: caller, from: origin, at: now())
+        while state.invites[token.id] != nil { token = Token(random: .invite) }
+        let change = try state.invite(terms, as: token, by: caller, from: source, at: now())
         try commit(change)
         return (change.invites[0].invite, token)
     }
 
-    /// Spends an invite on a grant; the same client gets the same grant again within a minute.
+    /// Redeems an invite for a grant. The same client gets the same grant again within 60 seconds.
     ///
-    /// - Throws: `AccessError.refused`, the same for every reason; `.tooManyAttempts`; `.tooWide` and `.notSaved`, after
-    ///   which the invite is unspent.
-    package func redeem(_ invite: Token, for request: Redemption, from origin: RequestSource) throws -> (Grant, Token) {
+    /// - Throws: `AccessError.refused`, the same for every reason; `.tooManyAttempts`; `.tooWide` and `.notSaved`,
+    ///   after which the invite is unspent.
+    package func redeem(_ invite: Token, for request: Redemption, from source: RequestSource) throws -> (Grant, Token) {
         try request.check()
         let now = now()
-        switch try ledger.redeem(invite, for: request, from: origin, at: now, keys: keys) {
+        switch try state.redeem(invite, for: request, from: source, at: now, keys: keys) {
         case .granted(let change, let grant, let token):
-            do { try commit(change) } catch is AccessDatabase.LostRace { throw AccessError.refused }
+            do { try commit(change) } catch is AccessDatabase.Conflict { throw AccessError.refused }
             return (grant.grant(at: now), token)
         case .again(let grant, let token):
             return (grant.grant(at: now), token)
         case .refused(let why, let change):
-            throw try refuse(invite, why, change, from: origin, at: now)
+            throw try reject(invite, because: why, saving: change, from: source, at: now)
         }
     }
 
-    /// Counts a wrong token and writes it into the log, unless too many came from there lately.
+    /// Counts a failed attempt, and records the attempt in the audit log unless the client had too many lately.
     ///
-    /// - Returns: What to throw.
-    func refuse(
+    /// - Returns: The error to throw.
+    func reject(
         _ token: Token,
-        _ why: String,
-        _ change: ChangeSet? = nil,
-        from origin: RequestSource,
+        because reason: String,
+        saving change: ChangeSet? = nil,
+        from source: RequestSource,
         at now: MonotonicTime
     ) throws -> AccessError {
-        let pause = limiter.failed(from: origin, at: now)
+        let pause = attemptLimiter.recordFailure(from: source, at: now)
         if let change {
-            // Wrong secrets for a real invite always count.
+            // Wrong secrets for an existing invite are always saved.
             try commit(change)
         } else if pause == nil {
-            var event = AuditEvent(.refused, by: .stranger, from: origin)
-            // An id that we know; another one may be anything.
-            if ledger.invites[token.id] != nil { event.invite = token.id }
-            if ledger.grants[token.id] != nil { event.grant = token.id }
-            event.detail = why
+            var event = AuditEvent(.refused, by: .anonymous, from: source)
+            // Records only IDs that exist; an unknown ID may be arbitrary text.
+            if state.invites[token.id] != nil { event.invite = token.id }
+            if state.grants[token.id] != nil { event.grant = token.id }
+            event.detail = reason
             var line = ChangeSet()
             line.events = [event]
             try commit(line)
@@ -66,23 +66,26 @@ extension AccessStore {
     }
 }
 
-/// What an invite is to give, and how it is to be redeemed.
+/// Terms of an invite and of its grants.
 package struct InviteTerms: Hashable, Sendable {
+    /// Allowed lifetimes of an invite in seconds, up to one day.
     static let lifetimes = 1...86_400
     static let uses = 1...100
+    /// Allowed lifetimes and idle timeouts of a grant in seconds, up to 30 days.
     static let grantLifetimes = 1...2_592_000
+    /// Default lifetime of a grant in seconds (8 hours).
     static let defaultGrantLifetime = 28_800
 
     package var permissions: Permissions
-    /// How often it can be redeemed: 1 to 100.
+    /// Maximum number of redemptions: 1 to 100.
     package var uses: Int
-    /// Seconds until it can no longer be redeemed: 1 to a day.
+    /// Lifetime of the invite in seconds: 1 to 86,400 (one day).
     package var lifetime: Int
-    /// Seconds that its grants live: 1 to 30 days. Nil for 8 hours, or what is left of the inviter's own grant.
+    /// Lifetime of its grants in seconds: 1 second to 30 days. Nil means 8 hours, limited by the inviter's own grant.
     package var grantLifetime: Int?
-    /// Seconds that its grants may rest unused: 1 to 30 days.
+    /// Idle timeout of its grants in seconds: 1 second to 30 days.
     package var grantIdle: Int
-    /// Whom its grants are bound to; nil where the redeemer's door decides.
+    /// The user or key that the grants are bound to; nil when the redemption decides.
     package var binding: GrantBinding?
 
     package init(
@@ -103,36 +106,38 @@ package struct InviteTerms: Hashable, Sendable {
 
     func check() throws(AccessError) {
         guard Self.uses.contains(uses) else { throw .outOfRange("an invite can be redeemed 1 to 100 times") }
-        guard Self.lifetimes.contains(lifetime) else { throw .outOfRange("an invite lives from 1 second to 24 hours") }
-        guard Self.grantLifetimes.contains(grantLifetime ?? 1), Self.grantLifetimes.contains(grantIdle) else {
-            throw .outOfRange("a grant lives, and rests, from 1 second to 30 days")
+        guard Self.lifetimes.contains(lifetime) else {
+            throw .outOfRange("the lifetime of an invite is 1 second to 24 hours")
         }
-        guard !permissions.scopes.isEmpty else { throw .outOfRange("an invite without a scope would allow nothing") }
+        guard Self.grantLifetimes.contains(grantLifetime ?? 1), Self.grantLifetimes.contains(grantIdle) else {
+            throw .outOfRange("the lifetime and idle timeout of a grant are 1 second to 30 days")
+        }
+        guard !permissions.scopes.isEmpty else { throw .outOfRange("an invite needs at least one scope") }
         if case .bundles(let bundles) = permissions.selector, bundles.contains("") {
-            throw .outOfRange("an app's bundle identifier is not empty")
+            throw .outOfRange("a bundle identifier must not be empty")
         }
         guard uses == 1 || !permissions.allow(.admin) else {
-            throw .tooWide("an invite for several never gives \(Scope.admin.rawValue)")
+            throw .tooWide("an invite with several uses cannot give \(Scope.admin.rawValue)")
         }
     }
 }
 
-/// What a redeemer says about itself.
+/// The redeemer's part of a redemption.
 package struct Redemption: Sendable {
-    /// What is the same when it asks again, because the reply got lost.
+    /// A key that identifies a redeemer that repeats the request after a lost response.
     ///
-    /// For a bearer 16 to 1,024 random bytes that it keeps to itself, as whoever knows these and the invite gets the same
-    /// grant for a minute; over TLS its own key, which the handshake has proved.
+    /// Bearer: 16 to 1,024 random bytes that the redeemer keeps secret. A client that knows them and the invite gets
+    /// the same grant for 60 seconds. TLS: the redeemer's own key, which the handshake has proved.
     package let client: Data
     package let name: SanitizedText
-    /// Less than the invite gives, if it wants less.
+    /// A subset of the invite's permissions; nil for all of them.
     package let permissions: Permissions?
-    /// Whom to bind the grant to; an invite that says it too is obeyed instead.
+    /// The user or key to bind the grant to. A binding of the invite takes precedence.
     package let binding: GrantBinding
 
     package init(client: Data, name: SanitizedText, permissions: Permissions? = nil, binding: GrantBinding = .bearer) {
         self.client = client
-        // Owners read it in tables: a longer one would push out of sight what they have to decide about.
+        // Limits the length, because owners read the name in tables next to what they approve.
         self.name = SanitizedText(name.text)
         self.permissions = permissions
         self.binding = binding
@@ -140,7 +145,7 @@ package struct Redemption: Sendable {
 
     func check() throws(AccessError) {
         guard (16...1_024).contains(client.count) else {
-            throw .outOfRange("a redeemer's key has 16 to 1024 bytes; use 32 random ones")
+            throw .outOfRange("a client key has 16 to 1024 bytes; use 32 random bytes")
         }
     }
 }

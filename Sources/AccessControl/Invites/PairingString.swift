@@ -1,28 +1,30 @@
 import Model
 
-/// Everything that another device needs to join, in one string: where the broker is, how to know it, and an invite.
+/// A string with everything that another device needs to join: address, pin and invite.
 ///
-/// Written `PATCHBAY:1:<host>:<port>:<pin>:<invite>`. The pin is the SHA-256 of the broker's own key (its
-/// SubjectPublicKeyInfo) in 52 letters of base32 (RFC 4648): whoever stands between the two has another key. On the same
-/// machine nobody does, so that the pin is empty exactly when the host is a loopback address.
+/// Format: `PATCHBAY:1:<host>:<port>:<pin>:<invite>`. The pin is the SHA-256 of the broker's SubjectPublicKeyInfo in 52
+/// letters of base32 (RFC 4648). A man in the middle has a different key. The pin is empty exactly when the host is a
+/// loopback address, where no man in the middle exists.
 package struct PairingString: Sendable {
-    /// The most bytes that are read; a QR code of this size can still be scanned from a terminal.
+    /// Maximum length in bytes. A QR code of this size can still be scanned from a terminal.
     static let lengthLimit = 256
 
-    /// A name or an IPv4 address, or an IPv6 address in brackets.
+    /// A host name, an IPv4 address, or an IPv6 address in brackets.
     package let host: String
     package let port: UInt16
-    /// Nil exactly when the host is this machine.
+    /// The pin; nil exactly when the host is a loopback address.
     package let pin: String?
     package let invite: Token
 
-    /// - Throws: `AccessError.notAPairingString` when the parts do not make one.
+    /// Validates the parts.
+    ///
+    /// - Throws: `AccessError.notAPairingString` when the parts are invalid.
     package init(host: String, port: UInt16, pin: String?, invite: Token) throws(AccessError) {
         guard Self.isHost(host), port > 0, invite.kind == .invite else {
             throw .notAPairingString("its address is not a host and a port")
         }
         guard Self.isLoopback(host) == (pin == nil), pin.map(Self.isPin) ?? true else {
-            throw .notAPairingString("it needs the broker's fingerprint, and none for this machine itself")
+            throw .notAPairingString("it needs the broker's fingerprint, except for a loopback address")
         }
         self.host = host
         self.port = port
@@ -31,22 +33,22 @@ package struct PairingString: Sendable {
         guard reveal().utf8.count <= Self.lengthLimit else { throw .notAPairingString("its host is too long") }
     }
 
-    /// Reads one, exactly as it was printed.
+    /// Parses a pairing string.
     ///
-    /// - Throws: `AccessError.notAPairingString`, which does not repeat what was given.
+    /// - Throws: `AccessError.notAPairingString`, which does not repeat the input.
     package init(_ text: some StringProtocol) throws(AccessError) {
         guard text.utf8.prefix(Self.lengthLimit + 1).count <= Self.lengthLimit else {
             throw .notAPairingString("it has more than \(Self.lengthLimit) bytes")
         }
-        // A sign that joins the one before it (U+0301) would hide in a Character.
+        // A combining character (U+0301) would otherwise hide a colon in a `Character`.
         guard text.utf8.starts(with: "PATCHBAY:".utf8), text.utf8.allSatisfy({ $0 < 0x80 }) else {
-            throw .notAPairingString("it does not begin with PATCHBAY:, or has other signs than were printed")
+            throw .notAPairingString("it does not begin with PATCHBAY:, or contains other characters than were printed")
         }
-        let (version, rest) = Self.cut(text.dropFirst("PATCHBAY:".count))
+        let (version, rest) = Self.splitAtColon(text.dropFirst("PATCHBAY:".count))
         guard version == "1", let rest else {
             throw .notAPairingString("its version is not 1; use the same version of Patchbay on both sides")
         }
-        guard let (host, tail) = Self.cutHost(rest) else {
+        guard let (host, tail) = Self.splitHost(rest) else {
             throw .notAPairingString("its address is not a host and a port")
         }
         let parts = tail.split(separator: ":", omittingEmptySubsequences: false)
@@ -54,23 +56,23 @@ package struct PairingString: Sendable {
             throw .notAPairingString("its address is not a host and a port")
         }
         guard let invite = try? Token(parts[2]) else {
-            throw .notAPairingString("its invite is mistyped or cut off; copy it whole")
+            throw .notAPairingString("its invite is mistyped or incomplete; copy the whole string")
         }
         try self.init(host: host, port: port, pin: parts[1].isEmpty ? nil : String(parts[1]), invite: invite)
     }
 
-    /// The whole string with the invite's secret: only for its one reader.
+    /// Returns the whole string with the invite's secret. Only the pairing person may see the result.
     package func reveal() -> String { "PATCHBAY:1:\(host):\(port):\(pin ?? ""):\(invite.reveal())" }
 
-    private static func cut(_ text: some StringProtocol) -> (head: Substring, tail: Substring?) {
+    private static func splitAtColon(_ text: some StringProtocol) -> (head: Substring, tail: Substring?) {
         let text = Substring(text)
         guard let colon = text.firstIndex(of: ":") else { return (text, nil) }
         return (text[..<colon], text[text.index(after: colon)...])
     }
 
-    private static func cutHost(_ text: Substring) -> (host: String, tail: Substring)? {
+    private static func splitHost(_ text: Substring) -> (host: String, tail: Substring)? {
         guard text.hasPrefix("[") else {
-            let (host, tail) = cut(text)
+            let (host, tail) = splitAtColon(text)
             return tail.map { (String(host), $0) }
         }
         guard let bracket = text.firstIndex(of: "]") else { return nil }
@@ -90,7 +92,7 @@ package struct PairingString: Sendable {
 
     private static func isPin(_ text: String) -> Bool {
         let utf8 = text.utf8
-        // 256 bits are 51 letters and one bit: the last letter is A or Q, or the text is not what anybody printed.
+        // 256 bits are 51 letters and one bit, so the last letter is A or Q.
         return utf8.count == 52 && (utf8.last == UInt8(ascii: "A") || utf8.last == UInt8(ascii: "Q"))
             && utf8.allSatisfy { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) || (0x32...0x37).contains($0) }
     }

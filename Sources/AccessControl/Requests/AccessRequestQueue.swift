@@ -1,15 +1,19 @@
 import FoundationEssentials
 import Model
 
-/// Who on this machine asks for access and waits for a person's yes: the state of RFC 8628, in memory only.
+/// Pending access requests of local processes, kept in memory only (RFC 8628).
 ///
-/// The asker gets a handle, which nobody else knows, and a code, which it shows. A yes turns the handle into an invite for
-/// this one redeemer, so that from there on everything that holds for invites holds.
+/// The requester gets a secret handle (RFC 8628 `device_code`) and a user code to show. Approval turns the handle into
+/// an invite for this redeemer, so all rules for invites apply from then on.
 struct AccessRequestQueue: Sendable {
+    /// Lifetime of a request in seconds.
     static let lifetime = 300
+    /// Maximum number of pending requests per UID.
     static let limitPerUser = 8
+    /// Poll interval in seconds. Each early poll adds the same amount (RFC 8628, section 3.5).
     static let interval = 5
 
+    /// A request with its secret handle and its poll interval.
     struct Entry: Sendable {
         let request: AccessRequest
         let uid: UInt32
@@ -19,28 +23,29 @@ struct AccessRequestQueue: Sendable {
         let isRunning: @Sendable () -> Bool
         var isDenied = false
         var interval = AccessRequestQueue.interval
-        var asked: MonotonicTime
+        var lastPolled: MonotonicTime
     }
 
+    /// The result of a poll.
     enum Poll {
         case waiting
         case denied
         case tooSoon(interval: Int)
-        /// It is not, or no longer, a request: perhaps an invite by now.
+        /// The handle is not, or no longer, a request. An approved request is an invite by now.
         case unknown
     }
 
-    /// By code.
+    /// Requests by user code.
     private var entries: [String: Entry] = [:]
 
-    /// What waits for an answer, the oldest first.
-    mutating func open(at now: MonotonicTime) -> [AccessRequest] {
+    /// Returns the requests that wait for approval, oldest first.
+    mutating func pending(at now: MonotonicTime) -> [AccessRequest] {
         expire(at: now)
-        return entries.values.filter { !$0.isDenied }.map(\.request).sorted { $0.expires < $1.expires }
+        return entries.values.filter { !$0.isDenied }.map(\.request).sorted { $0.expiresAt < $1.expiresAt }
     }
 
-    /// Takes a request; whether the process that asks still runs is asked again before a yes counts.
-    mutating func ask(
+    /// Creates a request. `isRunning` is checked again before an approval takes effect.
+    mutating func create(
         _ terms: AccessTerms,
         by caller: AuditActor,
         uid: UInt32,
@@ -49,43 +54,46 @@ struct AccessRequestQueue: Sendable {
     ) throws(AccessError) -> Entry {
         expire(at: now)
         guard entries.values.lazy.filter({ $0.uid == uid && !$0.isDenied }).count < Self.limitPerUser else {
-            throw .limit("user \(uid) has \(Self.limitPerUser) requests open; answer them first: patchbay requests")
+            throw .limit(
+                "user \(uid) has \(Self.limitPerUser) pending requests; approve or deny them first: patchbay requests"
+            )
         }
         var code = UserCode.random()
         while entries[code] != nil { code = UserCode.random() }
         let expires = now + Self.lifetime
         let entry = Entry(
             request: AccessRequest(
-                code: code,
-                asker: caller,
+                userCode: code,
+                requester: caller,
                 name: terms.name,
                 permissions: terms.permissions,
-                expires: expires.date
+                expiresAt: expires.date
             ),
             uid: uid,
             terms: terms,
             handle: Token(random: .invite),
             expires: expires,
             isRunning: isRunning,
-            asked: now
+            lastPolled: now
         )
         entries[code] = entry
         return entry
     }
 
-    /// The request that a code is about; nil when there is none.
+    /// Returns the request with a user code; nil when there is none.
     mutating func find(_ typed: String, at now: MonotonicTime) -> Entry? {
         expire(at: now)
-        return UserCode.normal(typed).flatMap { entries[$0] }.flatMap { $0.isDenied ? nil : $0 }
+        return UserCode.normalized(typed).flatMap { entries[$0] }.flatMap { $0.isDenied ? nil : $0 }
     }
 
-    /// Takes a request away that has its answer.
-    mutating func close(_ code: String) { entries[code] = nil }
+    /// Removes an answered request.
+    mutating func remove(_ code: String) { entries[code] = nil }
 
-    /// Notes a no; the asker learns of it when it asks next.
+    /// Denies a request. The requester learns this at its next poll.
     mutating func deny(_ code: String) { entries[code]?.isDenied = true }
 
-    /// How it stands, for the asker; who asks too often has to wait longer (RFC 8628, section 3.5).
+    /// Returns the state of a request for its requester. Polling too early increases the interval (RFC 8628, section
+    /// 3.5).
     mutating func poll(_ handle: Token, at now: MonotonicTime) -> Poll {
         expire(at: now)
         let digest = handle.digest
@@ -96,8 +104,8 @@ struct AccessRequestQueue: Sendable {
             entries[code] = nil
             return .denied
         }
-        let isTooSoon = now < entry.asked + entry.interval
-        entries[code]?.asked = now
+        let isTooSoon = now < entry.lastPolled + entry.interval
+        entries[code]?.lastPolled = now
         if isTooSoon {
             let interval = entry.interval + Self.interval
             entries[code]?.interval = interval
@@ -106,12 +114,13 @@ struct AccessRequestQueue: Sendable {
         return .waiting
     }
 
-    /// The clock was set back to this time: a request that waits has its whole lifetime from now, and may be asked about.
+    /// Adjusts the times after the clock was set back. Each pending request expires at most `lifetime` seconds from
+    /// now, and can be polled.
     mutating func clockWasSet(to now: MonotonicTime) {
         entries = entries.mapValues { entry in
             var entry = entry
             entry.expires = min(entry.expires, now + Self.lifetime)
-            entry.asked = min(entry.asked, now)
+            entry.lastPolled = min(entry.lastPolled, now)
             return entry
         }
     }
@@ -119,46 +128,50 @@ struct AccessRequestQueue: Sendable {
     private mutating func expire(at now: MonotonicTime) { entries = entries.filter { now < $0.value.expires } }
 }
 
-/// What a person types to approve a request: eight of twenty consonants, shown `WDJB-MJHT` (RFC 8628, section 6.1).
+/// The user code that a person types to approve a request: eight of twenty consonants, shown as `WDJB-MJHT` (RFC 8628,
+/// section 6.1).
 ///
-/// 34.6 bits, which is little: it lives five minutes, in memory only, and wrong ones are counted.
+/// A code has only 34.6 bits. Therefore codes live five minutes, in memory only, and wrong codes are limited.
 enum UserCode {
     static let letters = Array("BCDFGHJKLMNPQRSTVWXZ")
     static let length = 8
 
     static func random() -> String {
-        shown((0..<length).map { _ in letters[Int.random(in: letters.indices)] })
+        formatted((0..<length).map { _ in letters[Int.random(in: letters.indices)] })
     }
 
-    /// The code in its one spelling: case, hyphens and blanks do not matter; nil when a letter is none of the twenty.
-    static func normal(_ typed: some StringProtocol) -> String? {
-        // No code is longer than this with all the hyphens that people put in.
+    /// Returns the canonical form, ignoring case, hyphens and spaces; nil when a letter is not one of the twenty.
+    static func normalized(_ typed: some StringProtocol) -> String? {
+        // Longer than any code with all the hyphens that people type.
         guard typed.utf8.prefix(33).count <= 32 else { return nil }
         let typed = typed.uppercased().filter { $0 != "-" && $0 != " " }
         guard typed.count == length, typed.allSatisfy(letters.contains) else { return nil }
-        return shown(Array(typed))
+        return formatted(Array(typed))
     }
 
-    private static func shown(_ letters: [Character]) -> String { String(letters[..<4]) + "-" + String(letters[4...]) }
+    private static func formatted(_ letters: [Character]) -> String {
+        String(letters[..<4]) + "-" + String(letters[4...])
+    }
 }
 
-/// Counts wrong codes, so that nobody can try many: after 20 within an hour the gate is closed until an owner opens it.
+/// Limits wrong user codes. After 20 within one hour, requests are closed until an owner reopens them.
 ///
-/// Kept, so that a restart opens nothing.
+/// Saved in the database, so that a restart does not reopen requests.
 struct UserCodeAttemptLimiter: Hashable, Sendable, Codable {
+    /// Number of wrong codes within `window` seconds that closes requests.
     static let limit = 20
     static let window = 3_600
 
     private var failures: [MonotonicTime] = []
     private(set) var isClosed = false
 
-    mutating func failed(at now: MonotonicTime) {
+    mutating func recordFailure(at now: MonotonicTime) {
         failures.removeAll { now >= $0 + Self.window }
         failures.append(now)
         isClosed = isClosed || failures.count >= Self.limit
     }
 
-    /// The clock was set back to this time: a failure in the future counts as one of now.
+    /// Adjusts the times after the clock was set back. A failure in the future counts as one of now.
     mutating func clockWasSet(to now: MonotonicTime) { failures = failures.map { min($0, now) } }
 
     mutating func reopen() { self = UserCodeAttemptLimiter() }

@@ -2,24 +2,24 @@ package import FoundationEssentials
 package import Model
 
 extension AccessStore {
-    /// How a request stands.
+    /// The state of an access request.
     package enum RequestState: Sendable {
-        /// Nobody has answered; ask again after so many seconds.
+        /// Not answered yet. Poll again after this number of seconds.
         case waiting(seconds: Int)
         case denied
         case granted(Grant, Token)
     }
 
-    /// What waits for a person's answer.
-    package var requests: [AccessRequest] { desk.open(at: now()) }
+    /// Access requests that wait for approval.
+    package var requests: [AccessRequest] { requestQueue.pending(at: now()) }
 
-    /// Asks for access, for a process on this machine.
+    /// Creates an access request for a process on this machine.
     ///
     /// - Parameters:
-    ///   - terms: What is wanted.
-    ///   - caller: The process that asks, as the kernel says.
-    ///   - isRunning: Whether that very process still runs (its pid descriptor knows).
-    /// - Returns: The request with the code to show, and the handle to ask with how it stands; the handle is a secret.
+    ///   - terms: The requested access.
+    ///   - caller: The requesting process, as reported by the kernel.
+    ///   - isRunning: Returns whether that process still runs, based on its pid descriptor.
+    /// - Returns: The request with the user code to show, and the secret handle to poll with.
     /// - Throws: `AccessError.limit`, `.requestsClosed`, `.tooWide`, `.outOfRange`.
     package func request(
         _ terms: AccessTerms,
@@ -27,25 +27,27 @@ extension AccessStore {
         isRunning: @escaping @Sendable () -> Bool = { true }
     ) throws -> (AccessRequest, Token) {
         guard case .process(let uid, _, _) = caller else {
-            throw AccessError.tooWide("only a process on this machine can ask; from elsewhere use an invite")
+            throw AccessError.tooWide(
+                "only a process on this machine can request access; from other machines use an invite"
+            )
         }
-        guard !gate.isClosed else { throw AccessError.requestsClosed }
+        guard !userCodeLimiter.isClosed else { throw AccessError.requestsClosed }
         guard !(terms.isBearer && terms.permissions.allow(.admin)) else {
             throw AccessError.tooWide("\(Scope.admin.rawValue) is never given to a bearer")
         }
         try InviteTerms(terms.permissions, grantLifetime: terms.lifetime).check()
-        let entry = try desk.ask(terms, by: caller, uid: uid, at: now(), isRunning: isRunning)
+        let entry = try requestQueue.create(terms, by: caller, uid: uid, at: now(), isRunning: isRunning)
         return (entry.request, entry.handle)
     }
 
-    /// A person's yes. The door has made sure that the caller is an owner.
+    /// Approves a request. The API has verified that the caller is an owner.
     ///
-    /// - Throws: `AccessError.notFound` for a wrong code, which counts; `.requestsClosed`; `.askerGone`.
-    package func approve(_ code: String, by caller: AuditActor, from origin: RequestSource) throws -> AccessRequest {
-        let entry = try answer(code)
+    /// - Throws: `AccessError.notFound` for a wrong code, which is counted; `.requestsClosed`; `.requesterExited`.
+    package func approve(_ code: String, by caller: AuditActor, from source: RequestSource) throws -> AccessRequest {
+        let entry = try findRequest(code)
         guard entry.isRunning() else {
-            desk.close(entry.request.code)
-            throw AccessError.askerGone(code: entry.request.code)
+            requestQueue.remove(entry.request.userCode)
+            throw AccessError.requesterExited(code: entry.request.userCode)
         }
         let terms = InviteTerms(
             entry.terms.permissions,
@@ -53,79 +55,82 @@ extension AccessStore {
             grantLifetime: entry.terms.lifetime,
             binding: entry.terms.isBearer ? .bearer : .user(entry.uid)
         )
-        var change = try ledger.invite(terms, as: entry.handle, by: caller, from: origin, at: now())
-        var event = AuditEvent(.approved, by: caller, from: origin)
+        var change = try state.invite(terms, as: entry.handle, by: caller, from: source, at: now())
+        var event = AuditEvent(.approved, by: caller, from: source)
         event.invite = entry.handle.id
-        event.detail =
-            "asked by \(Self.words(for: entry.request.asker)) for \(Self.words(for: entry.request.permissions))"
+        event.detail = Self.auditDetail(for: entry.request)
         change.events = [event]
         try commit(change)
-        desk.close(entry.request.code)
+        requestQueue.remove(entry.request.userCode)
         return entry.request
     }
 
-    /// A person's no.
-    package func deny(_ code: String, by caller: AuditActor, from origin: RequestSource) throws -> AccessRequest {
-        let entry = try answer(code)
-        var event = AuditEvent(.denied, by: caller, from: origin)
-        event.detail =
-            "asked by \(Self.words(for: entry.request.asker)) for \(Self.words(for: entry.request.permissions))"
+    /// Denies a request. The API has verified that the caller is an owner.
+    package func deny(_ code: String, by caller: AuditActor, from source: RequestSource) throws -> AccessRequest {
+        let entry = try findRequest(code)
+        var event = AuditEvent(.denied, by: caller, from: source)
+        event.detail = Self.auditDetail(for: entry.request)
         var change = ChangeSet()
         change.events = [event]
         try commit(change)
-        desk.deny(entry.request.code)
+        requestQueue.deny(entry.request.userCode)
         return entry.request
     }
 
-    /// How a request stands; after a yes this is where the grant is given.
+    /// Returns the state of a request. After an approval, redeems the handle and returns the grant.
     ///
-    /// The handle is what `request` returned; client and name are as in `Redemption`.
-    /// - Throws: `AccessError.slowDown`, and what `redeem` throws.
-    package func poll(_ handle: Token, client: Data, name: SanitizedText, from origin: RequestSource) throws
+    /// `handle` is the token that `request` returned; `client` and `name` are as in `Redemption`.
+    /// - Throws: `AccessError.slowDown`, and the errors of `redeem`.
+    package func poll(_ handle: Token, client: Data, name: SanitizedText, from source: RequestSource) throws
         -> RequestState
     {
-        switch desk.poll(handle, at: now()) {
+        switch requestQueue.poll(handle, at: now()) {
         case .waiting: return .waiting(seconds: AccessRequestQueue.interval)
         case .denied: return .denied
         case .tooSoon(let interval): throw AccessError.slowDown(seconds: interval)
         case .unknown:
-            let (grant, token) = try redeem(handle, for: Redemption(client: client, name: name), from: origin)
+            let (grant, token) = try redeem(handle, for: Redemption(client: client, name: name), from: source)
             return .granted(grant, token)
         }
     }
 
-    /// Opens requests again after too many wrong codes.
-    package func reopenRequests() throws {
-        gate.reopen()
-        try keepGate()
+    /// Reopens requests after too many wrong codes.
+    package func unlockRequests() throws {
+        userCodeLimiter.reopen()
+        try saveUserCodeLimiter()
     }
 
-    private func answer(_ code: String) throws -> AccessRequestQueue.Entry {
-        guard !gate.isClosed else { throw AccessError.requestsClosed }
+    private func findRequest(_ code: String) throws -> AccessRequestQueue.Entry {
+        guard !userCodeLimiter.isClosed else { throw AccessError.requestsClosed }
         let now = now()
-        if let entry = desk.find(code, at: now) { return entry }
-        gate.failed(at: now)
-        try keepGate()
-        throw AccessError.notFound("no request has that code, or it is over; patchbay requests shows those that wait")
+        if let entry = requestQueue.find(code, at: now) { return entry }
+        userCodeLimiter.recordFailure(at: now)
+        try saveUserCodeLimiter()
+        throw AccessError.notFound("no pending request has that code; patchbay requests lists them")
     }
 
-    private static func words(for caller: AuditActor) -> String {
+    private static func auditDetail(for request: AccessRequest) -> String {
+        "asked by \(description(of: request.requester)) for \(description(of: request.permissions))"
+    }
+
+    private static func description(of caller: AuditActor) -> String {
         guard case .process(let uid, let pid, let executable) = caller else { return "?" }
         return "\(executable) (user \(uid), process \(pid))"
     }
 
-    private static func words(for permissions: Permissions) -> String {
+    private static func description(of permissions: Permissions) -> String {
         permissions.scopes.sorted().map(\.rawValue).joined(separator: ", ")
     }
 }
 
-/// What a process on this machine asks for.
+/// The access that a local process requests.
 package struct AccessTerms: Sendable {
     package let permissions: Permissions
     package let name: SanitizedText
-    /// To the user who asks, unless it needs a token for somebody else's door.
+    /// True for a bearer grant, for a token that another user or program presents. False binds the grant to the
+    /// requesting user.
     package let isBearer: Bool
-    /// Seconds that the grant is to live: 1 to 30 days.
+    /// Lifetime of the grant in seconds: 1 second to 30 days.
     package let lifetime: Int
 
     package init(
@@ -135,7 +140,7 @@ package struct AccessTerms: Sendable {
         lifetime: Int = 28_800
     ) {
         self.permissions = permissions
-        // Owners read it in tables: a longer one would push out of sight what they have to decide about.
+        // Limits the length, because owners read the name in tables next to what they approve.
         self.name = SanitizedText(name.text)
         self.isBearer = isBearer
         self.lifetime = lifetime

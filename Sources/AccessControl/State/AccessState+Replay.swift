@@ -1,33 +1,33 @@
 import Model
 
-/// Catching up with the audit log, when the database is an old copy.
+/// Replays the audit log over an outdated copy of the database.
 extension AccessState {
-    /// What lines of the log take away that the ledger still gives; they never give anything back.
+    /// Returns the change that removes everything that the audit log says has ended. Never adds a permission.
     ///
-    /// A grant that was made after the copy stays unknown; one whose secret was replaced after it is ended, as nobody
-    /// knows any more which secret is the right one.
+    /// A grant that was created after the copy stays unknown. A grant whose secret was rotated after the copy is ended,
+    /// because the current secret is unknown.
     func replay(_ lines: some Sequence<AuditEntry>, at now: MonotonicTime) -> ChangeSet {
-        var ledger = self
+        var state = self
         var sum = ChangeSet()
         for line in lines {
-            let change = ledger.loss(by: line.event, at: now)
-            ledger.apply(change)
+            let change = state.removals(by: line.event, at: now)
+            state.apply(change)
             sum = sum + change
         }
         return sum
     }
 
-    private func loss(by event: AuditEvent, at now: MonotonicTime) -> ChangeSet {
+    private func removals(by event: AuditEvent, at now: MonotonicTime) -> ChangeSet {
         var change = ChangeSet()
         if let id = event.invite, var invite = invites[id] {
-            invite.used = max(invite.used, event.used ?? 0)
-            if invite.end == nil, invite.used >= invite.uses { invite.end = .spent }
-            if event.action == .burnt { invite.end = .burnt }
+            invite.useCount = max(invite.useCount, event.useCount ?? 0)
+            if invite.endReason == nil, invite.useCount >= invite.maxUses { invite.endReason = .spent }
+            if event.action == .burnt { invite.endReason = .burnt }
             change.invites.append(invite)
         }
         for id in event.ended ?? [] {
-            if var invite = invites[id], invite.end == nil {
-                invite.end = .revoked
+            if var invite = invites[id], invite.endReason == nil {
+                invite.endReason = .revoked
                 change.invites.append(invite)
             }
             if let grant = end(id, as: .revoked, at: now) { change.grants.append(grant) }
@@ -38,9 +38,9 @@ extension AccessState {
         if let endpoint = event.endpoint {
             switch event.action {
             case .approvalWithdrawn:
-                change.unapproved.append(endpoint)
-                change.unsealed.append(endpoint)
-            case .secretSet, .secretForgotten, .endpointApproved: change.unsealed.append(endpoint)
+                change.removedApprovals.append(endpoint)
+                change.removedSecrets.append(endpoint)
+            case .secretSet, .secretForgotten, .endpointApproved: change.removedSecrets.append(endpoint)
             default: break
             }
         }

@@ -3,36 +3,36 @@ import Crypto
 import FoundationEssentials
 import Model
 
-/// `pairing.sqlite`: what must be true after a crash.
+/// `pairing.sqlite`, the persistent access state.
 ///
-/// Each row is its record as JSON with a code over it (`Keyring`), beside the few columns that a compare-and-set needs.
-/// Blocks, as files do; belongs to the store's thread. Nobody else can open the file meanwhile.
+/// Each row is a JSON record with a MAC (`Keyring`), beside the few columns that a compare-and-set needs. Blocks on
+/// file I/O; used only on the thread of `AccessStore`. Holds an exclusive lock on the file.
 struct AccessDatabase {
     static let name = "pairing.sqlite"
     static let companions = ["-wal", "-shm", "-journal"]
 
-    /// The spent row was not as the ledger saw it; nothing was written.
-    struct LostRace: Error {}
+    /// The spent invite's row had changed; nothing was written.
+    struct Conflict: Error {}
 
     let path: String
     private let file: SQLite
     private let keys: Keyring
 
-    /// Opens it, and makes it when it is not there.
+    /// Opens the database, and creates a missing one.
     ///
-    /// - Throws: `AccessError`, or `SQLiteError` for which `isDamage` tells what to do.
+    /// - Throws: `AccessError`, or a `SQLiteError` that `isDamage` classifies.
     init(in folder: String, keys: Keyring) throws {
         path = "\(folder)/\(Self.name)"
         self.keys = keys
         for suffix in [""] + Self.companions { try PrivateFile.check(file: path + suffix) }
         if try !PrivateFile.check(file: path) {
-            // SQLite gives its other files the mode of this one.
+            // SQLite creates its other files with the mode of this one.
             try PrivateFile.make(path)
             try PrivateFile.sync(folderOf: path)
         }
         do {
             file = try SQLite(opening: path)
-            // Alone: a second broker is refused, and no shared memory file is needed.
+            // Exclusive locking rejects a second broker, and needs no shared memory file.
             try file.execute(
                 """
                 PRAGMA locking_mode = EXCLUSIVE;
@@ -54,39 +54,39 @@ struct AccessDatabase {
         }
     }
 
-    /// Whether the file itself is broken, and not its disk, its owner or its lock.
+    /// Returns true if the file itself is damaged, as opposed to a problem with its disk, owner or lock.
     static func isDamage(_ error: any Error) -> Bool {
         guard let error = error as? SQLiteError else { return false }
-        // Our own tables or columns missing is SQLITE_ERROR; a damaged type of value is a constraint or a mismatch.
+        // A missing table or column is SQLITE_ERROR; a damaged value type is a constraint or a mismatch.
         return [SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_ERROR, SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_FORMAT]
             .contains(error.code)
     }
 
-    /// Closes the file; the WAL is brought into it and removed.
+    /// Closes the file after a checkpoint of the WAL.
     func close() throws { try file.close() }
 
     func read() throws -> PersistedState {
         do { return try contents() } catch { throw Self.isDamage(error) ? error : Self.notSaved(error, path) }
     }
 
-    /// Writes a change, its audit lines and where the log stands after them. When it returns, it is on the disk.
+    /// Writes a change, its audit entries, and the log's new position. All of it is on the disk when this returns.
     ///
-    /// - Throws: `LostRace`; `AccessError.notSaved`, after which nothing was written.
+    /// - Throws: `Conflict`; `AccessError.notSaved`, after which nothing was written.
     func commit(
         _ change: ChangeSet,
         lines: [PersistedState.PendingLine],
         head: AuditEntry.Head,
         flushed: Int,
         highWater: MonotonicTime,
-        crash: @Sendable (FailurePoint) -> Void
+        failurePoint: @Sendable (FailurePoint) -> Void
     ) throws {
-        crash(.beforeTransaction)
+        failurePoint(.beforeTransaction)
         do {
             try file.transaction {
                 if let spent = change.spent { try spend(spent, at: highWater) }
-                crash(.afterSpend)
+                failurePoint(.afterSpend)
                 try write(change)
-                try forget(change.forgotten)
+                try purge(change.purged)
                 for line in lines {
                     try file.run(
                         "INSERT INTO outbox (number, text) VALUES (?, ?)",
@@ -97,32 +97,32 @@ struct AccessDatabase {
                 try file.run("DELETE FROM outbox WHERE number <= ?", .integer(flushed))
                 try set("head", to: head)
                 try set("highWater", to: highWater)
-                crash(.beforeCommit)
+                failurePoint(.beforeCommit)
             }
-        } catch let error as LostRace {
+        } catch let error as Conflict {
             throw error
         } catch {
             throw Self.notSaved(error, path)
         }
-        crash(.afterCommit)
+        failurePoint(.afterCommit)
     }
 
-    /// Keeps something beside the rows: the clock's high-water mark, the count of wrong codes.
-    func keep(_ value: some Encodable, as name: String) throws(AccessError) {
+    /// Saves a named value beside the rows, for example the counter of wrong user codes.
+    func save(_ value: some Encodable, as name: String) throws(AccessError) {
         do { try set(name, to: value) } catch { throw Self.notSaved(error, path) }
     }
 
-    /// A file that is new gets its tables; of any other, what is missing is damage.
+    /// Creates the tables in a new file. In an existing file, a missing table is damage.
     private func makeTables() throws {
         guard try file.run("SELECT count(*) FROM sqlite_master").first?.first == .integer(0) else { return }
-        let row = "body BLOB NOT NULL, code BLOB NOT NULL"
+        let row = "body BLOB NOT NULL, mac BLOB NOT NULL"
         try file.transaction {
             try file.execute(
                 """
                 CREATE TABLE meta (name TEXT PRIMARY KEY NOT NULL, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
                 CREATE TABLE invites (
-                    id TEXT PRIMARY KEY NOT NULL, uses INTEGER NOT NULL, used INTEGER NOT NULL,
-                    expires INTEGER NOT NULL, ended INTEGER NOT NULL, \(row)
+                    id TEXT PRIMARY KEY NOT NULL, max_uses INTEGER NOT NULL, use_count INTEGER NOT NULL,
+                    expires_at INTEGER NOT NULL, is_ended INTEGER NOT NULL, \(row)
                 ) STRICT, WITHOUT ROWID;
                 CREATE TABLE grants (id TEXT PRIMARY KEY NOT NULL, \(row)) STRICT, WITHOUT ROWID;
                 CREATE TABLE approvals (id TEXT PRIMARY KEY NOT NULL, \(row)) STRICT, WITHOUT ROWID;
@@ -141,30 +141,30 @@ struct AccessDatabase {
 
     private func checkKey() throws {
         try file.transaction {
-            if let kept = try file.run("SELECT value FROM meta WHERE name = 'key'").first?.first {
-                guard kept == .blob(keys.check) else { throw AccessError.keyChanged(path: "the sealing key") }
+            if let storedCheck = try file.run("SELECT value FROM meta WHERE name = 'key'").first?.first {
+                guard storedCheck == .blob(keys.check) else { throw AccessError.keyChanged(path: "the sealing key") }
             } else {
                 try file.run("INSERT INTO meta VALUES ('key', ?)", .blob(keys.check))
             }
         }
     }
 
-    /// The compare-and-set: whoever comes second finds no such row.
+    /// Updates the row with a compare-and-set: the second of two redemptions matches no row.
     private func spend(_ invite: InviteRecord, at now: MonotonicTime) throws {
         let body = try JSONCoding.encoder().encode(invite)
         try file.run(
             """
-            UPDATE invites SET used = used + 1, ended = ?, body = ?, code = ?
-            WHERE id = ? AND used = ? AND used < uses AND ended = 0 AND expires > ?
+            UPDATE invites SET use_count = use_count + 1, is_ended = ?, body = ?, mac = ?
+            WHERE id = ? AND use_count = ? AND use_count < max_uses AND is_ended = 0 AND expires_at > ?
             """,
-            .integer(invite.end == nil ? 0 : 1),
+            .integer(invite.endReason == nil ? 0 : 1),
             .blob(body),
-            .blob(keys.code(for: body, table: "invites", id: invite.id)),
+            .blob(keys.mac(for: body, table: "invites", id: invite.id)),
             .text(invite.id),
-            .integer(invite.used - 1),
+            .integer(invite.useCount - 1),
             .integer(Int(now.milliseconds))
         )
-        guard file.changes == 1 else { throw LostRace() }
+        guard file.changes == 1 else { throw Conflict() }
     }
 
     private func write(_ change: ChangeSet) throws {
@@ -173,24 +173,24 @@ struct AccessDatabase {
             try file.run(
                 "INSERT OR REPLACE INTO invites VALUES (?, ?, ?, ?, ?, ?, ?)",
                 .text(invite.id),
-                .integer(invite.uses),
-                .integer(invite.used),
-                .integer(Int(invite.expires.milliseconds)),
-                .integer(invite.end == nil ? 0 : 1),
+                .integer(invite.maxUses),
+                .integer(invite.useCount),
+                .integer(Int(invite.expiresAt.milliseconds)),
+                .integer(invite.endReason == nil ? 0 : 1),
                 .blob(body),
-                .blob(keys.code(for: body, table: "invites", id: invite.id))
+                .blob(keys.mac(for: body, table: "invites", id: invite.id))
             )
         }
         for grant in change.grants { try put(grant, into: "grants", id: grant.id) }
         for approval in change.approvals { try put(approval, into: "approvals", id: approval.endpoint.text) }
         for secret in change.secrets { try put(secret, into: "secrets", id: secret.endpoint.text) }
-        for endpoint in change.unapproved {
+        for endpoint in change.removedApprovals {
             try file.run("DELETE FROM approvals WHERE id = ?", .text(endpoint.text))
         }
-        for endpoint in change.unsealed { try file.run("DELETE FROM secrets WHERE id = ?", .text(endpoint.text)) }
+        for endpoint in change.removedSecrets { try file.run("DELETE FROM secrets WHERE id = ?", .text(endpoint.text)) }
     }
 
-    private func forget(_ ids: [String]) throws {
+    private func purge(_ ids: [String]) throws {
         for id in ids {
             try file.run("DELETE FROM invites WHERE id = ?", .text(id))
             try file.run("DELETE FROM grants WHERE id = ?", .text(id))
@@ -203,7 +203,7 @@ struct AccessDatabase {
             "INSERT OR REPLACE INTO \(table) VALUES (?, ?, ?)",
             .text(id),
             .blob(body),
-            .blob(keys.code(for: body, table: table, id: id))
+            .blob(keys.mac(for: body, table: table, id: id))
         )
     }
 
@@ -228,7 +228,7 @@ struct AccessDatabase {
         contents.secrets = try rows(of: "secrets", damaged: &contents.damaged)
         contents.head = try get("head") ?? .none
         contents.highWater = try get("highWater")
-        contents.gate = try get("gate") ?? UserCodeAttemptLimiter()
+        contents.userCodeLimiter = try get("userCodeLimiter") ?? UserCodeAttemptLimiter()
         contents.pending = try file.run("SELECT number, text FROM outbox ORDER BY number").compactMap { row in
             guard let number = row[0].integer, let text = row[1].blob else { return nil }
             return PersistedState.PendingLine(number: number, text: text)
@@ -236,16 +236,16 @@ struct AccessDatabase {
         return contents
     }
 
-    /// The rows that are as they were written; the others are told of, and count as not there.
+    /// Returns the rows with a valid MAC. Reports and skips the others.
     private func rows<Record: Decodable>(of table: String, damaged: inout [String]) throws -> [Record] {
-        try file.run("SELECT id, body, code FROM \(table)").compactMap { row in
-            guard let id = row[0].text, let body = row[1].blob, let code = row[2].blob,
-                keys.isCode(code, for: body, table: table, id: id),
+        try file.run("SELECT id, body, mac FROM \(table)").compactMap { row in
+            guard let id = row[0].text, let body = row[1].blob, let mac = row[2].blob,
+                keys.verifyMAC(mac, for: body, table: table, id: id),
                 let record = try? JSONCoding.decoder().decode(Record.self, from: body)
             else {
                 let name = row[0].text ?? "?"
                 damaged.append(
-                    "\(table.dropLast()) \(SanitizedText(name)) in \(path) was changed from outside; it does not count"
+                    "\(table.dropLast()) \(SanitizedText(name)) in \(path) was changed outside of Patchbay and is ignored"
                 )
                 return nil
             }

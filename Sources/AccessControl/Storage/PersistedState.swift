@@ -1,45 +1,45 @@
 import FoundationEssentials
 import Model
 
-/// Everything that the database holds, read at start.
+/// The content of the database, read at startup.
 struct PersistedState: Sendable {
     var invites: [InviteRecord] = []
     var grants: [GrantRecord] = []
     var approvals: [Approval] = []
     var secrets: [SecretRecord] = []
-    /// Where the audit log stood at the last commit, and the lines that may not be in its file yet.
+    /// Position of the audit log at the last commit, and the entries that its file may lack.
     var head = AuditEntry.Head.none
     var pending: [PendingLine] = []
     var highWater: MonotonicTime?
-    var gate = UserCodeAttemptLimiter()
-    /// Rows that are not as they were written: what they are, in words.
+    var userCodeLimiter = UserCodeAttemptLimiter()
+    /// Descriptions of rows with an invalid MAC.
     var damaged: [String] = []
 
-    /// A line that was committed.
+    /// A committed audit entry.
     struct PendingLine: Sendable {
         let number: Int
         let text: Data
     }
 }
 
-/// The moments in one lasting operation at which a crash leaves something different behind.
+/// Points in a commit where a crash leaves a different state on the disk (failpoints).
 ///
-/// Tests hand the store a closure that kills the process at one of them; the product's does nothing.
+/// Tests pass `AccessStore` a closure that kills the process at one of them. In production the closure does nothing.
 package enum FailurePoint: String, Sendable, CaseIterable {
     /// Nothing is written.
     case beforeTransaction
-    /// The spent invite's row is changed, the grant's is not, nothing is committed.
+    /// The invite's row is updated, the grant's row is not, and nothing is committed.
     case afterSpend
-    /// All rows and the audit line are in the transaction.
+    /// All rows and the audit entries are in the transaction.
     case beforeCommit
-    /// The database has it, the audit file has not.
+    /// The database is committed; the audit file lacks the entries.
     case afterCommit
-    /// The audit file has half of a line.
+    /// The audit file has half of an entry.
     case auditHalfWritten
-    /// The audit file has the line, perhaps only in the page cache.
+    /// The audit file has the entries, possibly only in the page cache.
     case auditWritten
-    /// The full audit file is a segment, and there is no new one yet.
+    /// The full audit file is renamed to a segment, and the new file does not exist yet.
     case auditSegmentFull
-    /// Everything is on the disk, nobody was told.
+    /// Everything is on the disk, and the caller has no response yet.
     case beforeReply
 }

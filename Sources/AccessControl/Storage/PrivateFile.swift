@@ -2,13 +2,15 @@ import FoundationEssentials
 import Glibc
 import SystemIO
 
-/// Files that nobody else may read or write, in a folder that nobody else may write.
+/// Files that only this user can read and write, in a folder that only this user can write.
 enum PrivateFile {
-    /// - Throws: `AccessError.exposed` unless the folder is ours and only ours to write.
+    /// Checks a folder.
+    ///
+    /// - Throws: `AccessError.exposed` unless this user owns the folder and is the only one with write access.
     static func check(folder path: String) throws(AccessError) {
         let status = try status(of: path)
         guard let status else {
-            throw .exposed(path: path, what: "is not there; make it, owned by you and with mode 0700")
+            throw .exposed(path: path, what: "does not exist; create it, owned by you and with mode 0700")
         }
         guard status.st_mode & S_IFMT == S_IFDIR else { throw .exposed(path: path, what: "is not a folder") }
         try checkOwner(status, path)
@@ -17,59 +19,61 @@ enum PrivateFile {
         }
     }
 
-    /// - Returns: Whether there is such a file.
-    /// - Throws: `AccessError.exposed` when it is not a plain file of ours that nobody else can open.
+    /// Checks a file.
+    ///
+    /// - Returns: True if the file exists.
+    /// - Throws: `AccessError.exposed` unless the file is a regular file of this user that no other user can open.
     @discardableResult
     static func check(file path: String) throws(AccessError) -> Bool {
         guard let status = try status(of: path) else { return false }
         guard status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1 else {
-            throw .exposed(path: path, what: "is not a plain file with one name; look at who put it there")
+            throw .exposed(path: path, what: "is not a regular file with one link; find out which user created it")
         }
         try checkOwner(status, path)
         guard status.st_mode & 0o077 == 0 else {
             throw .exposed(
                 path: path,
                 what:
-                    "can be opened by others (mode \(mode(status))); if nobody did, chmod 600 it, else pair everybody anew"
+                    "can be opened by others (mode \(mode(status))); chmod 600 it, and pair all clients again if it was opened"
             )
         }
         return true
     }
 
-    /// Makes an empty one.
+    /// Creates an empty file.
     static func make(_ path: String) throws(AccessError) {
         let number = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard number >= 0 else { throw .notSaved(path: path, reason: SocketError.words(for: errno)) }
+        guard number >= 0 else { throw .notSaved(path: path, reason: SocketError.message(for: errno)) }
         close(number)
     }
 
-    /// Makes one with this content; after a crash it is there whole or not at all.
+    /// Creates a file with this content. After a crash the file is complete or missing.
     static func make(_ path: String, content: Data) throws(AccessError) {
-        let fresh = "\(path).new"
-        unlink(fresh)
-        try make(fresh)
-        let number = open(fresh, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
-        guard number >= 0 else { throw .notSaved(path: path, reason: SocketError.words(for: errno)) }
+        let temporary = "\(path).new"
+        unlink(temporary)
+        try make(temporary)
+        let number = open(temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard number >= 0 else { throw .notSaved(path: path, reason: SocketError.message(for: errno)) }
         let file = Descriptor(owning: number)
         let count = content.withUnsafeBytes { write(file.number, $0.baseAddress, $0.count) }
-        guard count == content.count, fsync(file.number) == 0, rename(fresh, path) == 0 else {
-            throw .notSaved(path: path, reason: SocketError.words(for: errno))
+        guard count == content.count, fsync(file.number) == 0, rename(temporary, path) == 0 else {
+            throw .notSaved(path: path, reason: SocketError.message(for: errno))
         }
         try sync(folderOf: path)
     }
 
-    /// A file's name is in its folder's data.
+    /// Syncs the folder of a file with fsync(2), because a file's name is stored in its folder.
     static func sync(folderOf path: String) throws(AccessError) {
         let folder = path.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
         let number = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard number >= 0 else { throw .notSaved(path: folder, reason: SocketError.words(for: errno)) }
+        guard number >= 0 else { throw .notSaved(path: folder, reason: SocketError.message(for: errno)) }
         let descriptor = Descriptor(owning: number)
         guard fsync(descriptor.number) == 0 else {
-            throw .notSaved(path: folder, reason: SocketError.words(for: errno))
+            throw .notSaved(path: folder, reason: SocketError.message(for: errno))
         }
     }
 
-    /// Moves a file out of the way, keeping it: `name.damaged`, `name.damaged-2`…
+    /// Renames a file to `name.damaged`, `name.damaged-2` and so on, and returns the new name.
     static func setAside(_ path: String, companions: [String]) -> String {
         var aside = "\(path).damaged"
         var number = 2
@@ -81,12 +85,12 @@ enum PrivateFile {
         return aside
     }
 
-    /// Of the thing itself, never of what a link leads to; nil when there is nothing.
+    /// Returns the status of the file itself, without following links; nil when there is no file.
     private static func status(of path: String) throws(AccessError) -> stat? {
         var status = stat()
         if lstat(path, &status) == 0 { return status }
         if errno == ENOENT { return nil }
-        throw .exposed(path: path, what: "cannot be looked at: \(SocketError.words(for: errno))")
+        throw .exposed(path: path, what: "cannot be checked: \(SocketError.message(for: errno))")
     }
 
     private static func checkOwner(_ status: stat, _ path: String) throws(AccessError) {

@@ -3,21 +3,21 @@ import FoundationEssentials
 
 /// A connection to an SQLite file.
 ///
-/// It waits for nobody: of a file that another process holds, the first use throws SQLITE_BUSY. Not Sendable, as SQLite is told
-/// to do without locks of its own: one owner at a time.
+/// Does not wait for locks: if another process holds the file, the first statement throws SQLITE_BUSY. Not Sendable,
+/// because SQLite's own mutexes are off (SQLITE_OPEN_NOMUTEX); allows one owner at a time.
 final class SQLite {
     private let connection: OpaquePointer
-    /// Every statement that was run, prepared for the next time; there are a few dozen.
+    /// Prepared statements by SQL text; a few dozen.
     private var statements: [String: OpaquePointer] = [:]
     private var isOpen = true
 
-    /// Opens a file; makes an empty one when it is not there.
+    /// Opens a file, and creates an empty one if missing.
     init(opening path: String) throws(SQLiteError) {
         var connection: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
         let code = sqlite3_open_v2(path, &connection, flags, nil)
         guard let connection, code == SQLITE_OK else {
-            // Also where opening failed there is a connection to close, but for want of memory.
+            // SQLite returns a connection to close even after a failed open, except when memory is exhausted.
             let error = SQLiteError(code, of: connection)
             sqlite3_close(connection)
             throw error
@@ -27,7 +27,7 @@ final class SQLite {
 
     deinit { try? close() }
 
-    /// Closes the file; what the WAL holds is brought into it.
+    /// Closes the file after a checkpoint of the WAL.
     func close() throws(SQLiteError) {
         guard isOpen else { return }
         for statement in statements.values { sqlite3_finalize(statement) }
@@ -36,17 +36,17 @@ final class SQLite {
         isOpen = false
     }
 
-    /// Rows that the last statement changed.
+    /// Number of rows that the last statement changed.
     var changes: Int { Int(sqlite3_changes(connection)) }
 
-    /// Runs statements one after the other; what they give is left aside.
+    /// Runs a script of statements and discards their rows.
     func execute(_ script: String) throws(SQLiteError) {
         try check(sqlite3_exec(connection, script, nil, nil, nil))
     }
 
-    /// Runs one statement, with a value for each `?`.
+    /// Runs one statement with a value for each `?`.
     ///
-    /// - Returns: Its rows.
+    /// - Returns: The rows of the result.
     @discardableResult
     func run(_ sql: String, _ values: SQLiteValue...) throws(SQLiteError) -> [[SQLiteValue]] {
         let statement = try prepared(sql)
@@ -66,14 +66,14 @@ final class SQLite {
         }
     }
 
-    /// Runs `body` as one step that happens as a whole or, where it or the commit throws, not at all.
+    /// Runs `body` in a transaction. Rolls back when `body` or the commit throws.
     func transaction(_ body: () throws -> Void) throws {
         try run("BEGIN IMMEDIATE")
         do {
             try body()
             try run("COMMIT")
         } catch {
-            // Of some errors, a full disk among them, SQLite has rolled back by itself (lang_transaction.html).
+            // After some errors, for example a full disk, SQLite has already rolled back (lang_transaction.html).
             if sqlite3_get_autocommit(connection) == 0 { _ = try? run("ROLLBACK") }
             throw error
         }
@@ -93,39 +93,40 @@ final class SQLite {
     }
 }
 
-/// What SQLite could not do.
+/// An error of SQLite.
 struct SQLiteError: Error, Hashable, CustomStringConvertible {
-    /// A primary result code, as `SQLITE_FULL`.
+    /// A primary result code, for example `SQLITE_FULL`.
     let code: CInt
-    /// In SQLite's words.
+    /// SQLite's message.
     let description: String
 
     init(_ code: CInt, _ description: String) {
-        // Extended codes have the primary one in their last byte (rescode.html).
+        // The last byte of an extended code is the primary code (rescode.html).
         self.code = code & 0xFF
         self.description = description
     }
 
-    /// The last error of a connection; nil where there was no memory for one.
+    /// The last error of a connection. The connection is nil when SQLite ran out of memory.
     init(_ code: CInt, of connection: OpaquePointer?) {
         self.init(code, String(cString: connection.map { sqlite3_errmsg($0) } ?? sqlite3_errstr(code)))
     }
 }
 
-/// A value in a row or for a statement. Floating-point numbers are kept nowhere; one that is there all the same is null.
+/// A value in a row or for a statement. Patchbay stores no floating-point numbers; one in a row is read as null.
 enum SQLiteValue: Hashable, Sendable {
     case null
     case integer(Int)
     case text(String)
     case blob(Data)
 
-    /// What a row has in a column.
+    /// Reads a column of the current row.
     init(_ statement: OpaquePointer, column: CInt) {
         switch sqlite3_column_type(statement, column) {
         case SQLITE_INTEGER:
             self = .integer(Int(sqlite3_column_int64(statement, column)))
         case SQLITE_TEXT:
-            // The pointer first: only after it is the count that of UTF-8 (capi3ref.html, sqlite3_column_blob).
+            // Get the pointer first: only then is the count that of the UTF-8 text (capi3ref.html,
+            // sqlite3_column_blob).
             let start = sqlite3_column_text(statement, column)
             let count = Int(sqlite3_column_bytes(statement, column))
             self = .text(String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self))
@@ -138,14 +139,16 @@ enum SQLiteValue: Hashable, Sendable {
         }
     }
 
+    /// Binds the value to a parameter of a statement.
+    ///
     /// - Returns: SQLite's result code.
-    func bind(to statement: OpaquePointer, at place: CInt) -> CInt {
+    func bind(to statement: OpaquePointer, at index: CInt) -> CInt {
         switch self {
-        case .null: sqlite3_bind_null(statement, place)
-        case .integer(let number): sqlite3_bind_int64(statement, place, sqlite3_int64(number))
-        case .text(let text): CSQLite_bind_text(statement, place, text, CInt(text.utf8.count))
+        case .null: sqlite3_bind_null(statement, index)
+        case .integer(let number): sqlite3_bind_int64(statement, index, sqlite3_int64(number))
+        case .text(let text): CSQLite_bind_text(statement, index, text, CInt(text.utf8.count))
         case .blob(let data):
-            data.withUnsafeBytes { CSQLite_bind_blob(statement, place, $0.baseAddress, CInt($0.count)) }
+            data.withUnsafeBytes { CSQLite_bind_blob(statement, index, $0.baseAddress, CInt($0.count)) }
         }
     }
 

@@ -2,108 +2,111 @@ import Crypto
 package import FoundationEssentials
 package import Model
 
-/// Counts wrong tokens by where they came from, and says when to stop answering.
+/// Counts wrong tokens per client, and decides when to reject further attempts.
 ///
-/// It slows only those that are wrong: a right token is let in from the same place, because on the loopback every user of
-/// the machine is the same place, and one who guesses must not lock the others out. Secrets hold 131 bits and more, so
-/// that it guards the machine's time and the audit log, not the secrets.
+/// Slows down wrong tokens only; a valid token is accepted from the same client. On loopback all users of the machine
+/// are one client, and a guesser must not lock the others out. Secrets have at least 131 bits. Therefore this protects
+/// CPU time and the audit log, not the secrets.
 struct FailedAttemptLimiter: Sendable {
+    /// Number of wrong tokens per client that are logged within `window` seconds; further ones are rejected unlogged.
     static let limit = 10
     static let window = 60
-    /// Places remembered at most; the oldest is forgotten.
-    private static let places = 1_024
+    /// Maximum number of tracked clients. The oldest is dropped first.
+    private static let maxClients = 1_024
 
-    private struct Place {
+    private struct Client {
         var since: MonotonicTime
-        var wrong: Int
+        var failures: Int
     }
 
-    private var wrong: [String: Place] = [:]
+    private var clients: [String: Client] = [:]
 
-    /// Counts a wrong token.
+    /// Records a wrong token.
     ///
-    /// - Returns: Nil while there are few; else after how many seconds to try again. Only few are worth a line in the log.
-    mutating func failed(from origin: RequestSource, at now: MonotonicTime) -> Int? {
-        let name = Self.place(of: origin)
-        var place = wrong[name] ?? Place(since: now, wrong: 0)
-        if now >= place.since + Self.window { place = Place(since: now, wrong: 0) }
-        place.wrong = min(place.wrong + 1, Self.limit + 1)
-        if wrong[name] == nil, wrong.count >= Self.places,
-            let oldest = wrong.min(by: { $0.value.since < $1.value.since })
+    /// - Returns: Nil within the limit; otherwise the number of seconds to wait. Callers log only attempts within the
+    ///   limit.
+    mutating func recordFailure(from source: RequestSource, at now: MonotonicTime) -> Int? {
+        let key = Self.key(for: source)
+        var client = clients[key] ?? Client(since: now, failures: 0)
+        if now >= client.since + Self.window { client = Client(since: now, failures: 0) }
+        client.failures = min(client.failures + 1, Self.limit + 1)
+        if clients[key] == nil, clients.count >= Self.maxClients,
+            let oldest = clients.min(by: { $0.value.since < $1.value.since })
         {
-            wrong[oldest.key] = nil
+            clients[oldest.key] = nil
         }
-        wrong[name] = place
-        guard place.wrong > Self.limit else { return nil }
-        return max(1, Int((place.since + Self.window - now).components.seconds))
+        clients[key] = client
+        guard client.failures > Self.limit else { return nil }
+        return max(1, Int((client.since + Self.window - now).components.seconds))
     }
 
-    /// The clock was set back to this time: what began later begins now.
+    /// Adjusts the times after the clock was set back. A later window begins now.
     mutating func clockWasSet(to now: MonotonicTime) {
-        wrong = wrong.mapValues { Place(since: min($0.since, now), wrong: $0.wrong) }
+        clients = clients.mapValues { Client(since: min($0.since, now), failures: $0.failures) }
     }
 
-    /// A caller on the loopback chooses among the 16 million addresses of 127.0.0.0/8; all of them are one place.
-    private static func place(of origin: RequestSource) -> String {
-        if case .tcp = origin { "tcp" } else { origin.description }
+    /// Returns the client's key. A loopback client can use any of the 16 million addresses of 127.0.0.0/8, so all of
+    /// them share one key.
+    private static func key(for source: RequestSource) -> String {
+        if case .tcp = source { "tcp" } else { source.description }
     }
 }
 
-/// What the doors need beside pairing itself: what to do with tokens that are none, or shown in the wrong place.
+/// Handling of malformed, leaked and denied tokens for the API, and access to the audit log.
 extension AccessStore {
-    /// Seconds that an asker waits between two questions how its request stands.
+    /// Interval in seconds at which a requester polls its access request.
     package static let pollInterval = AccessRequestQueue.interval
 
-    /// Counts something that was shown as a token and has not even the form of one; it is never said what is wrong.
+    /// Counts a malformed token as a failed attempt. The error does not give the reason.
     ///
-    /// - Returns: What to throw: the same as for a token that is not accepted.
-    package func refuseGarbage(from origin: RequestSource) throws -> AccessError {
-        try refuse(Token(random: .grant), "not a token", from: origin, at: now())
+    /// - Returns: The error to throw, the same as for a rejected token.
+    package func rejectMalformedToken(from source: RequestSource) throws -> AccessError {
+        try reject(Token(random: .grant), because: "not a token", from: source, at: now())
     }
 
-    /// Ends what a token stands for, because it was put where others read along: an address, a cookie.
+    /// Revokes the invite or grant of a token that leaked, because a client sent the token in a URL or a cookie.
     ///
-    /// Only for who has the whole token; its id alone ends nothing.
-    package func expose(_ token: Token, from origin: RequestSource) async throws {
+    /// Requires the whole token; its ID alone revokes nothing.
+    package func revokeLeaked(_ token: Token, from source: RequestSource) async throws {
         let now = now()
-        let isReal: Bool
+        let isValid: Bool
         switch token.kind {
         case .invite:
-            isReal = ledger.invites[token.id].map { token.digest == $0.digest && $0.end == nil } ?? false
+            isValid = state.invites[token.id].map { token.digest == $0.digest && $0.endReason == nil } ?? false
         case .grant:
-            switch ledger.judge(token, from: origin, at: now) {
-            case .accepted: isReal = true
+            switch state.verify(token, from: source, at: now) {
+            case .accepted: isValid = true
             case .reused(let change):
-                try await close(by: change)
+                try await endAndCommit(change)
                 return
-            case .refused: isReal = false
+            case .refused: isValid = false
             }
         }
-        guard isReal else {
-            _ = try refuse(token, "a token in an address or a cookie", from: origin, at: now)
+        guard isValid else {
+            _ = try reject(token, because: "a token in a URL or a cookie", from: source, at: now)
             return
         }
-        var change = try ledger.revoke(.one(token.id), by: .broker, from: origin, at: now)
+        var change = try state.revoke(.one(token.id), by: .broker, from: source, at: now)
         for index in change.events.indices {
-            change.events[index].detail = "it was shown in an address or a cookie, where others read along"
-            change.events[index].isAlert = true
+            change.events[index].detail = "it was sent in a URL or a cookie, where others can read it"
+            change.events[index].alert = true
         }
-        try await close(by: change)
+        try await endAndCommit(change)
     }
 
-    /// Writes into the log that somebody asked for what only an owner may do, in words of ours; a few times a minute, for
-    /// each door.
-    package func note(refusal what: String, of caller: AuditActor, from origin: RequestSource) throws {
-        guard limiter.failed(from: origin, at: now()) == nil else { return }
-        var event = AuditEvent(.refused, by: caller, from: origin)
-        event.detail = what
+    /// Records in the audit log that a caller was denied an owner-only operation. Limited to a few entries per minute
+    /// and client.
+    package func auditDenied(_ action: String, of caller: AuditActor, from source: RequestSource) throws {
+        guard attemptLimiter.recordFailure(from: source, at: now()) == nil else { return }
+        var event = AuditEvent(.refused, by: caller, from: source)
+        event.detail = action
         var change = ChangeSet()
         change.events = [event]
         try commit(change)
     }
 
-    /// Lines of the audit log, the oldest first: those after a number, or the last ones.
+    /// Returns lines of the audit log, oldest first: those after a line number, or the last ones.
     package func auditLines(after number: Int?, limit: Int) async throws -> [Data] {
-        try await auditCheck.lines(after: number, limit: limit)
+        try await auditReader.lines(after: number, limit: limit)
     }
 }

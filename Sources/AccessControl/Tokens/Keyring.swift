@@ -2,12 +2,13 @@ import Crypto
 import FoundationEssentials
 import Model
 
-/// The keys that follow from the one sealing key, each for one purpose.
+/// The keys derived from the sealing key, one per purpose.
 struct Keyring: Sendable {
     private let rows: SymmetricKey
     private let grants: SymmetricKey
     private let seals: SymmetricKey
-    /// Kept in the database, to know at start whether this is its key; says nothing about the others.
+    /// A key check value, stored in the database to detect a wrong key at startup, and reveals nothing about the
+    /// other keys.
     let check: Data
 
     init(_ key: SymmetricKey) {
@@ -24,25 +25,25 @@ struct Keyring: Sendable {
         check = derive("check").withUnsafeBytes { Data($0) }
     }
 
-    /// What tells that a row of the database is as it was written, and stands where it was written.
-    func code(for body: Data, table: String, id: String) -> Data {
-        var code = HMAC<SHA256>(key: rows)
-        code.update(data: Data("\(table)\0\(id)\0".utf8))
-        code.update(data: body)
-        return Data(code.finalize())
+    /// Returns the MAC of a row's content, table and ID.
+    func mac(for body: Data, table: String, id: String) -> Data {
+        var mac = HMAC<SHA256>(key: rows)
+        mac.update(data: Data("\(table)\0\(id)\0".utf8))
+        mac.update(data: body)
+        return Data(mac.finalize())
     }
 
-    func isCode(_ code: Data, for body: Data, table: String, id: String) -> Bool {
+    func verifyMAC(_ mac: Data, for body: Data, table: String, id: String) -> Bool {
         var data = Data("\(table)\0\(id)\0".utf8)
         data.append(body)
-        return HMAC<SHA256>.isValidAuthenticationCode(code, authenticating: data, using: rows)
+        return HMAC<SHA256>.isValidAuthenticationCode(mac, authenticating: data, using: rows)
     }
 
-    /// The grant that an invite gives to a client, the same one each time.
+    /// Derives the grant that an invite gives to a client. The result is the same each time.
     ///
-    /// Derived and not drawn, so that a reply that got lost can be given again though only its hash is kept. It takes
-    /// three things to compute: this key, which only the broker has; the invite's secret, which only the other side has;
-    /// and the client's key. The 43 letters are even over base62, like drawn ones.
+    /// Because the token is derived, a lost response can be repeated although only the token's hash is stored. The
+    /// derivation needs three inputs: this key, which only the broker has; the invite's secret, which only the client
+    /// has; and the client's key. The 43 letters are uniformly distributed over base62.
     func grant(_ id: String, from invite: Token, to client: Data) -> Token {
         var bytes: [UInt8] = []
         var round = 0
@@ -63,12 +64,14 @@ struct Keyring: Sendable {
 
     func seal(_ secret: EndpointSecret, context: Data) throws -> Data {
         let box = try AES.GCM.seal(Data(secret.reveal().utf8), using: seals, authenticating: context)
-        // With the usual nonce of 12 bytes there always is a combined form.
+        // A combined form always exists with the default nonce of 12 bytes.
         guard let combined = box.combined else { throw CryptoKitError.incorrectParameterSize }
         return combined
     }
 
-    /// - Throws: What CryptoKit throws for a box that is damaged, or bound to something else.
+    /// Opens a sealed secret.
+    ///
+    /// - Throws: An error of CryptoKit when the box is damaged or bound to something else.
     func open(_ record: SecretRecord) throws -> EndpointSecret {
         let data = try AES.GCM.open(
             AES.GCM.SealedBox(combined: record.sealed),
@@ -79,12 +82,13 @@ struct Keyring: Sendable {
     }
 }
 
-/// Where the key is that everything kept hangs on: systemd's credential `seal`, else a file beside the database.
+/// Loads the sealing key: systemd's credential `seal`, otherwise a file beside the database.
 enum SealingKey {
+    /// Size of the key in bytes.
     static let size = 32
 
-    /// `credentials` is `$CREDENTIALS_DIRECTORY`, where systemd puts what `LoadCredential=` names; `isNew` says that there
-    /// is no database yet, so that a key may be made.
+    /// Loads the key. `credentials` is `$CREDENTIALS_DIRECTORY`, where systemd puts the files of `LoadCredential=`.
+    /// `isNew` allows the creation of a key, because no database exists yet.
     static func load(credentials: String?, folder: String, isNew: Bool) throws(AccessError) -> SymmetricKey {
         if let credentials {
             let path = "\(credentials)/seal"
@@ -101,7 +105,7 @@ enum SealingKey {
         return key
     }
 
-    /// A credential may have any form; what counts is that nobody can guess it.
+    /// Hashes a credential of another length than 32 bytes. At least 32 bytes are required.
     private static func key(_ data: Data, _ path: String) throws(AccessError) -> SymmetricKey {
         guard data.count >= size else { throw .keyChanged(path: path) }
         return data.count == size ? SymmetricKey(data: data) : SymmetricKey(data: SHA256.hash(data: data))

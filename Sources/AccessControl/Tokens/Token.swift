@@ -2,9 +2,10 @@ import Crypto
 import FoundationEssentials
 package import Model
 
-/// What is shown to get in: an invite, spent by its first redeemer, or a grant, what a redeemer holds afterwards.
+/// An access token: an invite, which its first redeemer spends, or a grant, which a redeemer holds afterwards.
 ///
-/// `TokenFormat` has how it is written. Printing, interpolating, dumping and reflecting one shows its id and never its secret.
+/// `TokenFormat` defines the text form. Printing, interpolating, dumping and reflecting show the ID and never the
+/// secret.
 package struct Token: Sendable {
     package typealias Kind = TokenFormat.Kind
 
@@ -18,7 +19,7 @@ package struct Token: Sendable {
         self.secret = secret
     }
 
-    /// A new one, from the system's random source (getrandom(2)).
+    /// Creates a random token (getrandom(2)).
     package init(random kind: Kind) {
         var source = SystemRandomNumberGenerator()
         self.init(
@@ -28,28 +29,29 @@ package struct Token: Sendable {
         )
     }
 
-    /// The same secret under another id: a grant keeps its id when its secret is replaced.
-    func renamed(_ id: String) -> Token { Token(kind, id: id, secret: secret) }
+    /// Returns the same secret under another ID. A grant keeps its ID when its secret is rotated.
+    func withID(_ id: String) -> Token { Token(kind, id: id, secret: secret) }
 
-    /// Reads a token, exactly as it was printed.
+    /// Parses a token.
     ///
-    /// - Throws: `AccessError.notAToken`, which does not repeat what was given: it may be a secret with a typo.
+    /// - Throws: `AccessError.notAToken`, which does not repeat the input, because the input may be a secret with a
+    ///   typo.
     package init(_ text: some StringProtocol) throws(AccessError) {
         guard let (kind, id, secret) = TokenFormat.parts(of: text) else { throw .notAToken }
         self.init(kind, id: id, secret: secret)
     }
 
-    /// The whole token with its secret: only for its one reader.
+    /// Returns the whole token with its secret. Only its holder may see the result.
     package func reveal() -> String { TokenFormat.text(kind, id: id, secret: secret) }
 
-    /// What is kept instead of the token.
+    /// The hash that is stored instead of the token.
     ///
-    /// The secrets hold 131 bits and more, so that one fast hash is the right one: nobody tries 2^130 of them.
+    /// One fast hash is enough, because the secrets have at least 131 bits: trying 2^130 of them is infeasible.
     var digest: SHA256Digest {
         SHA256.hash(data: Data("patchbay \(kind.rawValue) v1\0\(id)\0\(secret)".utf8))
     }
 
-    /// The secret as the salt of what is derived from it.
+    /// The secret, used as the salt of a key derivation.
     var salt: Data { Data("\(kind.rawValue)\0\(id)\0\(secret)".utf8) }
 }
 

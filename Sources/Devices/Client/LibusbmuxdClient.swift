@@ -5,31 +5,33 @@ import Model
 import Synchronization
 package import SystemIO
 
-/// Asks usbmuxd through libusbmuxd 2.0, for those who would rather trust the library that every other tool uses.
+/// A client of usbmuxd built on libusbmuxd 2.0.2, for users who prefer the library that other tools use.
 ///
-/// Used are its list, its Connect and its BUID. Never its events: `usbmuxd_events_subscribe` leaks a descriptor at each
-/// reconnect, spins when usbmuxd hangs up, and with `UNIX:` addresses misses a restart. Its calls block, share unguarded
-/// globals and close what is not theirs, so all of them are made on one `IsolatedLibraryThread`, one after the other: a phone that
-/// does not answer Connect holds the others up for the 5 s that the library waits.
+/// Uses the library's device list, Connect and BUID, but not its events. `usbmuxd_events_subscribe` leaks a descriptor
+/// at each reconnect, spins when usbmuxd hangs up, and misses a restart if the address has the form `UNIX:`.
 ///
-/// Thread safety: the address is an environment variable to the library. It is set on that thread, before a call, and only
-/// when it differs; a process that uses one address sets it once or, started with it, never.
+/// The library's calls block, share unprotected globals and close descriptors of others. All of them therefore run one
+/// after another on one `IsolatedLibraryThread`. A device that does not answer Connect delays the other calls by the
+/// library's timeout of 5 s.
+///
+/// Thread safety: the library reads the address from an environment variable. The client sets the variable on that
+/// thread before a call, and only if it differs.
 package final class LibusbmuxdClient: UsbmuxClient {
     private static let thread = IsolatedLibraryThread(named: "patchbay-libmux")
-    private static let queueFull = SocketError.words(for: EAGAIN)
+    private static let queueFull = SocketError.message(for: EAGAIN)
 
     private let address: UsbmuxAddress
-    private let budget: UsbmuxConnectionLimit
+    private let connectionLimit: UsbmuxConnectionLimit
     private let clock: any Clock<Duration>
 
-    /// The budget is shared with whoever else opens streams to the same usbmuxd.
+    /// `connectionLimit` is shared by all clients of the same usbmuxd.
     package init(
         address: UsbmuxAddress,
-        budget: UsbmuxConnectionLimit = UsbmuxConnectionLimit(),
+        connectionLimit: UsbmuxConnectionLimit = UsbmuxConnectionLimit(),
         clock: any Clock<Duration> = PollerClock()
     ) {
         self.address = address
-        self.budget = budget
+        self.connectionLimit = connectionLimit
         self.clock = clock
     }
 
@@ -37,11 +39,11 @@ package final class LibusbmuxdClient: UsbmuxClient {
         try await call("ListDevices") { _ in
             var list: UnsafeMutablePointer<usbmuxd_device_info_t>?
             let count = usbmuxd_get_device_list(&list)
-            // It says -1 (or -2) for everything, an absent usbmuxd included.
+            // The library returns -1 or -2 for every error, including an absent usbmuxd.
             guard count >= 0 else {
                 throw UsbmuxError.failed(
                     call: "usbmuxd_get_device_list",
-                    words: "it does not say why; usbmuxd may be absent"
+                    message: "it gives no reason; usbmuxd may be absent"
                 )
             }
             defer { usbmuxd_device_list_free(&list) }
@@ -60,23 +62,23 @@ package final class LibusbmuxdClient: UsbmuxClient {
     }
 
     package func connect(deviceID: UInt32, port: UInt16) async throws -> Connection {
-        let lease = try await budget.lease(within: .seconds(10), clock: clock)
+        let permit = try await connectionLimit.acquire(within: .seconds(10), clock: clock)
         guard let reply = SocketPair() else {
-            throw UsbmuxError.failed(call: "socketpair", words: SocketError.words(for: errno))
+            throw UsbmuxError.failed(call: "socketpair", message: SocketError.message(for: errno))
         }
         try await call("Connect", lending: reply.far.number) { lent in
             let number = usbmuxd_connect(deviceID, port)
             guard number >= 0 else { throw Self.error(number, of: "usbmuxd_connect", request: "Connect") }
             defer { close(number) }
             CLinux_set_nonblocking(number)
-            // Nobody takes it where the caller has given up; then it is closed with the channel.
-            guard CUsbmuxd_pass(lent, number) > 0 else { throw UsbmuxError.closed(request: "Connect") }
+            // If the caller has timed out, nothing reads the descriptor; it is closed with the channel.
+            guard CUsbmuxd_send_descriptor(lent, number) > 0 else { throw UsbmuxError.closed(request: "Connect") }
         }
-        guard let descriptor = reply.take() else { throw UsbmuxError.closed(request: "Connect") }
-        return Connection(descriptor: descriptor, halfClose: .destroys, lease: lease)
+        guard let descriptor = reply.receive() else { throw UsbmuxError.closed(request: "Connect") }
+        return Connection(descriptor: descriptor, halfClose: .destroys, permit: permit)
     }
 
-    /// Makes a call on the thread, again while usbmuxd's accept queue is full: the library gives up at once there.
+    /// Runs a call on the thread. Retries while usbmuxd's accept queue is full, because the library does not.
     private func call<Value: Sendable>(
         _ request: String,
         lending descriptor: CInt = -1,
@@ -87,7 +89,7 @@ package final class LibusbmuxdClient: UsbmuxClient {
             while true {
                 do {
                     return try await Self.thread.call(lending: descriptor) { lent in
-                        Self.point(at: address)
+                        Self.setAddress(address)
                         return try body(lent)
                     }
                 } catch UsbmuxError.failed(_, Self.queueFull) {
@@ -98,22 +100,23 @@ package final class LibusbmuxdClient: UsbmuxClient {
         }
     }
 
-    private static func point(at address: UsbmuxAddress) {
+    private static func setAddress(_ address: UsbmuxAddress) {
         libusbmuxd_set_use_inotify(0)
         let text = address.libusbmuxdForm
         if let now = getenv(UsbmuxAddress.variable), String(cString: now) == text { return }
         setenv(UsbmuxAddress.variable, text, 1)
     }
 
-    /// What a negative status of the library means.
+    /// Converts a negative status of the library to an error.
     private static func error(_ status: CInt, of call: String, request: String) -> UsbmuxError {
         switch -status {
         case ECONNREFUSED: .result(.refused, request: request)
         case ENODEV: .result(.badDevice, request: request)
-        // EBADF is what it says when nothing came for 5 s; its other reasons for it are lost.
+        // The library returns EBADF after 5 s without a response. It also does so for other errors, which cannot be
+        // told apart.
         case EBADF, ETIMEDOUT: .timedOut(request: request, limit: .seconds(5))
-        case EAGAIN: .failed(call: call, words: queueFull)
-        default: .failed(call: call, words: SocketError.words(for: -status))
+        case EAGAIN: .failed(call: call, message: queueFull)
+        default: .failed(call: call, message: SocketError.message(for: -status))
         }
     }
 }
@@ -132,30 +135,30 @@ extension UsbmuxDeviceRecord {
     }
 }
 
-/// A thread for the calls of a library that cannot be trusted with descriptors, one at a time, in order.
+/// Runs the calls of a library that misuses descriptors, one at a time and in order, on a thread of its own.
 ///
-/// The thread has a table of descriptors of its own (unshare(2), CLONE_FILES). libusbmuxd 2.0 closes a socket twice when
-/// usbmuxd ends while it sends, and the second close would hit whatever another thread has opened meanwhile: a phone's
-/// stream, a file. It also uses select(2), which aborts the process at descriptor 1024. In a table that holds nothing else,
-/// both are harmless. A descriptor goes in or out by SCM_RIGHTS (unix(7)).
+/// The thread has its own descriptor table (unshare(2), CLONE_FILES). libusbmuxd 2.0 closes a socket twice when usbmuxd
+/// ends during a send. The second close would hit any descriptor opened by another thread in between. The library also
+/// calls select(2), which aborts the process at descriptor 1024. Both are harmless in a table with no other
+/// descriptors. Descriptors are passed with SCM_RIGHTS (unix(7)).
 ///
-/// The thread wakes no task. Waking one writes to an eventfd of the process, or starts a thread; in this table that number
-/// is not open or is another file, and a thread that is started here has this table. A second thread, which has the
-/// process's table, settles the promises. The two threads talk over one channel.
+/// The thread must not resume a Swift task. A resume writes to an eventfd of the process or starts a thread. In this
+/// table that number is closed or belongs to another file, and a new thread would inherit the table. A second thread
+/// with the process's table completes the promises instead. The two threads communicate over one channel.
 ///
-/// Both threads live as long as the process; make one as a `static let`.
+/// Both threads live as long as the process, so create instances only as a `static let`.
 final class IsolatedLibraryThread: Sendable {
-    /// Settles the promise of a call that was made.
-    private typealias Outcome = @Sendable () -> Void
-    private typealias Call = @Sendable (_ lent: CInt, _ refusal: UsbmuxError?) -> Outcome
+    /// Completes the promise of a call that has run.
+    private typealias Completion = @Sendable () -> Void
+    private typealias Call = @Sendable (_ lent: CInt, _ failure: UsbmuxError?) -> Completion
 
     private struct Queues {
         var calls: [Call] = []
-        var outcomes: [Outcome] = []
+        var completions: [Completion] = []
     }
 
     private let queues = Mutex(Queues())
-    /// One packet for each call, and one back for each outcome; the far end is the one descriptor that the thread keeps.
+    /// Carries one packet per call and one back per result. The far end is the only descriptor that the thread keeps.
     private let channel: SocketPair
 
     init(named name: String) {
@@ -163,74 +166,74 @@ final class IsolatedLibraryThread: Sendable {
         CLinux_set_nonblocking(channel.near.number)
         self.channel = channel
         startThread(named: name) { [self] in run() }
-        startThread(named: name + "-r") { [self] in settle() }
+        startThread(named: name + "-r") { [self] in completeCalls() }
     }
 
-    /// Runs a call there, with a copy of the descriptor lent, which is closed after it.
+    /// Runs a call on the thread. The body gets a copy of `descriptor`, which is closed afterwards.
     ///
-    /// Cancelled before its turn it is never made; cancelled during it, its value is dropped. What the body captures must
-    /// own no descriptor, because the thread may be the last to hold it.
+    /// A call cancelled before it starts is not made. If the task is cancelled during the call, the result is
+    /// discarded. The values captured by the body must not own a descriptor, because the thread may release them last.
     func call<Value: Sendable>(
         lending descriptor: CInt = -1,
         _ body: @escaping @Sendable (CInt) throws -> Value
     ) async throws -> Value {
         let promise = Promise<Value>()
         let failure = queues.withLock { queues -> CInt in
-            guard CUsbmuxd_pass(channel.near.number, descriptor) > 0 else { return errno }
-            queues.calls.append { lent, refusal in
-                if let refusal { return { promise.settle(.failure(refusal)) } }
-                if promise.isSettled { return {} }
+            guard CUsbmuxd_send_descriptor(channel.near.number, descriptor) > 0 else { return errno }
+            queues.calls.append { lent, failure in
+                if let failure { return { promise.complete(.failure(failure)) } }
+                if promise.isCompleted { return {} }
                 let result = Result { try body(lent) }
-                return { promise.settle(result) }
+                return { promise.complete(result) }
             }
             return 0
         }
         guard failure == 0 else {
-            throw UsbmuxError.failed(call: "handing work to libusbmuxd", words: SocketError.words(for: failure))
+            throw UsbmuxError.failed(call: "handing work to libusbmuxd", message: SocketError.message(for: failure))
         }
         return try await promise.value()
     }
 
     private func run() -> Never {
         let far = channel.far.number
-        let isApart = CUsbmuxd_keep_only(far) == 0
-        let refusal =
-            isApart ? nil : UsbmuxError.failed(call: "unshare", words: SocketError.words(for: errno))
+        let isIsolated = CUsbmuxd_isolate_descriptors(far) == 0
+        let failure =
+            isIsolated ? nil : UsbmuxError.failed(call: "unshare", message: SocketError.message(for: errno))
         while true {
             var lent: CInt = -1
-            guard CUsbmuxd_take(far, &lent) > 0 else { continue }
+            guard CUsbmuxd_receive_descriptor(far, &lent) > 0 else { continue }
             let call = queues.withLock { $0.calls.removeFirst() }
-            let outcome = call(lent, refusal)
-            // Not apart, the number is the process's own, but the descriptor is this thread's all the same.
+            let completion = call(lent, failure)
+            // Even if unshare failed and the table is the process's own, this thread owns the received descriptor.
             if lent >= 0 { close(lent) }
-            queues.withLock { $0.outcomes.append(outcome) }
-            // The far end blocks: no packet is lost while the other thread has its hands full.
-            _ = CUsbmuxd_pass(far, -1)
+            queues.withLock { $0.completions.append(completion) }
+            // The far end blocks, so no packet is lost while the other thread is busy.
+            _ = CUsbmuxd_send_descriptor(far, -1)
         }
     }
 
-    /// Settles what the other thread has finished, in the process's own table.
-    private func settle() -> Never {
+    /// Completes the promises of finished calls, in the process's own descriptor table.
+    private func completeCalls() -> Never {
         let near = channel.near.number
         while true {
             var state = pollfd(fd: near, events: Int16(POLLIN), revents: 0)
             var nothing: CInt = -1
-            guard poll(&state, 1, -1) > 0, CUsbmuxd_take(near, &nothing) > 0 else { continue }
-            let outcomes = queues.withLock { queues in
-                defer { queues.outcomes = [] }
-                return queues.outcomes
+            guard poll(&state, 1, -1) > 0, CUsbmuxd_receive_descriptor(near, &nothing) > 0 else { continue }
+            let completions = queues.withLock { queues in
+                defer { queues.completions = [] }
+                return queues.completions
             }
-            for outcome in outcomes { outcome() }
+            for completion in completions { completion() }
         }
     }
 }
 
-/// Two ends of one channel that keeps packets apart (socketpair(2)).
+/// The two ends of a channel that preserves packet boundaries (socketpair(2)).
 final class SocketPair: Sendable {
     let near: Descriptor
     let far: Descriptor
 
-    /// Nil when the process has no more descriptors; errno says so.
+    /// Returns nil if the process has no free descriptors; errno has the reason.
     init?() {
         var numbers: [CInt] = [-1, -1]
         guard socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue), 0, &numbers) == 0 else {
@@ -240,10 +243,10 @@ final class SocketPair: Sendable {
         far = Descriptor(owning: numbers[1])
     }
 
-    /// The descriptor that was passed in at the far end; nil when none was.
-    func take() -> Descriptor? {
+    /// Returns the descriptor that was passed in at the far end; nil if there was none.
+    func receive() -> Descriptor? {
         var number: CInt = -1
-        let count = CUsbmuxd_take(near.number, &number)
+        let count = CUsbmuxd_receive_descriptor(near.number, &number)
         return count > 0 && number >= 0 ? Descriptor(owning: number) : nil
     }
 }

@@ -1,127 +1,135 @@
 import Synchronization
 package import SystemIO
 
-/// Speaks to usbmuxd itself, a connection per request.
+/// A client that speaks usbmuxd's protocol itself, with one connection per request.
 ///
-/// Every request has its own deadline. At most 4 wait for usbmuxd at a time, because its accept queue holds 5. A Connect
-/// also waits for the phone, which may be silent for ever: it gives its place among the 4 to the next one after
-/// `patience`, and at most 4 wait for one phone, so that a silent phone delays nobody but those who want that phone.
+/// Every request has a timeout. At most 4 requests wait for usbmuxd at a time, because its accept queue holds 5.
+///
+/// A Connect also waits for the device, which may never answer. After `permitHoldTime` it releases its permit to the
+/// next request. At most 4 Connects wait for one device, so a silent device delays only connections to itself.
 package final class NativeUsbmuxClient: UsbmuxClient {
     private static let requestsInFlight = 4
-    private static let connectsPerPhone = 4
-    private static let patience = Duration.milliseconds(50)
+    private static let connectsPerDevice = 4
+    private static let permitHoldTime = Duration.milliseconds(50)
 
     private let address: UsbmuxAddress
-    private let budget: UsbmuxConnectionLimit
+    private let connectionLimit: UsbmuxConnectionLimit
     private let clock: any Clock<Duration>
-    private let connectLimit: Duration
-    private let answerLimit: Duration
-    private let gate = AsyncSemaphore(places: requestsInFlight)
-    private let phones = PerDeviceLimiter(places: connectsPerPhone)
+    private let connectTimeout: Duration
+    private let replyTimeout: Duration
+    private let semaphore = AsyncSemaphore(permits: requestsInFlight)
+    private let deviceLimiter = PerDeviceLimiter(permits: connectsPerDevice)
 
-    /// The budget is shared with whoever else opens streams to the same usbmuxd. `connectLimit` is the most that a stream
-    /// waits for a place in the budget, and the most that a Connect takes, waiting for its turn included; `answerLimit` the
-    /// most that any other request takes.
+    /// - Parameters:
+    ///   - address: The address of usbmuxd.
+    ///   - connectionLimit: The connection limit, shared by all clients of the same usbmuxd.
+    ///   - clock: The clock for all timeouts.
+    ///   - connectTimeout: The maximum time to wait for the connection limit, and then for a Connect including its
+    ///     queueing time.
+    ///   - replyTimeout: The maximum time for any other request.
     package init(
         address: UsbmuxAddress,
-        budget: UsbmuxConnectionLimit = UsbmuxConnectionLimit(),
+        connectionLimit: UsbmuxConnectionLimit = UsbmuxConnectionLimit(),
         clock: any Clock<Duration> = PollerClock(),
-        connectLimit: Duration = .seconds(10),
-        answerLimit: Duration = .seconds(5)
+        connectTimeout: Duration = .seconds(10),
+        replyTimeout: Duration = .seconds(5)
     ) {
         self.address = address
-        self.budget = budget
+        self.connectionLimit = connectionLimit
         self.clock = clock
-        self.connectLimit = connectLimit
-        self.answerLimit = answerLimit
+        self.connectTimeout = connectTimeout
+        self.replyTimeout = replyTimeout
     }
 
     package func listDevices() async throws -> [UsbmuxDeviceRecord] {
-        guard case .devices(let devices) = try await ask(.listDevices) else {
-            throw UsbmuxError.garbled("an answer to ListDevices without a list")
+        guard case .devices(let devices) = try await request(.listDevices) else {
+            throw UsbmuxError.malformedMessage("an answer to ListDevices without a list")
         }
         return devices
     }
 
     package func readBUID() async throws -> String {
-        guard case .buid(let buid) = try await ask(.readBUID) else {
-            throw UsbmuxError.garbled("an answer to ReadBUID without one")
+        guard case .buid(let buid) = try await request(.readBUID) else {
+            throw UsbmuxError.malformedMessage("an answer to ReadBUID without a BUID")
         }
         return buid
     }
 
     package func connect(deviceID: UInt32, port: UInt16) async throws -> Connection {
-        let lease = try await budget.lease(within: connectLimit, clock: clock)
-        let handover = TransferBox()
-        try await Deadline(limit: connectLimit, clock: clock).run("Connect") { [self] in
-            try await phones.hold(deviceID) {
-                let permit = try await gate.enter()
-                defer { permit.giveBack() }
+        let streamPermit = try await connectionLimit.acquire(within: connectTimeout, clock: clock)
+        let box = TransferBox()
+        try await Deadline(limit: connectTimeout, clock: clock).run("Connect") { [self] in
+            try await deviceLimiter.withPermit(for: deviceID) {
+                let permit = try await semaphore.acquire()
+                defer { permit.release() }
                 let socket = try await address.connect(clock: clock)
                 async let _ = release(permit)
-                var wire = UsbmuxConnection(over: socket.number)
-                guard case .result(.ok) = try await wire.ask(.connect(deviceID: deviceID, port: port)) else {
-                    throw UsbmuxError.garbled("an answer to Connect that is no result")
+                var usbmuxd = UsbmuxConnection(over: socket.number)
+                guard case .result(.ok) = try await usbmuxd.request(.connect(deviceID: deviceID, port: port)) else {
+                    throw UsbmuxError.malformedMessage("an answer to Connect that is not a result")
                 }
-                handover.put(socket)
+                box.put(socket)
             }
         }
-        guard let descriptor = handover.take() else { throw UsbmuxError.closed(request: "Connect") }
-        return Connection(descriptor: descriptor, halfClose: .destroys, lease: lease)
+        guard let descriptor = box.take() else { throw UsbmuxError.closed(request: "Connect") }
+        return Connection(descriptor: descriptor, halfClose: .destroys, permit: streamPermit)
     }
 
-    /// Asks for somebody else, who wrote the property list and gets the answer as it is, a refusal too. For requests
-    /// that usbmuxd answers by itself, once; `request` is what to call this one in an error.
-    /// - Throws: `UsbmuxError` when there is no answer; `CancellationError`.
-    package func pass(_ propertyList: [UInt8], for request: String) async throws -> UsbmuxMessage.Body {
+    /// Forwards a property list written by another client and returns usbmuxd's reply unchanged, including a rejection.
+    ///
+    /// For requests that usbmuxd itself answers with exactly one message. `request` names the request in errors.
+    ///
+    /// - Throws: `UsbmuxError` if there is no reply; `CancellationError`.
+    package func forward(_ propertyList: [UInt8], for request: String) async throws -> UsbmuxMessage.Body {
         try await exchange(request) { try await $0.exchange(.propertyList(propertyList), for: request).body }
     }
 
-    /// Asks something that usbmuxd answers by itself.
-    private func ask(_ request: UsbmuxRequest) async throws -> UsbmuxReply {
-        try await exchange(request.name) { try await $0.ask(request) }
+    /// Sends a request that usbmuxd answers without the device.
+    private func request(_ request: UsbmuxRequest) async throws -> UsbmuxReply {
+        try await exchange(request.name) { try await $0.request(request) }
     }
 
-    private func exchange<Answer: Sendable>(
+    private func exchange<Reply: Sendable>(
         _ request: String,
-        _ body: @escaping @Sendable (inout UsbmuxConnection) async throws -> Answer
-    ) async throws -> Answer {
-        try await Deadline(limit: answerLimit, clock: clock).run(request) { [self] in
-            let permit = try await gate.enter()
-            defer { permit.giveBack() }
+        _ body: @escaping @Sendable (inout UsbmuxConnection) async throws -> Reply
+    ) async throws -> Reply {
+        try await Deadline(limit: replyTimeout, clock: clock).run(request) { [self] in
+            let permit = try await semaphore.acquire()
+            defer { permit.release() }
             let socket = try await address.connect(clock: clock)
-            var wire = UsbmuxConnection(over: socket.number)
-            return try await body(&wire)
+            var usbmuxd = UsbmuxConnection(over: socket.number)
+            return try await body(&usbmuxd)
         }
     }
 
-    /// Lets the next request in once it is plain that this one waits for the phone.
+    /// Releases the permit once the request is clearly waiting for the device.
     private func release(_ permit: Permit) async {
-        // Ends early, by cancellation, as soon as there is an answer.
-        try? await clock.sleep(for: Self.patience)
-        permit.giveBack()
+        // Ends early, by cancellation, when the reply arrives.
+        try? await clock.sleep(for: Self.permitHoldTime)
+        permit.release()
     }
 }
 
-/// A gate for each phone, there as long as somebody stands at it.
+/// A semaphore per device, kept as long as a task uses it.
 ///
-/// Why one for each: a Connect waits for the phone, not for usbmuxd. Were there only one gate, a phone that never answers
-/// would hold it against all others.
+/// A Connect waits for the device, not for usbmuxd. With one shared semaphore, a device that never answers would block
+/// all others.
 final class PerDeviceLimiter: Sendable {
     private struct Entry {
-        let gate: AsyncSemaphore
+        let semaphore: AsyncSemaphore
         var users: Int
     }
 
-    private let places: Int
+    private let permits: Int
     private let entries = Mutex<[UInt32: Entry]>([:])
 
-    init(places: Int) { self.places = places }
+    init(permits: Int) { self.permits = permits }
 
-    func hold<Value: Sendable>(_ deviceID: UInt32, while body: () async throws -> Value) async throws -> Value {
-        let gate = entries.withLock { entries in
-            entries[deviceID, default: Entry(gate: AsyncSemaphore(places: places), users: 0)].users += 1
-            return entries[deviceID]?.gate
+    /// Runs the body while holding one of the device's permits.
+    func withPermit<Value: Sendable>(for deviceID: UInt32, _ body: () async throws -> Value) async throws -> Value {
+        let semaphore = entries.withLock { entries in
+            entries[deviceID, default: Entry(semaphore: AsyncSemaphore(permits: permits), users: 0)].users += 1
+            return entries[deviceID]?.semaphore
         }
         defer {
             entries.withLock { entries in
@@ -129,68 +137,70 @@ final class PerDeviceLimiter: Sendable {
                 if entries[deviceID]?.users == 0 { entries[deviceID] = nil }
             }
         }
-        let permit = try await gate?.enter()
-        defer { permit?.giveBack() }
+        let permit = try await semaphore?.acquire()
+        defer { permit?.release() }
         return try await body()
     }
 }
 
-/// Counts the streams through usbmuxd, so that Patchbay is never the reason for its end.
+/// Limits the number of streams through usbmuxd, so that Patchbay cannot exhaust its descriptors.
 ///
-/// usbmuxd exits when it runs out of descriptors, at about 1,019 clients with the usual limit of 1,024. The few sockets
-/// for listening and listing (at most 6) are not counted here.
+/// usbmuxd exits when it runs out of descriptors, at about 1,019 clients with the usual limit of 1,024. Patchbay's own
+/// Listen and list sockets (at most 6) are not counted.
 package final class UsbmuxConnectionLimit: Sendable {
-    /// Half of what would end usbmuxd: there are other clients.
+    /// Half of the number that would end usbmuxd, which may have other clients.
     package static let standard = 512
 
     package let limit: Int
-    private let gate: AsyncSemaphore
+    private let semaphore: AsyncSemaphore
 
-    /// - Parameter limit: Streams at once; as many more may wait for a place.
+    /// - Parameter limit: The maximum number of open streams. The same number of tasks may wait.
     package init(limit: Int = UsbmuxConnectionLimit.standard) {
         self.limit = limit
-        gate = AsyncSemaphore(places: limit)
+        semaphore = AsyncSemaphore(permits: limit)
     }
 
-    /// Streams open or being opened.
-    package var used: Int { limit - gate.free }
+    /// The number of streams that are open or being opened.
+    package var used: Int { limit - semaphore.available }
 
-    /// Streams that wait for a place.
-    var waiting: Int { gate.waiting }
+    /// The number of tasks that wait for a permit.
+    var waiting: Int { semaphore.waiting }
 
-    /// Waits for a place. It is given back when the last reference to the permit goes.
+    /// Waits for a permit. The permit is released with its last reference.
     ///
-    /// - Throws: `UsbmuxError.limit` when none is free in time, or when as many wait already as there are places;
+    /// - Throws: `UsbmuxError.tooManyConnections` if no permit becomes free in time or too many tasks wait already;
     ///   `CancellationError`.
-    func lease(within patience: Duration, clock: any Clock<Duration>) async throws -> Permit {
-        if let permit = gate.enterNow() { return permit }
-        guard gate.waiting < limit else { throw UsbmuxError.limit(limit) }
-        guard let permit = try await withDeadline(patience, clock: clock, { [gate] in try await gate.enter() }) else {
-            throw UsbmuxError.limit(limit)
+    func acquire(within timeout: Duration, clock: any Clock<Duration>) async throws -> Permit {
+        if let permit = semaphore.tryAcquire() { return permit }
+        guard semaphore.waiting < limit else { throw UsbmuxError.tooManyConnections(limit) }
+        guard
+            let permit = try await withTimeout(timeout, clock: clock, { [semaphore] in try await semaphore.acquire() })
+        else {
+            throw UsbmuxError.tooManyConnections(limit)
         }
         return permit
     }
 }
 
-/// Ends work that takes too long. usbmuxd has no time limits of its own and can hang (libimobiledevice/usbmuxd#114), so
-/// everything that is asked of it has one here.
+/// Limits the duration of requests. usbmuxd has no timeouts of its own and can hang (libimobiledevice/usbmuxd#114), so
+/// every request to it has one here.
 struct Deadline: Sendable {
     let limit: Duration
     let clock: any Clock<Duration>
 
-    /// - Throws: What `body` throws, `UsbmuxError.timedOut` for the request named, or `CancellationError`.
+    /// - Throws: Errors of `body`; `UsbmuxError.timedOut` with the request's name; `CancellationError`.
     func run<Value: Sendable>(
         _ request: String,
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        guard let value = try await withDeadline(limit, clock: clock, body) else {
+        guard let value = try await withTimeout(limit, clock: clock, body) else {
             throw UsbmuxError.timedOut(request: request, limit: limit)
         }
         return value
     }
 }
 
-/// Carries a descriptor out of a task that may be given up on: what nobody takes is closed.
+/// Moves a descriptor out of a task that may be abandoned. Closes a descriptor that is not taken.
 final class TransferBox: Sendable {
     private let held = Mutex<Descriptor?>(nil)
 

@@ -3,26 +3,26 @@ import Glibc
 import Model
 import SystemIO
 
-/// Where usbmuxd listens.
+/// The address of usbmuxd.
 ///
-/// Reads every form that the tools around usbmuxd write into `USBMUXD_SOCKET_ADDRESS`: libusbmuxd wants `UNIX:/path` and
-/// takes its default without a word for a bare path, pymobiledevice3 wants the bare path and fails on `UNIX:`.
+/// Accepts every form that tools write into `USBMUXD_SOCKET_ADDRESS`. libusbmuxd requires `UNIX:/path` and silently
+/// uses its default for a bare path. pymobiledevice3 requires the bare path and fails on `UNIX:`.
 package enum UsbmuxAddress: Hashable, Sendable {
     case unix(path: String)
-    /// A name or a numeric address, without brackets.
+    /// A host name or a numeric address without brackets.
     case tcp(host: String, port: UInt16)
 
-    /// Where usbmuxd's own packages put the socket.
+    /// The socket path of usbmuxd's own packages.
     package static let standard = UsbmuxAddress.unix(path: "/var/run/usbmuxd")
     package static let variable = "USBMUXD_SOCKET_ADDRESS"
 
-    /// - Throws: `UsbmuxError.badAddress` for anything but `UNIX:/path`, `/path`, `host:port` and `[v6]:port`.
+    /// - Throws: `UsbmuxError.badAddress` for any form other than `UNIX:/path`, `/path`, `host:port` and `[v6]:port`.
     package init(_ text: String) throws(UsbmuxError) {
         guard let address = Self.read(text) else { throw .badAddress(SanitizedText(text, limit: 200).text) }
         self = address
     }
 
-    /// What the environment says; the standard address where it says nothing.
+    /// Reads the address from the environment; the standard address if the variable is unset or empty.
     package init(environment: [String: String]) throws(UsbmuxError) {
         guard let text = environment[Self.variable], !text.isEmpty else {
             self = .standard
@@ -31,7 +31,7 @@ package enum UsbmuxAddress: Hashable, Sendable {
         try self.init(text)
     }
 
-    /// Of the unix socket; nil for TCP.
+    /// The path of the unix socket; nil for TCP.
     package var path: String? {
         switch self {
         case .unix(let path): path
@@ -39,7 +39,7 @@ package enum UsbmuxAddress: Hashable, Sendable {
         }
     }
 
-    /// The form that libusbmuxd understands (`socket_connect_unix` needs the prefix).
+    /// The form that libusbmuxd accepts (`socket_connect_unix` requires the prefix).
     var libusbmuxdForm: String {
         switch self {
         case .unix(let path): "UNIX:\(path)"
@@ -83,7 +83,7 @@ extension UsbmuxAddress: CustomStringConvertible {
 }
 
 extension UsbmuxAddress {
-    /// Connects. There is no deadline here: the caller has one, and cancels.
+    /// Connects to usbmuxd. Has no timeout: the caller sets one and cancels.
     func connect(clock: any Clock<Duration>) async throws -> Descriptor {
         switch self {
         case .unix(let path):
@@ -107,33 +107,33 @@ extension UsbmuxAddress {
             do {
                 return try await address.connect(within: .seconds(30), clock: clock)
             } catch SocketError.failed(_, _, EAGAIN) {
-                // usbmuxd's accept queue is full (it holds 5 in 1.1.1). The kernel tells nobody when there is room again,
-                // so this is asked again.
+                // usbmuxd's accept queue is full (it holds 5 in version 1.1.1). The kernel does not report when there
+                // is room again, so retry.
                 try await clock.sleep(for: pause)
                 pause = min(pause * 2, .milliseconds(50))
             } catch let error as SocketError {
-                throw said(error)
+                throw usbmuxError(from: error)
             }
         }
     }
 
-    /// What the socket said, in the words of this module.
-    private func said(_ error: SocketError) -> UsbmuxError {
+    /// Converts a socket error to an error of this module.
+    private func usbmuxError(from error: SocketError) -> UsbmuxError {
         switch error {
         case .failed(_, _, let code) where [ENOENT, ENOTDIR, ECONNREFUSED].contains(code): .absent(self, errno: code)
-        case .failed(_, _, let code) where [EACCES, EPERM].contains(code): .denied(self)
-        default: .failed(call: "connecting to usbmuxd at \(self)", words: "\(error)")
+        case .failed(_, _, let code) where [EACCES, EPERM].contains(code): .permissionDenied(self)
+        default: .failed(call: "connecting to usbmuxd at \(self)", message: "\(error)")
         }
     }
 }
 
-/// Finds the socket addresses of a usbmuxd that listens on TCP.
+/// Resolves the host name of a usbmuxd that listens on TCP.
 ///
-/// getaddrinfo(3) may ask the network and blocks meanwhile, so it has a thread of its own.
+/// getaddrinfo(3) may query the network and blocks, so it runs on its own thread.
 enum HostResolver {
     private static let thread = BlockingCallThread(named: "patchbay-lookup")
 
-    /// In the order of preference that getaddrinfo(3) gives; never empty.
+    /// The addresses in getaddrinfo(3)'s order of preference; never empty.
     static func addresses(of host: String, port: UInt16) async throws -> [SocketAddress] {
         if let address = SocketAddress(numeric: host, port: port) { return [address] }
         return try await thread.call {
@@ -143,8 +143,8 @@ enum HostResolver {
             let status = getaddrinfo(host, String(port), &hints, &list)
             guard status == 0 else {
                 throw UsbmuxError.failed(
-                    call: "the look-up of \(host)",
-                    words: String(cString: gai_strerror(status))
+                    call: "the lookup of \(host)",
+                    message: String(cString: gai_strerror(status))
                 )
             }
             defer { freeaddrinfo(list) }
@@ -152,7 +152,7 @@ enum HostResolver {
                 entry.flatMap { address(in: $0.pointee) }
             }
             guard !found.isEmpty else {
-                throw UsbmuxError.failed(call: "the look-up of \(host)", words: "no IPv4 or IPv6 address")
+                throw UsbmuxError.failed(call: "the lookup of \(host)", message: "no IPv4 or IPv6 address")
             }
             return found
         }

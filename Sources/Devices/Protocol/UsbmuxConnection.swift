@@ -1,21 +1,22 @@
 import Glibc
 import SystemIO
 
-/// Speaks usbmuxd's protocol over a connected, non-blocking socket, whose owner outlives it.
+/// Speaks usbmuxd's protocol over a connected, non-blocking socket. The caller owns the socket.
 ///
-/// Takes exactly the bytes of the messages that it returns: what follows the answer to a Connect stays in the socket.
+/// Reads exactly the bytes of the returned messages. Bytes after the reply to a Connect stay in the socket.
 struct UsbmuxConnection: Sendable {
     let number: CInt
     private var decoder = UsbmuxFrameDecoder()
 
-    /// A connection carries one request here, so the tag only has to be another than the 0 of what comes unasked.
+    /// A connection carries one request, so the tag only has to differ from 0, the tag of unsolicited messages.
     private static let tag: UInt32 = 1
 
     init(over number: CInt) { self.number = number }
 
-    /// Sends a request and waits for its answer. There is no deadline here: the caller has one, and cancels.
-    /// - Throws: `UsbmuxError`, also for every result that is not "ok"; `CancellationError`.
-    mutating func ask(_ request: UsbmuxRequest) async throws -> UsbmuxReply {
+    /// Sends a request and waits for the reply. Has no timeout: the caller sets one and cancels.
+    ///
+    /// - Throws: `UsbmuxError`, also for every result other than "ok"; `CancellationError`.
+    mutating func request(_ request: UsbmuxRequest) async throws -> UsbmuxReply {
         let body = try request.message(tag: Self.tag).body
         let reply = try UsbmuxReply(await exchange(body, for: request.name))
         if case .result(let result) = reply, result != .ok {
@@ -24,24 +25,25 @@ struct UsbmuxConnection: Sendable {
         return reply
     }
 
-    /// Sends a request that somebody else wrote and waits for its answer, whatever it says.
-    /// - Throws: `UsbmuxError`, also when the answer is to another request; `CancellationError`.
+    /// Sends a property list written by another client and waits for the reply, whatever its content.
+    ///
+    /// - Throws: `UsbmuxError`, also if the reply belongs to another request; `CancellationError`.
     mutating func exchange(_ body: UsbmuxMessage.Body, for request: String) async throws -> UsbmuxMessage {
         try await send(UsbmuxMessage(tag: Self.tag, body: body).encoded, for: request)
         let message = try await receive(for: request)
         if case .result(.badVersion) = message.body { throw UsbmuxError.result(.badVersion, request: request) }
         guard message.tag == Self.tag else {
-            throw UsbmuxError.garbled("an answer with tag \(message.tag) to a request with tag \(Self.tag)")
+            throw UsbmuxError.malformedMessage("an answer with tag \(message.tag) to a request with tag \(Self.tag)")
         }
         return message
     }
 
-    /// The next message; `request` is what to call the conversation in an error.
+    /// Receives the next message. `request` names the request in errors.
     mutating func receive(for request: String) async throws -> UsbmuxMessage {
         while true {
             if let message = try decoder.next() { return message }
-            // In pieces, so that memory grows only with what really comes.
-            let room = min(decoder.missing, 64 << 10)
+            // Receive in chunks of 64 KiB, so that memory grows only with bytes that really arrive.
+            let room = min(decoder.bytesNeeded, 64 << 10)
             var failure: CInt = 0
             let bytes = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
                 let received = recv(number, buffer.baseAddress, room, 0)
@@ -53,7 +55,7 @@ struct UsbmuxConnection: Sendable {
             case 0: decoder.append(bytes)
             case EAGAIN: try await Poller.shared.wait(for: .readable, of: number)
             case EINTR: continue
-            default: throw UsbmuxError.failed(call: "reading from usbmuxd", words: SocketError.words(for: failure))
+            default: throw UsbmuxError.failed(call: "reading from usbmuxd", message: SocketError.message(for: failure))
             }
         }
     }
@@ -72,7 +74,7 @@ struct UsbmuxConnection: Sendable {
             case EAGAIN: try await Poller.shared.wait(for: .writable, of: number)
             case EINTR: continue
             case EPIPE, ECONNRESET: throw UsbmuxError.closed(request: request)
-            default: throw UsbmuxError.failed(call: "writing to usbmuxd", words: SocketError.words(for: errno))
+            default: throw UsbmuxError.failed(call: "writing to usbmuxd", message: SocketError.message(for: errno))
             }
         }
     }

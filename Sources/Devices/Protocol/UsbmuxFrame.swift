@@ -1,4 +1,4 @@
-/// One message as it travels: a header and what follows it, not looked at yet.
+/// One message on the wire: a header and its unparsed body.
 package struct UsbmuxFrame: Hashable, Sendable {
     package let header: UsbmuxHeader
     package let body: [UInt8]
@@ -9,43 +9,45 @@ package struct UsbmuxFrame: Hashable, Sendable {
     }
 }
 
-/// Cuts the bytes from usbmuxd, or from one of its clients, into messages, however they are split.
+/// Splits the byte stream of usbmuxd, or of one of its clients, into messages.
 ///
-/// A header is judged before a byte of its body is kept, so a false length costs nothing. After an error nothing more
-/// comes out: the stream has lost its frame and the connection must be closed.
+/// Validates a header before it buffers the body, so a false length uses no memory. After an error no further message
+/// is returned: message boundaries are lost and the connection must be closed.
 package struct UsbmuxFrameDecoder: Sendable {
-    /// Whose bytes these are.
+    /// The sender of the bytes.
     package enum Sender: Sendable {
         case usbmuxd
         case client
     }
 
-    /// The longest message of usbmuxd that is believed. A record in a device list takes about 700 bytes, so this is a list of more
-    /// than a thousand phones, where usbmuxd itself ends at 128 USB addresses a bus; requests it refuses above 64 KiB.
+    /// The longest message accepted from usbmuxd: 1 MiB.
+    ///
+    /// A record in a device list takes about 700 bytes, so this allows more than a thousand devices. usbmuxd itself
+    /// supports 128 USB addresses per bus.
     static let lengthLimit: UInt32 = 1 << 20
-    /// The longest request (CMD_BUF_SIZE in usbmuxd's client.c); beyond it usbmuxd hangs up.
+    /// The longest request (CMD_BUF_SIZE in usbmuxd's client.c). usbmuxd closes the connection on a longer one.
     package static let requestLimit: UInt32 = 1 << 16
 
     private let sender: Sender
     private var buffer: [UInt8] = []
-    private var fault: UsbmuxError?
+    private var error: UsbmuxError?
 
     package init(from sender: Sender = .usbmuxd) { self.sender = sender }
 
-    /// How many more bytes complete what is being received: the header, or the message that it announced; at least 1.
+    /// The number of bytes that complete the current header or message; at least 1.
     ///
-    /// Whoever reads no more than this reads no byte beyond the message, and so none of a stream that begins behind it.
-    package var missing: Int {
-        guard fault == nil else { return 1 }
+    /// A reader that reads no more than this does not consume bytes of a stream that follows the message.
+    package var bytesNeeded: Int {
+        guard error == nil else { return 1 }
         guard buffer.count >= UsbmuxHeader.size else { return UsbmuxHeader.size - buffer.count }
         return max(1, Int(UsbmuxHeader(of: buffer).length) - buffer.count)
     }
 
     package mutating func append(_ bytes: some Collection<UInt8>) {
-        if fault == nil { buffer += bytes }
+        if error == nil { buffer += bytes }
     }
 
-    /// The next whole message of usbmuxd; nil when bytes of it are missing.
+    /// Returns the next complete message of usbmuxd; nil if bytes are missing.
     mutating func next() throws(UsbmuxError) -> UsbmuxMessage? {
         guard let frame = try nextFrame() else { return nil }
         let body: UsbmuxMessage.Body =
@@ -54,16 +56,16 @@ package struct UsbmuxFrameDecoder: Sendable {
         return UsbmuxMessage(tag: frame.header.tag, body: body)
     }
 
-    /// The next whole message, whatever it is; nil when bytes of it are missing.
+    /// Returns the next complete message of any kind; nil if bytes are missing.
     package mutating func nextFrame() throws(UsbmuxError) -> UsbmuxFrame? {
-        if let fault { throw fault }
+        if let error { throw error }
         guard buffer.count >= UsbmuxHeader.size else { return nil }
         let header = UsbmuxHeader(of: buffer)
         let problem = sender == .usbmuxd ? Self.problem(with: header) : Self.problem(withRequest: header)
-        if let words = problem {
+        if let problem {
             buffer = []
-            fault = .garbled(words)
-            throw .garbled(words)
+            error = .malformedMessage(problem)
+            throw .malformedMessage(problem)
         }
         let length = Int(header.length)
         guard buffer.count >= length else { return nil }
@@ -72,10 +74,10 @@ package struct UsbmuxFrameDecoder: Sendable {
         return frame
     }
 
-    /// Only what loses the frame: a request that is wrong in any other way has an answer.
+    /// Checks only the length, which message boundaries depend on. Other invalid requests get a reply.
     private static func problem(withRequest header: UsbmuxHeader) -> String? {
         (UInt32(UsbmuxHeader.size)...requestLimit).contains(header.length)
-            ? nil : "a request of \(header.length) bytes, which has \(UsbmuxHeader.size) to \(requestLimit)"
+            ? nil : "a request of \(header.length) bytes; the length must be \(UsbmuxHeader.size) to \(requestLimit)"
     }
 
     private static func problem(with header: UsbmuxHeader) -> String? {
@@ -83,26 +85,26 @@ package struct UsbmuxFrameDecoder: Sendable {
         case (1, 8) where header.length < UInt32(UsbmuxHeader.size):
             "a message of \(header.length) bytes, shorter than its own header"
         case (1, 8) where header.length > lengthLimit:
-            "a message of \(header.length) bytes, more than the \(lengthLimit) that are believed"
+            "a message of \(header.length) bytes, more than the limit of \(lengthLimit)"
         case (1, 8): nil
         case (0, 1) where header.length != UsbmuxHeader.resultLength:
-            "a binary result of \(header.length) bytes, which has \(UsbmuxHeader.resultLength)"
+            "a binary result of \(header.length) bytes; the length must be \(UsbmuxHeader.resultLength)"
         case (0, 1): nil
         default: "a message of version \(header.version), kind \(header.kind)"
         }
     }
 }
 
-/// The sixteen bytes before every message.
+/// The 16-byte header of every message.
 package struct UsbmuxHeader: Hashable, Sendable {
     package static let size = 16
-    /// A header and one word.
+    /// The length of a header and one word.
     static let resultLength: UInt32 = 20
 
-    /// Of the whole message, these bytes included.
+    /// The length of the whole message in bytes, including the header.
     package let length: UInt32
     package let version: UInt32
-    /// 8 for a property list, 1 for a binary result, 2 to 6 for the rest of the binary dialect.
+    /// 8 for a property list, 1 for a binary result, 2 to 6 for the other messages of the binary protocol.
     package let kind: UInt32
     package let tag: UInt32
 
@@ -119,14 +121,14 @@ package struct UsbmuxHeader: Hashable, Sendable {
         (0..<4).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) }
     }
 
-    /// The word at that place. The caller has made sure that it is there.
+    /// Reads the little-endian word at `offset`. The caller guarantees that the bytes exist.
     package static func word(at offset: Int, of bytes: [UInt8]) -> UInt32 {
         (0..<4).reduce(0) { $0 | UInt32(bytes[offset + $1]) << UInt32($1 * 8) }
     }
 }
 
 extension UsbmuxHeader {
-    /// Reads the first sixteen bytes, which the caller has made sure are there.
+    /// Reads the first 16 bytes. The caller guarantees that they exist.
     init(of bytes: [UInt8]) {
         length = Self.word(at: 0, of: bytes)
         version = Self.word(at: 4, of: bytes)

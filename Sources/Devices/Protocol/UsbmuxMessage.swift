@@ -1,15 +1,15 @@
 import FoundationEssentials
 
-/// One message of usbmuxd's protocol: a header of four little-endian words and what follows it.
+/// One message of usbmuxd's protocol: a header of four little-endian words and a body.
 package struct UsbmuxMessage: Hashable, Sendable {
     package enum Body: Hashable, Sendable {
-        /// Version 1: an XML property list, not looked at yet.
+        /// Version 1: an XML property list, not yet parsed.
         case propertyList([UInt8])
-        /// Version 0: how usbmuxd refuses a version that it does not speak, whatever the version was.
+        /// Version 0: the rejection of an unsupported protocol version.
         case result(UsbmuxResult)
     }
 
-    /// Of a reply, that of its request; 0 for what usbmuxd says unasked.
+    /// The tag of the request in a reply; 0 in an unsolicited message.
     package let tag: UInt32
     package let body: Body
 
@@ -30,9 +30,9 @@ package struct UsbmuxMessage: Hashable, Sendable {
     }
 }
 
-/// What is asked of usbmuxd, as the property list that it reads.
+/// A request to usbmuxd, encoded as the property list that usbmuxd reads.
 struct UsbmuxRequest: Hashable, Sendable, Encodable {
-    /// `Listen`, `ListDevices`, `Connect`, `ReadBUID`; what errors call the request.
+    /// The message type: `Listen`, `ListDevices`, `Connect` or `ReadBUID`. Also used in errors.
     let name: String
     private var deviceID: UInt32?
     private var portNumber: UInt16?
@@ -41,7 +41,7 @@ struct UsbmuxRequest: Hashable, Sendable, Encodable {
     static let listDevices = UsbmuxRequest(name: "ListDevices")
     static let readBUID = UsbmuxRequest(name: "ReadBUID")
 
-    /// The port travels as the integer that its network order makes on this machine: 62078 is 32498 on little-endian ones.
+    /// The port is sent as an integer in network byte order: 62078 becomes 32498 on little-endian machines.
     static func connect(deviceID: UInt32, port: UInt16) -> UsbmuxRequest {
         UsbmuxRequest(name: "Connect", deviceID: deviceID, portNumber: port.bigEndian)
     }
@@ -66,7 +66,7 @@ struct UsbmuxRequest: Hashable, Sendable, Encodable {
         try container.encode(name, forKey: .messageType)
         try container.encode("patchbay", forKey: .clientVersion)
         try container.encode("patchbay", forKey: .program)
-        // The version of the protocol's second dialect; without it usbmuxd leaves network devices out.
+        // The version of the property list protocol. Without it usbmuxd omits network devices.
         try container.encode(3, forKey: .libraryVersion)
         try container.encodeIfPresent(deviceID, forKey: .deviceID)
         try container.encodeIfPresent(portNumber, forKey: .portNumber)
@@ -79,14 +79,15 @@ struct UsbmuxRequest: Hashable, Sendable, Encodable {
     }
 }
 
-/// The number with which usbmuxd answers a request that has no other answer (usbmuxd-proto.h).
+/// The result code with which usbmuxd answers a request that has no other reply (usbmuxd-proto.h).
 package enum UsbmuxResult: Hashable, Sendable {
     case ok
-    /// A request that it does not know, or one with a missing key. netmuxd says this for every Connect that failed.
+    /// An unknown request, or a request with a missing key. netmuxd returns this for every failed Connect.
     case badCommand
-    /// No device has that DeviceID; also what each 65,536th Connect to one device gets for no reason of its own.
+    /// No device has this DeviceID. usbmuxd also returns this for each 65,536th Connect to one device, without a
+    /// reason.
     case badDevice
-    /// Nothing listens on that port of the phone.
+    /// Nothing listens on this port of the device.
     case refused
     case badVersion
     case other(UInt32)

@@ -1,28 +1,28 @@
 import FoundationEssentials
 package import Model
 
-/// What usbmuxd says, asked or unasked.
+/// A message from usbmuxd: a reply or an unsolicited event.
 enum UsbmuxReply: Hashable, Sendable {
     case result(UsbmuxResult)
-    /// Records that could not be used are left out, so that one odd device hides no other.
+    /// Unusable records are left out, so that one unusual device does not hide the others.
     case devices([UsbmuxDeviceRecord])
     case buid(String)
     case attached(UsbmuxDeviceRecord)
     case detached(UInt32)
-    /// Anything that changes nothing: `Paired`, an attached device that cannot be used, a kind not known yet.
+    /// A message without effect: `Paired`, an attached device that cannot be used, or an unknown type.
     case other(String)
 
-    /// - Throws: `UsbmuxError.garbled` when it is not a property list, or not one of usbmuxd's.
+    /// - Throws: `UsbmuxError.malformedMessage` if the body is not a property list or not a known message.
     init(_ message: UsbmuxMessage) throws(UsbmuxError) {
         switch message.body {
         case .result(let result):
             self = .result(result)
         case .propertyList(let bytes):
-            try PropertyListValidator.check(bytes)
+            try PropertyListValidator.validate(bytes)
             do {
                 self = try PropertyListDecoder().decode(UsbmuxReply.self, from: Data(bytes))
             } catch {
-                throw .garbled("a property list that is none of its answers")
+                throw .malformedMessage("a property list of an unknown type")
             }
         }
     }
@@ -37,7 +37,7 @@ extension UsbmuxReply: Decodable {
         case buid = "BUID"
     }
 
-    /// A record, or nothing where there is none to be had.
+    /// Decodes a record, or nil if the record is unusable.
     private struct Tolerant: Decodable {
         let record: UsbmuxDeviceRecord?
         init(from decoder: any Decoder) { record = try? UsbmuxDeviceRecord(from: decoder) }
@@ -45,7 +45,7 @@ extension UsbmuxReply: Decodable {
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
-        // Two answers have no MessageType and are known by what they hold.
+        // Two replies have no MessageType and are recognised by their content.
         if let devices = try container.decodeIfPresent([Tolerant].self, forKey: .devices) {
             self = .devices(devices.compactMap(\.record))
             return
@@ -64,9 +64,9 @@ extension UsbmuxReply: Decodable {
     }
 }
 
-/// One phone as usbmuxd lists it at one moment of one run of usbmuxd.
+/// One device as listed by one run of usbmuxd.
 package struct UsbmuxDeviceRecord: Hashable, Sendable {
-    /// Good only until that usbmuxd ends: the next one counts from 1 again.
+    /// Valid only until this usbmuxd ends. The next one counts from 1 again.
     package let deviceID: UInt32
     package let udid: UDID
     package let transport: Device.Transport
@@ -88,7 +88,7 @@ package struct UsbmuxDeviceRecord: Hashable, Sendable {
     }
 }
 
-/// Reads the records of usbmuxd, usbmuxd2, netmuxd and Apple's, which differ in what they leave out.
+/// Reads the records of usbmuxd, usbmuxd2, netmuxd and Apple's usbmuxd, which omit different keys.
 extension UsbmuxDeviceRecord: Decodable {
     private enum Keys: String, CodingKey {
         case deviceID = "DeviceID"
@@ -110,11 +110,11 @@ extension UsbmuxDeviceRecord: Decodable {
         let inner = try outer.nestedContainer(keyedBy: Properties.self, forKey: .properties)
         let deviceID =
             (try? outer.decode(UInt32.self, forKey: .deviceID)) ?? (try? inner.decode(UInt32.self, forKey: .deviceID))
-        // Only Apple's has UDID, and everybody has SerialNumber, which is the same without the hyphen.
+        // Only Apple's usbmuxd sends UDID. All send SerialNumber, which is the UDID without its hyphen.
         let udid = [Properties.udid, .serial, .usbSerial].lazy.compactMap { key in
             (try? inner.decode(String.self, forKey: key)).flatMap { UDID($0) }
         }.first
-        // Zero is the end of a list in libusbmuxd, never a device.
+        // In libusbmuxd, DeviceID 0 marks the end of a list. No device has it.
         guard let deviceID, deviceID != 0, let udid else {
             throw DecodingError.dataCorruptedError(
                 forKey: .properties,
@@ -122,7 +122,7 @@ extension UsbmuxDeviceRecord: Decodable {
                 debugDescription: "a record without DeviceID or UDID"
             )
         }
-        // Old ones have no such key and know only the cable.
+        // Old versions omit this key and support only USB.
         let transport: Device.Transport
         switch try? inner.decodeIfPresent(String.self, forKey: .transport) {
         case "USB", nil: transport = .usb
@@ -131,7 +131,7 @@ extension UsbmuxDeviceRecord: Decodable {
             throw DecodingError.dataCorruptedError(
                 forKey: .transport,
                 in: inner,
-                debugDescription: "a way of attachment that is not known"
+                debugDescription: "an unknown connection type"
             )
         }
         let isCable = transport == .usb

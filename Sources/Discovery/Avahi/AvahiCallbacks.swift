@@ -1,17 +1,17 @@
 import CAvahi
 import Model
 
-/// What libavahi-client calls back: each copies C memory to values and tells the ticket in its userdata.
+/// The C callbacks of libavahi-client. Each one copies C memory into values and reports an event to its context.
 ///
-/// They run on the Avahi thread, inside the poll's turn or inside the very call that makes the object.
+/// They run on the Avahi thread: during a poll iteration, or inside the call that creates the object.
 enum AvahiCallback {
-    static func client(_ client: OpaquePointer?, _ state: AvahiClientState, _ userdata: UnsafeMutableRawPointer?) {
+    static func clientChanged(_ client: OpaquePointer?, state: AvahiClientState, userdata: UnsafeMutableRawPointer?) {
         let server: AvahiEvent.Server
         switch state {
         case AVAHI_CLIENT_CONNECTING: server = .connecting
         case AVAHI_CLIENT_S_REGISTERING, AVAHI_CLIENT_S_COLLISION: server = .registering
         case AVAHI_CLIENT_S_RUNNING: server = .running
-        // Only here the error number means anything; in other states it is a leftover.
+        // avahi_client_errno is meaningful only in this state. In other states the value is stale.
         case AVAHI_CLIENT_FAILURE: server = .failed(avahi_client_errno(client))
         default: return
         }
@@ -24,17 +24,17 @@ enum AvahiCallback {
         case AVAHI_BROWSER_REMOVE: .disappeared
         case AVAHI_BROWSER_ALL_FOR_NOW: .allForNow
         case AVAHI_BROWSER_FAILURE: .failed(avahi_client_errno(client()))
-        // CACHE_EXHAUSTED says only that the cache has been read.
+        // CACHE_EXHAUSTED only means that the cache has been read completely.
         default: nil
         }
     }
 
     static func key(
-        _ interface: AvahiIfIndex,
-        _ transport: AvahiProtocol,
-        _ name: UnsafePointer<CChar>?,
-        _ type: UnsafePointer<CChar>?,
-        _ domain: UnsafePointer<CChar>?
+        interface: AvahiIfIndex,
+        transport: AvahiProtocol,
+        name: UnsafePointer<CChar>?,
+        type: UnsafePointer<CChar>?,
+        domain: UnsafePointer<CChar>?
     ) -> ServiceKey? {
         guard let name, let type, let domain else { return nil }
         return ServiceKey(
@@ -53,32 +53,34 @@ enum AvahiCallback {
     }
 }
 
-/// What a C object carries as userdata: who is told, and in whose name.
+/// The userdata of a C object: the engine that receives its events, and the key that identifies the object.
 ///
-/// Kept alive by the connection for as long as the C object lives.
+/// The connection keeps the context alive for as long as the C object exists.
 final class AvahiCallbackContext: Sendable {
-    let purpose: AvahiObjectKey
+    let objectKey: AvahiObjectKey
     private unowned let engine: AvahiEngine
 
-    init(purpose: AvahiObjectKey, engine: AvahiEngine) {
-        self.purpose = purpose
+    init(objectKey: AvahiObjectKey, engine: AvahiEngine) {
+        self.objectKey = objectKey
         self.engine = engine
     }
 
-    /// Tells the engine; only from a callback, which by libavahi's rules runs on the thread that turns its poll.
-    func report(_ fact: AvahiEvent) {
-        engine.assumeIsolated { $0.receive(fact, from: self) }
+    /// Delivers an event to the engine.
+    ///
+    /// Call this only from a callback. libavahi runs callbacks on the thread that iterates its poll.
+    func report(_ event: AvahiEvent) {
+        engine.assumeIsolated { $0.receive(event, from: self) }
     }
 
-    static func report(_ fact: AvahiEvent, to userdata: UnsafeMutableRawPointer?) {
+    static func report(_ event: AvahiEvent, to userdata: UnsafeMutableRawPointer?) {
         guard let userdata else { return }
-        Unmanaged<AvahiCallbackContext>.fromOpaque(userdata).takeUnretainedValue().report(fact)
+        Unmanaged<AvahiCallbackContext>.fromOpaque(userdata).takeUnretainedValue().report(event)
     }
 }
 
-/// What a callback of libavahi-client told, copied out of C memory.
+/// An event reported by a libavahi-client callback, copied out of C memory.
 enum AvahiEvent: Sendable {
-    /// How a browser's world changed.
+    /// A change reported by a service or record browser.
     enum Change: Hashable, Sendable {
         case appeared
         case disappeared
@@ -86,6 +88,7 @@ enum AvahiEvent: Sendable {
         case failed(CInt)
     }
 
+    /// The state of the client's connection to avahi-daemon.
     enum Server: Hashable, Sendable {
         case connecting
         case registering
@@ -93,6 +96,7 @@ enum AvahiEvent: Sendable {
         case failed(CInt)
     }
 
+    /// The state of an entry group.
     enum Group: Hashable, Sendable {
         case established
         case collided
@@ -100,7 +104,7 @@ enum AvahiEvent: Sendable {
     }
 
     case client(Server)
-    /// The key is nil when the change is about the browser itself.
+    /// The key is nil when the change concerns the browser as a whole.
     case service(Change, ServiceKey?, isOurOwn: Bool)
     case record(Change, interface: CInt, transport: CInt, data: [UInt8])
     case resolved(ResolvedService)

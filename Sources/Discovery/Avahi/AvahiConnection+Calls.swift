@@ -1,8 +1,9 @@
 import CAvahi
 import Model
 
-/// The calls that ask: browsers and resolvers. Each returns `AVAHI_OK` or the error.
+/// Lookup calls: browsers and resolvers. Each returns `AVAHI_OK` or an error code.
 extension AvahiConnection {
+    /// Browses the services of a type on all interfaces.
     func browseServices(_ type: ServiceType) -> CInt {
         make(.services(type)) { client, userdata in
             avahi_service_browser_new(
@@ -16,7 +17,13 @@ extension AvahiConnection {
                     guard let change = AvahiCallback.change(event, avahi_service_browser_get_client(browser)) else {
                         return
                     }
-                    let key = AvahiCallback.key(interface, transport, name, type, domain)
+                    let key = AvahiCallback.key(
+                        interface: interface,
+                        transport: transport,
+                        name: name,
+                        type: type,
+                        domain: domain
+                    )
                     let isOurOwn = flags.rawValue & AVAHI_LOOKUP_RESULT_OUR_OWN.rawValue != 0
                     AvahiCallbackContext.report(.service(change, key, isOurOwn: isOurOwn), to: userdata)
                 },
@@ -25,7 +32,9 @@ extension AvahiConnection {
         }
     }
 
-    /// Asks for host, port and TXT record, and for one address if that is wanted; all of them come from `browseRecords`.
+    /// Resolves host, port and TXT record, and one address if `wantsAddress` is true.
+    ///
+    /// All addresses of a host come from `browseRecords`.
     func resolve(_ key: ServiceKey, wantsAddress: Bool) -> CInt {
         let flags = wantsAddress ? AvahiLookupFlags(0) : AVAHI_LOOKUP_NO_ADDRESS
         return make(.resolver(key)) { client, userdata in
@@ -56,15 +65,15 @@ extension AvahiConnection {
         }
     }
 
-    /// Follows the records of a name in Avahi's escaped notation; `type` is `AVAHI_DNS_TYPE_PTR` and so on.
+    /// Browses the records of a name in Avahi's escaped notation; `type` is an `AVAHI_DNS_TYPE_…` constant.
     func browseRecords(
-        _ purpose: AvahiObjectKey,
+        _ objectKey: AvahiObjectKey,
         name: String,
         type: Int,
         interface: CInt = anyInterface,
         transport: CInt = anyProtocol
     ) -> CInt {
-        make(purpose) { client, userdata in
+        make(objectKey) { client, userdata in
             avahi_record_browser_new(
                 client,
                 interface,
@@ -89,11 +98,11 @@ extension AvahiConnection {
     }
 }
 
-/// The calls that publish: one entry group for each advertisement. Each returns `AVAHI_OK` or the error.
+/// Publishing calls: one entry group per advertisement. Each returns `AVAHI_OK` or an error code.
 extension AvahiConnection {
-    /// Publishes a service, withdrawing what the group held before.
+    /// Publishes a service and replaces the previous contents of the entry group.
     ///
-    /// The group is reset, not made anew: that would get round mDNS's limits on traffic (avahi-client, "good_publish").
+    /// The group is reset, not recreated: a new group would bypass mDNS's rate limits (avahi-client, "good_publish").
     func publish(_ id: String, name: String, spec: AdvertisementSpec) -> CInt {
         if let group = pointer(of: .group(id)) {
             let code = reset(group)
@@ -123,7 +132,8 @@ extension AvahiConnection {
         return call { _ in avahi_entry_group_commit(group) }
     }
 
-    func updateText(_ id: String, name: String, spec: AdvertisementSpec) -> CInt {
+    /// Replaces the TXT record of a published service without withdrawing it.
+    func updateTXT(_ id: String, name: String, spec: AdvertisementSpec) -> CInt {
         guard let group = pointer(of: .group(id)) else { return CInt(AVAHI_ERR_DISCONNECTED) }
         return call { _ in
             AvahiString.withList(spec.txt) { list in
@@ -141,13 +151,14 @@ extension AvahiConnection {
         }
     }
 
-    /// Withdraws what a group published and keeps the group.
+    /// Removes the published records of a group and keeps the group.
     func withdraw(_ id: String) {
         if let group = pointer(of: .group(id)) { _ = reset(group) }
     }
 
-    /// Asks the daemon whether an empty group is empty, in one message and one answer: a fault of the connection is all
-    /// that can come of it. The group stays.
+    /// Checks that the daemon responds: asks whether an empty group is empty (one D-Bus round trip).
+    ///
+    /// The result is ignored. Only a failure of the connection matters. The group is kept for the next call.
     func ping() {
         if !has(.heartbeat), makeGroup(.heartbeat) != CInt(AVAHI_OK) { return }
         guard let group = pointer(of: .heartbeat) else { return }
@@ -158,20 +169,20 @@ extension AvahiConnection {
         call { _ in avahi_entry_group_is_empty(group) != 0 ? CInt(AVAHI_OK) : avahi_entry_group_reset(group) }
     }
 
-    private func makeGroup(_ purpose: AvahiObjectKey) -> CInt {
-        make(purpose) { client, userdata in
+    private func makeGroup(_ objectKey: AvahiObjectKey) -> CInt {
+        make(objectKey) { client, userdata in
             avahi_entry_group_new(
                 client,
                 { group, state, userdata in
-                    let told: AvahiEvent.Group
+                    let groupEvent: AvahiEvent.Group
                     switch state {
-                    case AVAHI_ENTRY_GROUP_ESTABLISHED: told = .established
-                    case AVAHI_ENTRY_GROUP_COLLISION: told = .collided
+                    case AVAHI_ENTRY_GROUP_ESTABLISHED: groupEvent = .established
+                    case AVAHI_ENTRY_GROUP_COLLISION: groupEvent = .collided
                     case AVAHI_ENTRY_GROUP_FAILURE:
-                        told = .failed(avahi_client_errno(avahi_entry_group_get_client(group)))
+                        groupEvent = .failed(avahi_client_errno(avahi_entry_group_get_client(group)))
                     default: return
                     }
-                    AvahiCallbackContext.report(.group(told), to: userdata)
+                    AvahiCallbackContext.report(.group(groupEvent), to: userdata)
                 },
                 userdata
             )

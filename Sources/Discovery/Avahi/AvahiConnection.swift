@@ -1,57 +1,61 @@
 import CAvahi
 import Model
 
-/// One connection to avahi-daemon with everything made on it: the only owner of libavahi-client's pointers.
+/// One connection to avahi-daemon and all objects created on it. The only owner of libavahi-client's pointers.
 ///
-/// Every call is timed. After the first fault no further call is made, because each would block for as long as the first
-/// did; `close()` is all that is left to do. Confined to the Avahi thread through the actor that holds it.
+/// Every call is timed. After the first failure no further call is made, because each would block as long as the first.
+/// Then only `close()` is left.
+///
+/// Confined to the Avahi thread by the actor that holds the connection.
 final class AvahiConnection {
     private struct Object {
         let pointer: OpaquePointer
-        /// The userdata of the object's callbacks, which must live as long as the object does.
-        let ticket: AvahiCallbackContext
+        /// The userdata of the object's callbacks. Must live as long as the object.
+        let context: AvahiCallbackContext
     }
 
-    /// The wildcards of the lookup calls.
+    /// Wildcards for the lookup calls.
     static let anyInterface = AvahiIfIndex(AVAHI_IF_UNSPEC)
     static let anyProtocol = AvahiProtocol(AVAHI_PROTO_UNSPEC)
+    /// The only domain that is browsed.
     static let domain = "local"
 
+    /// The first failure of the connection; nil while it works.
     private(set) var fault: AvahiError?
     private unowned let engine: AvahiEngine
-    private let health: BonjourStatus
-    private let clientTicket: AvahiCallbackContext
+    private let bonjourStatus: BonjourStatus
+    private let clientContext: AvahiCallbackContext
     private var client: OpaquePointer?
     private var objects: [AvahiObjectKey: Object] = [:]
 
-    /// Connects to the bus. The daemon need not be there: the client then reports when it appears.
+    /// Connects to D-Bus. avahi-daemon may be absent: the client reports when the daemon appears.
     ///
-    /// - Throws: `AvahiError` when there is no bus to connect to.
-    init(on poll: AvahiPollPointer, engine: AvahiEngine, health: BonjourStatus) throws(AvahiError) {
+    /// - Throws: `AvahiError` if D-Bus is unreachable.
+    init(on poll: AvahiPollPointer, engine: AvahiEngine, bonjourStatus: BonjourStatus) throws(AvahiError) {
         self.engine = engine
-        self.health = health
-        clientTicket = AvahiCallbackContext(purpose: .client, engine: engine)
-        let userdata = Unmanaged.passUnretained(clientTicket).toOpaque()
+        self.bonjourStatus = bonjourStatus
+        clientContext = AvahiCallbackContext(objectKey: .client, engine: engine)
+        let userdata = Unmanaged.passUnretained(clientContext).toOpaque()
         var code: CInt = 0
-        health.callBegan()
+        bonjourStatus.callBegan()
         client = avahi_client_new(
             poll.api,
             AVAHI_CLIENT_NO_FAIL,
-            { AvahiCallback.client($0, $1, $2) },
+            { AvahiCallback.clientChanged($0, state: $1, userdata: $2) },
             userdata,
             &code
         )
-        // Not a fault however long it took: a hung daemon shows as CONNECTING now, and that has its own limit.
-        _ = health.callEnded()
+        // The duration is ignored. A hung daemon now shows as CONNECTING, which has a limit of its own.
+        _ = bonjourStatus.callEnded()
         if client == nil { throw .unreachable(reason: AvahiString.error(code)) }
     }
 
     deinit { close() }
 
-    /// Frees everything; the only place where the client and what is still open on it are freed.
+    /// Frees the client and all objects that are still open on it.
     ///
-    /// avahi_client_free closes the bus before it frees the objects, so that this never blocks; the daemon withdraws the
-    /// adverts of a client that left and sends their goodbyes.
+    /// avahi_client_free closes the bus before it frees the objects, so this call never blocks. The daemon then
+    /// withdraws the client's advertisements and sends goodbye packets.
     func close() {
         guard let client else { return }
         self.client = nil
@@ -59,40 +63,40 @@ final class AvahiConnection {
         objects = [:]
     }
 
-    /// False for what an object said before it was freed.
-    func holds(_ ticket: AvahiCallbackContext) -> Bool {
-        ticket === clientTicket || objects[ticket.purpose]?.ticket === ticket
+    /// Returns false for a context of a freed object, so that late events are ignored.
+    func owns(_ context: AvahiCallbackContext) -> Bool {
+        context === clientContext || objects[context.objectKey]?.context === context
     }
 
-    func has(_ purpose: AvahiObjectKey) -> Bool { objects[purpose] != nil }
+    func has(_ objectKey: AvahiObjectKey) -> Bool { objects[objectKey] != nil }
 
-    func pointer(of purpose: AvahiObjectKey) -> OpaquePointer? { objects[purpose]?.pointer }
+    func pointer(of objectKey: AvahiObjectKey) -> OpaquePointer? { objects[objectKey]?.pointer }
 
-    /// Makes an object by one of the `avahi_…_new` calls, in the place of one that is there for the same purpose.
+    /// Creates an object with one of the `avahi_…_new` calls and replaces an existing object with the same key.
     ///
-    /// - Returns: `AVAHI_OK` or the error.
+    /// - Returns: `AVAHI_OK` or an error code.
     func make(
-        _ purpose: AvahiObjectKey,
+        _ objectKey: AvahiObjectKey,
         _ create: (OpaquePointer, UnsafeMutableRawPointer) -> OpaquePointer?
     ) -> CInt {
-        // The callbacks of a C object that outlived its ticket would use freed memory.
-        free(purpose)
-        let ticket = AvahiCallbackContext(purpose: purpose, engine: engine)
+        // A C object that outlived its context would call back into freed memory.
+        free(objectKey)
+        let context = AvahiCallbackContext(objectKey: objectKey, engine: engine)
         return call { client in
-            guard let object = create(client, Unmanaged.passUnretained(ticket).toOpaque()) else {
+            guard let object = create(client, Unmanaged.passUnretained(context).toOpaque()) else {
                 return avahi_client_errno(client)
             }
-            objects[purpose] = Object(pointer: object, ticket: ticket)
+            objects[objectKey] = Object(pointer: object, context: context)
             return CInt(AVAHI_OK)
         }
     }
 
-    /// Frees one object; the only place where that happens while the connection stands.
-    func free(_ purpose: AvahiObjectKey) {
-        guard let object = objects[purpose] else { return }
+    /// Frees one object while the connection stays open.
+    func free(_ objectKey: AvahiObjectKey) {
+        guard let object = objects[objectKey] else { return }
         _ = call { _ in
-            objects[purpose] = nil
-            switch purpose {
+            objects[objectKey] = nil
+            switch objectKey {
             case .client: return CInt(AVAHI_OK)
             case .services: return avahi_service_browser_free(object.pointer)
             case .resolver: return avahi_service_resolver_free(object.pointer)
@@ -102,7 +106,7 @@ final class AvahiConnection {
         }
     }
 
-    /// The machine's name with its domain, nil when the daemon does not say.
+    /// The host name with its domain; nil if the daemon does not report a name.
     func hostName() -> String? {
         var name: String?
         _ = call { client in
@@ -112,12 +116,12 @@ final class AvahiConnection {
         return name
     }
 
-    /// Makes one blocking call and judges its outcome: too slow, or an error that ends the connection, is a fault.
+    /// Runs one blocking call and records a connection failure if the call was too slow or returned a fatal error.
     func call(_ body: (OpaquePointer) -> CInt) -> CInt {
         guard let client, fault == nil else { return CInt(AVAHI_ERR_DISCONNECTED) }
-        health.callBegan()
+        bonjourStatus.callBegan()
         let code = body(client)
-        let elapsed = health.callEnded()
+        let elapsed = bonjourStatus.callEnded()
         if elapsed > AvahiError.callLimit {
             fault = .hung(seconds: Int(elapsed.components.seconds))
         } else if code < 0 {
@@ -127,21 +131,21 @@ final class AvahiConnection {
     }
 }
 
-/// What an object of libavahi-client is for: the name by which the engine knows it.
+/// Identifies an object of libavahi-client by its purpose.
 enum AvahiObjectKey: Hashable, Sendable {
     case client
     /// The service browser of a type.
     case services(ServiceType)
-    /// The record browser that sees what the service browser of the type drops (`InstanceName`).
+    /// The PTR record browser of a type. It also sees names that the service browser drops (`InstanceName`).
     case pointers(ServiceType)
     case resolver(ServiceKey)
-    /// The record browsers that resolve a split advert.
+    /// The SRV record browser of a split instance name.
     case location(ServiceKey)
     case text(ServiceKey)
-    /// The record browsers of a host's A and AAAA records.
+    /// The A or AAAA record browser of a host.
     case addresses(HostKey, isIPv4: Bool)
-    /// The entry group of an advertisement, by its id.
+    /// The entry group of an advertisement, by advertisement ID.
     case group(String)
-    /// An empty entry group, for the question whether the daemon answers.
+    /// An empty entry group, used to check that the daemon responds.
     case heartbeat
 }

@@ -2,30 +2,31 @@ import CAvahi
 import Logging
 import Model
 
-/// How the engine brings about what the board asks for.
+/// Publishing: brings the entry groups in line with the advertisement store.
 extension AvahiEngine {
-    var nextAdvertStep: ContinuousClock.Instant? { adverts.values.compactMap(\.deadline).min() }
+    var nextAdvertisementDeadline: ContinuousClock.Instant? { advertisements.values.compactMap(\.deadline).min() }
 
-    /// - Parameter isReady: Whether the daemon publishes now.
+    /// - Parameter isReady: Whether the daemon can publish now.
     func advertise(isReady: Bool) {
-        let wishes = board.takeWishes()
-        let wanted = Set(wishes.map(\.id))
-        for id in adverts.keys where !wanted.contains(id) {
+        let desired = store.takeDesired()
+        let wanted = Set(desired.map(\.id))
+        for id in advertisements.keys where !wanted.contains(id) {
             connection?.free(.group(id))
-            adverts[id] = nil
+            advertisements[id] = nil
         }
-        for (id, spec) in wishes {
-            var advert = adverts[id] ?? AdvertisementStateMachine(spec, alternative: AvahiString.alternative)
-            advert.want(spec.txt)
-            if isReady, let connection { advance(&advert, id, on: connection) }
-            adverts[id] = advert
-            board.report(id, progress(of: advert, isReady: isReady))
+        for (id, spec) in desired {
+            var advertisement =
+                advertisements[id] ?? AdvertisementStateMachine(spec, alternative: AvahiString.alternative)
+            advertisement.setTXT(spec.txt)
+            if isReady, let connection { advance(&advertisement, id, on: connection) }
+            advertisements[id] = advertisement
+            store.report(id, progress(of: advertisement, isReady: isReady))
         }
-        board.leftAll(but: wanted)
-        table.own(
+        store.retainPublished(wanted)
+        table.setPublished(
             PublishedServices(
                 services: Set(
-                    adverts.values.filter { $0.phase == .published || $0.phase == .registering }
+                    advertisements.values.filter { $0.phase == .published || $0.phase == .registering }
                         .map { PublishedServices.Service(name: Array($0.name.utf8), type: $0.wanted.type.text) }
                 ),
                 host: hostName
@@ -33,69 +34,77 @@ extension AvahiEngine {
         )
     }
 
+    /// Handles a state change of an advertisement's entry group.
     func handleGroup(_ group: AvahiEvent.Group, _ id: String) {
-        guard var advert = adverts[id] else { return }
+        guard var advertisement = advertisements[id] else { return }
         switch group {
         case .established:
-            advert.established()
+            advertisement.established()
             logger.info(
-                "advertised",
-                metadata: ["id": "\(id)", "name": "\(SanitizedText(advert.name))", "type": "\(advert.wanted.type)"]
+                "published an advertisement",
+                metadata: [
+                    "id": "\(id)", "name": "\(SanitizedText(advertisement.name))",
+                    "type": "\(advertisement.wanted.type)",
+                ]
             )
-        case .collided: advert.collided()
+        case .collided: advertisement.collided()
         case .failed(let code):
             if isFault(code) { return }
-            advert.failed("Avahi says: \(AvahiString.error(code))")
+            advertisement.failed("Avahi returned an error: \(AvahiString.error(code))")
         }
-        adverts[id] = advert
+        advertisements[id] = advertisement
     }
 
-    /// avahi-daemon settles its host name anew: what points to the old one is taken back.
-    func withdrawAdverts() {
-        for id in adverts.keys {
+    /// Withdraws all advertisements because avahi-daemon is registering a new host name. Their records point to the old
+    /// one.
+    func withdrawAdvertisements() {
+        for id in advertisements.keys {
             connection?.withdraw(id)
-            adverts[id]?.withdrawn()
+            advertisements[id]?.withdrawn()
         }
     }
 
-    /// One call, or as many as there are names to try.
+    /// Executes the next actions of an advertisement: one call, or one call per name that has to be tried.
     ///
-    /// A name is looked for before it is first used. Avahi's own probes do not always find it: who announced a record less than
-    /// a second ago does not answer them, and in the conflict that follows the other one may have to change its name.
-    private func advance(_ advert: inout AdvertisementStateMachine, _ id: String, on connection: AvahiConnection) {
-        while let step = advert.step(now: .now) {
-            if step == .publish, !advert.wasPublished {
-                if reconciliation != nil { return }
-                if table.isTaken(advert.name, advert.wanted.type) {
-                    advert.collided()
+    /// Before a name is used for the first time, the service table is searched for it. Avahi's own probes do not always
+    /// find a conflict: a host that announced a record less than a second ago does not answer them. In the conflict
+    /// that follows, the other host may have to change its name.
+    private func advance(_ advertisement: inout AdvertisementStateMachine, _ id: String, on connection: AvahiConnection)
+    {
+        while let action = advertisement.nextAction(now: .now) {
+            if action == .publish, !advertisement.wasPublished {
+                if initialSync != nil { return }
+                if table.isTaken(advertisement.name, advertisement.wanted.type) {
+                    advertisement.collided()
                     continue
                 }
             }
             let code: CInt
-            switch step {
-            case .publish: code = connection.publish(id, name: advert.name, spec: advert.wanted)
-            case .updateText: code = connection.updateText(id, name: advert.name, spec: advert.wanted)
+            switch action {
+            case .publish: code = connection.publish(id, name: advertisement.name, spec: advertisement.wanted)
+            case .updateTXT: code = connection.updateTXT(id, name: advertisement.name, spec: advertisement.wanted)
             }
             switch Int(code) {
-            case Int(AVAHI_OK): step == .publish ? advert.committed(now: .now) : advert.textUpdated(now: .now)
-            case Int(AVAHI_ERR_COLLISION): advert.collided()
+            case Int(AVAHI_OK):
+                action == .publish ? advertisement.committed(now: .now) : advertisement.txtUpdated(now: .now)
+            case Int(AVAHI_ERR_COLLISION): advertisement.collided()
             case _ where connection.fault != nil: return
-            default: advert.failed("Avahi says: \(AvahiString.error(code))")
+            default: advertisement.failed("Avahi returned an error: \(AvahiString.error(code))")
             }
         }
     }
 
-    private func progress(of advert: AdvertisementStateMachine, isReady: Bool) -> AdvertisementStore.Progress {
+    private func progress(of advertisement: AdvertisementStateMachine, isReady: Bool) -> AdvertisementStore.Progress {
         var progress = AdvertisementStore.Progress(
             state: .waiting,
-            finalName: SanitizedText(advert.name),
-            isSettled: advert.isSettled
+            publishedName: SanitizedText(advertisement.name),
+            isStable: advertisement.isStable
         )
-        switch advert.phase {
+        switch advertisement.phase {
         case .waiting where connection == nil || !isReady:
-            progress.reason = "Avahi is not there; it is published as soon as it is"
-            // A daemon that settles its host name is done within a second: worth the wait.
-            progress.isSettled = isAbsent
+            progress.reason = "Avahi is not available; the advertisement is published when Avahi returns"
+            // A daemon that is registering its host name finishes within a second, so the caller keeps waiting.
+            progress.isStable = isAbsent
         case .waiting, .registering: progress.state = .registering
         case .published: progress.state = .published
         case .failed(let reason):

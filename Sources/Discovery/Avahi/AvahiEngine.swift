@@ -2,96 +2,100 @@ import CAvahi
 import Logging
 import Model
 
-/// Keeps a connection to Avahi, and through it browses and publishes.
+/// Maintains the connection to Avahi; browses and publishes through it.
 ///
-/// The only code that makes libavahi-client do anything. Callbacks do no more than fill the inbox; every decision is made
-/// in `turn`, between two rounds of the poll, by the state machines that this actor holds.
+/// This actor makes all calls into libavahi-client. Callbacks only append to the inbox. The state machines of this
+/// actor decide everything else in `runCycle`, between two poll iterations.
 actor AvahiEngine {
-    /// The times that tests shorten.
+    /// Intervals that tests shorten.
     struct Timing: Sendable {
-        /// How often the daemon is asked whether it answers. A hung daemon tells nothing by itself, and the question that
-        /// it does not answer is reported after `BonjourStatus.patience`.
+        /// The interval between two checks that the daemon responds.
+        ///
+        /// A hung daemon sends no event. An unanswered check is reported after `BonjourStatus.slowCallThreshold`.
         var heartbeat = Duration.seconds(2)
     }
 
-    nonisolated let loop: AvahiThreadExecutor
-    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    nonisolated let executor: AvahiThreadExecutor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     let options: DiscoveryOptions
-    let board: AdvertisementStore
+    let store: AdvertisementStore
     let logger: Logger
-    private let silent: SilentRoutes
+    private let silentRoutes: SilentRoutes
     private let timing: Timing
-    private let feed: SightingQueue
-    private let health: BonjourStatus
+    private let sightingQueue: SightingQueue
+    private let bonjourStatus: BonjourStatus
 
-    private var inbox: [(ticket: AvahiCallbackContext, fact: AvahiEvent)] = []
+    private var inbox: [(context: AvahiCallbackContext, event: AvahiEvent)] = []
     var connection: AvahiConnection?
-    private var recovery: ReconnectStateMachine
+    private var reconnect: ReconnectStateMachine
     var table = ServiceTable()
-    var reconciliation: InitialSync?
+    var initialSync: InitialSync?
     var failedTypes: [ServiceType: String] = [:]
-    var adverts: [String: AdvertisementStateMachine] = [:]
-    /// This machine's, as Avahi publishes it.
+    var advertisements: [String: AdvertisementStateMachine] = [:]
+    /// This machine's host name as Avahi publishes it, in lower case.
     var hostName: String?
     private var isBrowsing = false
     private var nextHeartbeat: ContinuousClock.Instant?
-    /// What the last failure was, for the status until the next connection stands.
+    /// The last failure, reported in the status until the next connection is up.
     private var lastFault: AvahiError?
-    /// As they were when this turn first needed them.
+    /// The network interfaces, read at most once per cycle.
     private var interfaces: LocalInterfaces?
 
     init(
-        loop: AvahiThreadExecutor,
+        executor: AvahiThreadExecutor,
         options: DiscoveryOptions,
         timing: Timing,
-        feed: SightingQueue,
-        board: AdvertisementStore,
-        health: BonjourStatus,
-        silent: SilentRoutes,
+        sightingQueue: SightingQueue,
+        store: AdvertisementStore,
+        bonjourStatus: BonjourStatus,
+        silentRoutes: SilentRoutes,
         logger: Logger
     ) {
-        self.loop = loop
+        self.executor = executor
         self.options = options
         self.timing = timing
-        self.feed = feed
-        self.board = board
-        self.health = health
-        self.silent = silent
+        self.sightingQueue = sightingQueue
+        self.store = store
+        self.bonjourStatus = bonjourStatus
+        self.silentRoutes = silentRoutes
         self.logger = logger
-        recovery = ReconnectStateMachine(now: .now)
+        reconnect = ReconnectStateMachine(now: .now)
     }
 
-    /// Takes what a callback told; it is looked at in the next turn.
-    func receive(_ fact: AvahiEvent, from ticket: AvahiCallbackContext) { inbox.append((ticket, fact)) }
+    /// Queues an event from a callback for the next cycle.
+    func receive(_ event: AvahiEvent, from context: AvahiCallbackContext) { inbox.append((context, event)) }
 
-    /// Does everything that is to be done now.
+    /// Processes all events and executes all actions that are due.
     ///
-    /// In the last turn everything is freed and nothing else done. Otherwise it gives the moment at which there will be
-    /// more to do even if nothing happens.
-    func turn(on poll: AvahiPollPointer, isLast: Bool) -> ContinuousClock.Instant? {
+    /// In the last cycle, only frees everything.
+    ///
+    /// - Returns: The time at which the next action is due if no event arrives first.
+    func runCycle(on poll: AvahiPollPointer, isLast: Bool) -> ContinuousClock.Instant? {
         if isLast {
             disconnect()
             return nil
         }
         interfaces = nil
-        // Calls made on behalf of one fact may call back at once; go on until there is silence.
+        // A call made for one event may itself trigger callbacks. Repeat until the inbox stays empty.
         repeat {
-            let facts = inbox
+            let events = inbox
             inbox = []
-            for (ticket, fact) in facts where connection?.holds(ticket) == true { handle(fact, of: ticket.purpose) }
-            recover(on: poll)
-            if recovery.canBrowse { browse() }
-            advertise(isReady: recovery.canPublish)
+            for (context, event) in events where connection?.owns(context) == true {
+                handle(event, of: context.objectKey)
+            }
+            reconnectIfDue(on: poll)
+            if reconnect.canBrowse { browse() }
+            advertise(isReady: reconnect.canPublish)
             if let fault = connection?.fault { fail(fault) }
         } while !inbox.isEmpty
-        tell()
-        return [recovery.deadline, table.deadline, reconciliation?.deadline, nextHeartbeat, nextAdvertStep]
+        publish()
+        return [reconnect.deadline, table.deadline, initialSync?.deadline, nextHeartbeat, nextAdvertisementDeadline]
             .compactMap(\.self).min()
     }
 
-    /// Whether it is known that avahi-daemon is not there: nothing that could say otherwise waits in the inbox.
-    var isAbsent: Bool { !recovery.canBrowse && inbox.isEmpty }
+    /// True when avahi-daemon is known to be absent: not connected, and no pending event could change that.
+    var isAbsent: Bool { !reconnect.canBrowse && inbox.isEmpty }
 
     var localInterfaces: LocalInterfaces {
         if let interfaces { return interfaces }
@@ -100,47 +104,52 @@ actor AvahiEngine {
         return current
     }
 
-    private func handle(_ fact: AvahiEvent, of purpose: AvahiObjectKey) {
-        switch fact {
-        case .client(.connecting): recovery.handle(.connecting, now: .now)
+    private func handle(_ event: AvahiEvent, of objectKey: AvahiObjectKey) {
+        switch event {
+        case .client(.connecting): reconnect.handle(.connecting, now: .now)
         case .client(.registering):
-            recovery.handle(.registering, now: .now)
-            withdrawAdverts()
+            reconnect.handle(.registering, now: .now)
+            withdrawAdvertisements()
         case .client(.running):
-            recovery.handle(.running, now: .now)
+            reconnect.handle(.running, now: .now)
             lastFault = nil
             hostName = connection?.hostName()?.lowercased()
             nextHeartbeat = .now + timing.heartbeat
-            logger.info("Avahi is there", metadata: ["types": "\(options.types.map(\.text).joined(separator: " "))"])
+            logger.info(
+                "connected to Avahi",
+                metadata: ["types": "\(options.types.map(\.text).joined(separator: " "))"]
+            )
         case .client(.failed(let code)): fail(.unreachable(reason: AvahiString.error(code)))
         case .service(let change, let key, let isOurOwn):
-            handleService(change, key, isOurOwn: isOurOwn, of: purpose)
+            handleService(change, key, isOurOwn: isOurOwn, of: objectKey)
         case .record(let change, let interface, let transport, let data):
-            handleRecord(change, interface: interface, transport: transport, data, of: purpose)
+            handleRecord(change, interface: interface, transport: transport, data, of: objectKey)
         case .resolved(let details):
-            if case .resolver(let key) = purpose { table.resolved(key, details, now: .now) }
+            if case .resolver(let key) = objectKey { table.resolved(key, details, now: .now) }
         case .unresolved(let code):
-            if case .resolver(let key) = purpose { unresolved(key, code) }
+            if case .resolver(let key) = objectKey { unresolved(key, code) }
         case .group(let group):
-            if case .group(let id) = purpose { handleGroup(group, id) }
+            if case .group(let id) = objectKey { handleGroup(group, id) }
         }
     }
 
-    /// An error that a callback brought: the connection's end, or only this object's.
+    /// Returns true and disconnects if an error code from a callback means that the connection failed.
+    ///
+    /// Otherwise the error concerns only one object.
     func isFault(_ code: CInt) -> Bool {
         guard let fault = AvahiError(code: code) else { return false }
         fail(fault)
         return true
     }
 
-    private func recover(on poll: AvahiPollPointer) {
-        switch recovery.tick(now: .now) {
+    private func reconnectIfDue(on poll: AvahiPollPointer) {
+        switch reconnect.tick(now: .now) {
         case nil: break
         case .giveUp: fail(.absent)
         case .connect:
             do {
-                connection = try AvahiConnection(on: poll, engine: self, health: health)
-                recovery.handle(.connecting, now: .now)
+                connection = try AvahiConnection(on: poll, engine: self, bonjourStatus: bonjourStatus)
+                reconnect.handle(.connecting, now: .now)
             } catch {
                 fail(error)
             }
@@ -151,41 +160,41 @@ actor AvahiEngine {
         guard let connection else { return }
         if !isBrowsing {
             isBrowsing = true
-            reconciliation = InitialSync(of: startBrowsers(on: connection), now: .now)
+            initialSync = InitialSync(of: startBrowsers(on: connection), now: .now)
         }
-        let routes = silent.take()
-        if !routes.isEmpty { table.lookAgain(at: routes, now: .now) }
+        let routes = silentRoutes.drain()
+        if !routes.isEmpty { table.resolveAgain(at: routes, now: .now) }
         table.advance(now: .now)
-        perform(table.takeActions(), on: connection)
+        perform(table.drainActions(), on: connection)
         if let moment = nextHeartbeat, moment <= .now {
             connection.ping()
             nextHeartbeat = .now + timing.heartbeat
         }
     }
 
-    private func tell() {
+    private func publish() {
         if table.isDirty {
-            for event in table.takeEvents(seenFrom: localInterfaces) { feed.send(event) }
-            if let connection { perform(table.takeActions(), on: connection) }
+            for event in table.drainEvents(seenFrom: localInterfaces) { sightingQueue.send(event) }
+            if let connection { perform(table.drainActions(), on: connection) }
         }
-        if reconciliation?.isComplete(unresolved: table.unresolved, now: .now) == true {
-            reconciliation = nil
-            // New names may be published now.
-            loop.nudge()
-            feed.send(.sourceReconciled(.bonjour))
+        if initialSync?.isComplete(unresolved: table.unresolved, now: .now) == true {
+            initialSync = nil
+            // Advertisements that waited for the initial sync can be published now.
+            executor.wakeUp()
+            sightingQueue.send(.sourceReconciled(.bonjour))
         }
         let phase: BonjourStatus.Phase
-        switch recovery.phase {
+        switch reconnect.phase {
         case .disconnected:
             phase = lastFault.map { BonjourStatus.Phase(after: $0) } ?? .disconnected(reason: "not connected yet")
         case .connecting: phase = .connecting
         case .registering: phase = .registering
         case .running: phase = .running
         }
-        health.report(
+        bonjourStatus.report(
             phase,
             counts: table.counts,
-            advertised: adverts.values.count { $0.phase == .published },
+            advertised: advertisements.values.count { $0.phase == .published },
             failedTypes: failedTypes
         )
     }
@@ -193,23 +202,23 @@ actor AvahiEngine {
     private func fail(_ fault: AvahiError) {
         let wasBrowsing = isBrowsing
         if wasBrowsing {
-            // avahi-daemon's end or the bus's: which of the two it was is not told, and the next try says it.
+            // Either avahi-daemon or D-Bus stopped. The error does not tell which; the next connection attempt will.
             logger.notice(
-                "Avahi is lost; what it showed is suspect until it is back",
-                metadata: ["reason": "\(fault)", "next": "`systemctl status dbus avahi-daemon`"]
+                "lost the connection to Avahi; its services are suspect until it returns",
+                metadata: ["reason": "\(fault)", "hint": "`systemctl status dbus avahi-daemon`"]
             )
         } else if lastFault == nil {
-            health.report(BonjourStatus.Phase(after: fault))
-            let status = health.status
+            bonjourStatus.report(BonjourStatus.Phase(after: fault))
+            let status = bonjourStatus.status
             logger.notice(
-                "Avahi is not there",
-                metadata: ["reason": "\(status.detail)", "next": "\(status.remedy ?? "none, it is tried again")"]
+                "Avahi is not available",
+                metadata: ["reason": "\(status.detail)", "hint": "\(status.hint ?? "none, Patchbay retries")"]
             )
         }
         lastFault = fault
         disconnect()
-        if wasBrowsing { feed.send(.sourceLost(.bonjour)) }
-        recovery.handle(.failed, now: .now)
+        if wasBrowsing { sightingQueue.send(.sourceLost(.bonjour)) }
+        reconnect.handle(.failed, now: .now)
     }
 
     private func disconnect() {
@@ -217,11 +226,11 @@ actor AvahiEngine {
         connection = nil
         inbox = []
         table = ServiceTable()
-        reconciliation = nil
+        initialSync = nil
         failedTypes = [:]
         hostName = nil
         isBrowsing = false
         nextHeartbeat = nil
-        for id in adverts.keys { adverts[id]?.withdrawn() }
+        for id in advertisements.keys { advertisements[id]?.withdrawn() }
     }
 }

@@ -1,20 +1,21 @@
 import CAvahi
 import Model
 
-/// Why a connection to Avahi cannot be used any more.
+/// The reason why a connection to Avahi can no longer be used.
 enum AvahiError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The bus is gone or was never there; only another connection helps.
+    /// D-Bus is gone or was never available. Only a new connection can help.
     case unreachable(reason: String)
-    /// avahi-daemon is there and does not answer: a call took longer than anybody should wait.
+    /// avahi-daemon exists but did not answer a call within `callLimit`.
     case hung(seconds: Int)
-    /// avahi-daemon has not appeared within the time given to a connection.
+    /// avahi-daemon did not appear within the time limit of a connection attempt.
     case absent
 
-    /// A call that takes longer has met a stopped or deadlocked daemon; the slowest honest one measured took 11 s under a
-    /// storm of 2,000 services, and starting afresh is right then, too.
+    /// The longest time a call may take before the daemon counts as stopped or deadlocked: 5 s.
+    ///
+    /// A working daemon was seen to take 11 s under a storm of 2,000 services. Reconnecting is right in that case, too.
     static let callLimit = Duration.seconds(5)
 
-    /// The fault that an error code of a call stands for; nil when the call alone failed.
+    /// The connection failure that an error code stands for; nil if only the call failed.
     init?(code: CInt) {
         switch Int(code) {
         case Int(AVAHI_ERR_DBUS_ERROR), Int(AVAHI_ERR_DISCONNECTED), Int(AVAHI_ERR_NO_DAEMON):
@@ -32,12 +33,12 @@ enum AvahiError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Text that libavahi-common makes or takes.
+/// Converts strings and string lists to and from libavahi-common.
 enum AvahiString {
-    /// What an error code means, in Avahi's words (avahi_strerror).
+    /// The description of an error code (avahi_strerror).
     static func error(_ code: CInt) -> String { String(cString: avahi_strerror(code)) }
 
-    /// The next name to try after a collision: `Name #2`, cut between characters to 63 bytes
+    /// The next name to try after a collision: `Name #2`, truncated between characters to 63 bytes
     /// (avahi_alternative_service_name).
     static func alternative(to name: String) -> String {
         guard let next = avahi_alternative_service_name(name) else { return name }
@@ -45,10 +46,10 @@ enum AvahiString {
         return String(cString: next)
     }
 
-    /// Lends the strings of a record as the list that the entry-group calls take.
+    /// Passes a TXT record to `body` as the list that the entry-group calls expect.
     ///
-    /// Each addition goes to the list's front and the calls turn the list round themselves, so that the record's order is
-    /// the order on the wire; turning it here as well would publish it backwards (avahi/avahi#436).
+    /// Each item is added at the front, and the entry-group calls reverse the list again. The wire order is therefore
+    /// the record's order. Reversing the list here would publish the items backwards (avahi/avahi#436).
     static func withList<Result>(
         _ txt: TXTRecord,
         _ body: (UnsafeMutablePointer<AvahiStringList>?) -> Result
@@ -59,7 +60,7 @@ enum AvahiString {
         return body(list)
     }
 
-    /// The strings of a received list, in the order of the wire.
+    /// The strings of a received list in wire order.
     static func items(of list: UnsafeMutablePointer<AvahiStringList>?) -> [[UInt8]] {
         var items: [[UInt8]] = []
         var next = list

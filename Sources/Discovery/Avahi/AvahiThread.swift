@@ -3,17 +3,19 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// The one thread that may touch libavahi-client, as an executor for the actor that does.
+/// The only thread that may use libavahi-client, as the executor of `AvahiEngine`.
 ///
-/// Why a thread of its own: every constructor and destructor of libavahi-client is a D-Bus round trip that blocks, 0.3 ms
-/// as a rule and 25 s when the daemon hangs. Neither Swift's pool nor an event loop of anybody else may wait that long.
+/// A dedicated thread is needed because every constructor and destructor of libavahi-client is a blocking D-Bus round
+/// trip. It usually takes 0.3 ms, and 25 s when the daemon hangs. Swift's thread pool and shared event loops must not
+/// wait that long.
 ///
-/// Thread safety: what other threads touch is behind the mutex; the poll object is made, used and freed on the thread.
+/// Thread safety: a mutex protects the state that other threads use. The poll object is created, used and freed on the
+/// thread.
 final class AvahiThreadExecutor: SerialExecutor {
     private struct State {
         var jobs: [UnownedJob] = []
         var thread: pthread_t?
-        /// An eventfd that is a watch of the poll; -1 once the thread has ended, when the number may be somebody else's.
+        /// An eventfd watched by the poll; -1 once the thread has ended, because the number may have been reused.
         var wakeup: CInt
         var isStopping = false
         var waiters: [CheckedContinuation<Void, Never>] = []
@@ -34,11 +36,11 @@ final class AvahiThreadExecutor: SerialExecutor {
 
     /// Starts the thread.
     ///
-    /// - Parameter turn: Called on the thread after everything that happened, with the poll that clients are made on, and
-    ///   true in its last call, after which nothing of libavahi may be left. Gives the moment at which it wants to be
-    ///   called next even if nothing happens.
-    func start(turn: @escaping @Sendable (AvahiPollPointer, Bool) -> ContinuousClock.Instant?) {
-        let body = AvahiThreadBody { self.run(turn) }
+    /// - Parameter runCycle: Called on the thread after each poll iteration with the poll object. The flag is true in
+    ///   the last call, which must free all libavahi objects. Returns the time of the next call if no event arrives
+    ///   first.
+    func start(runCycle: @escaping @Sendable (AvahiPollPointer, Bool) -> ContinuousClock.Instant?) {
+        let body = AvahiThreadBody { self.run(runCycle) }
         var thread = pthread_t()
         let argument = Unmanaged.passRetained(body).toOpaque()
         let started = pthread_create(
@@ -57,10 +59,10 @@ final class AvahiThreadExecutor: SerialExecutor {
         pthread_detach(thread)
     }
 
-    /// Makes the thread take its turn soon; harmless after its end.
-    func nudge() { state.withLock { Self.wake($0) } }
+    /// Makes the thread run a cycle soon. Does nothing after the thread has ended.
+    func wakeUp() { state.withLock { Self.wake($0) } }
 
-    /// Makes the next turn the last one.
+    /// Makes the next cycle the last one.
     func stop() {
         state.withLock { state in
             state.isStopping = true
@@ -68,7 +70,7 @@ final class AvahiThreadExecutor: SerialExecutor {
         }
     }
 
-    /// Returns when the thread has freed everything, however long that takes.
+    /// Returns when the thread has freed everything and ended. There is no time limit.
     func ended() async {
         await withCheckedContinuation { continuation in
             let hasEnded = state.withLock { state in
@@ -82,7 +84,7 @@ final class AvahiThreadExecutor: SerialExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         state.withLock { state in
-            precondition(state.wakeup >= 0, "a job came after the end of the thread that it needs")
+            precondition(state.wakeup >= 0, "a job was enqueued after the end of the Avahi thread")
             state.jobs.append(job)
             Self.wake(state)
         }
@@ -97,11 +99,11 @@ final class AvahiThreadExecutor: SerialExecutor {
     private static func wake(_ state: State) {
         guard state.wakeup >= 0 else { return }
         var one: UInt64 = 1
-        // Fails only when the counter is full, and then the thread is awake already (eventfd(2)).
+        // Fails only when the counter is full, and then the thread is already awake (eventfd(2)).
         _ = write(state.wakeup, &one, MemoryLayout.size(ofValue: one))
     }
 
-    private func run(_ turn: (AvahiPollPointer, Bool) -> ContinuousClock.Instant?) {
+    private func run(_ runCycle: (AvahiPollPointer, Bool) -> ContinuousClock.Instant?) {
         let wakeup = state.withLock { state in
             state.thread = pthread_self()
             return state.wakeup
@@ -121,7 +123,7 @@ final class AvahiThreadExecutor: SerialExecutor {
         )
         while true {
             let isLast = runJobs()
-            let deadline = turn(AvahiPollPointer(api), isLast)
+            let deadline = runCycle(AvahiPollPointer(api), isLast)
             if isLast { break }
             let failed = avahi_simple_poll_iterate(poll, Self.milliseconds(until: deadline))
             precondition(failed == 0, "poll failed: errno \(errno)")
@@ -136,7 +138,8 @@ final class AvahiThreadExecutor: SerialExecutor {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Runs the actor's jobs between two turns, never inside a callback of libavahi; true when it is time to end.
+    /// Runs the actor's jobs between two cycles, never inside a callback of libavahi. Returns true if the thread should
+    /// stop.
     private func runJobs() -> Bool {
         while true {
             let (jobs, isStopping) = state.withLock { state in
@@ -148,7 +151,7 @@ final class AvahiThreadExecutor: SerialExecutor {
         }
     }
 
-    /// Rounded up, so that the turn comes after the moment and not twice just before it; -1 waits for ever.
+    /// The timeout in ms, rounded up so that the cycle does not run just before the deadline; -1 means no timeout.
     private static func milliseconds(until deadline: ContinuousClock.Instant?) -> CInt {
         guard let deadline else { return -1 }
         let (seconds, attoseconds) = max(deadline - .now, .zero).components
@@ -156,16 +159,16 @@ final class AvahiThreadExecutor: SerialExecutor {
     }
 }
 
-/// The event loop that clients of libavahi are made on.
+/// The poll object on which libavahi-client creates its clients.
 ///
-/// Thread safety: it is made by `AvahiThreadExecutor` on its thread and handed only to the actor that runs there.
+/// Thread safety: `AvahiThreadExecutor` creates it on its thread and passes it only to the actor that runs there.
 struct AvahiPollPointer: @unchecked Sendable {
     let api: UnsafePointer<AvahiPoll>
 
     init(_ api: UnsafePointer<AvahiPoll>) { self.api = api }
 }
 
-/// What a thread runs, in a form that survives pthread_create's void pointer.
+/// The body of a thread, boxed so that it can pass through the void pointer of pthread_create.
 final class AvahiThreadBody: Sendable {
     let run: @Sendable () -> Void
 

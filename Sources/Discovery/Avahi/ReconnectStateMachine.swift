@@ -1,59 +1,63 @@
-/// Decides when to connect to Avahi, and when to give a connection up.
+/// Decides when to connect to Avahi and when to give up on a connection.
 ///
-/// Without I/O: it is told what happened and when, and answers what to do. Short outages (a daemon that restarts) are over
-/// within 2 s; a machine without Avahi costs one attempt in 10 s.
+/// Has no I/O: events go in with their time, actions come out. After a failure it retries within 2 s, and every 10 s
+/// once about a minute of attempts has failed.
 struct ReconnectStateMachine: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     enum Phase: Hashable, Sendable {
-        /// Nothing is open; the next attempt is at `retry`.
+        /// No connection. The next attempt is at `retry`.
         case disconnected(retry: Instant)
-        /// The bus answers, avahi-daemon does not.
+        /// D-Bus answers, avahi-daemon does not.
         case connecting(giveUp: Instant)
-        /// avahi-daemon is there and settles its host name: browsing works, publishing does not yet.
+        /// avahi-daemon is running and registers its host name. Browsing works, publishing does not yet.
         case registering(since: Instant)
         case running(since: Instant)
     }
 
     enum Event: Hashable, Sendable {
-        /// `AVAHI_CLIENT_CONNECTING`, or avahi_client_new returned and said nothing yet.
+        /// `AVAHI_CLIENT_CONNECTING`, or avahi_client_new returned and no callback has come yet.
         case connecting
         /// `AVAHI_CLIENT_S_REGISTERING` or `AVAHI_CLIENT_S_COLLISION`.
         case registering
         case running
-        /// The connection cannot be used any more, or there never was one.
+        /// The connection failed, or the attempt to connect did.
         case failed
     }
 
     enum Action: Hashable, Sendable {
         case connect
-        /// Free everything, then `failed`.
+        /// Free everything, then report `failed`.
         case giveUp
     }
 
+    /// The first delay after a failure, doubled with each attempt up to `shortDelay`.
     static let firstDelay = Duration.milliseconds(50)
     static let shortDelay = Duration.seconds(2)
+    /// The delay after `attemptsBeforeLongDelay` attempts.
     static let longDelay = Duration.seconds(10)
-    /// After so many attempts in a row (about a minute) the long delay is used.
-    static let patientAttempts = 30
-    /// libavahi-client stays in CONNECTING for ever when the daemon was stopped (SIGSTOP) during avahi_client_new.
+    /// The number of consecutive attempts (about a minute) after which `longDelay` applies.
+    static let attemptsBeforeLongDelay = 30
+    /// The first time limit of CONNECTING. libavahi-client stays in that state forever if the daemon was stopped
+    /// (SIGSTOP) during avahi_client_new.
     static let connectingLimit = Duration.seconds(10)
-    static let longestConnectingLimit = Duration.seconds(60)
-    /// A connection that stood so long was a good one: the next failure begins with the first delay again.
-    static let goodFor = Duration.seconds(10)
+    /// The upper bound of the time limit, which doubles with each abandoned attempt.
+    static let maxConnectingLimit = Duration.seconds(60)
+    /// A connection that lasted this long resets the retry delay to `firstDelay`.
+    static let stableAfter = Duration.seconds(10)
 
     private(set) var phase: Phase
     private var attempts = 0
-    private var givenUp = 0
+    private var abandonedAttempts = 0
     private let jitter: @Sendable () -> Double
 
-    /// `jitter` gives a factor around 1 for every delay, so that many clients do not come back in one moment.
+    /// `jitter` returns a factor around 1 for every delay, so that many clients do not reconnect at the same moment.
     init(now: Instant, jitter: @escaping @Sendable () -> Double = { Double.random(in: 0.8...1.2) }) {
         phase = .disconnected(retry: now)
         self.jitter = jitter
     }
 
-    /// True while browsers and resolvers can be made.
+    /// True while browsers and resolvers can be created.
     var canBrowse: Bool {
         switch phase {
         case .registering, .running: true
@@ -65,7 +69,7 @@ struct ReconnectStateMachine: Sendable {
         if case .running = phase { true } else { false }
     }
 
-    /// When `tick` has something to say.
+    /// The time at which `tick` returns the next action.
     var deadline: Instant? {
         switch phase {
         case .disconnected(let retry): retry
@@ -74,32 +78,34 @@ struct ReconnectStateMachine: Sendable {
         }
     }
 
+    /// Returns the action that is due.
     mutating func tick(now: Instant) -> Action? {
         switch phase {
         case .disconnected(let retry) where now >= retry: return .connect
         case .connecting(let giveUp) where now >= giveUp:
-            givenUp += 1
+            abandonedAttempts += 1
             return .giveUp
         default: return nil
         }
     }
 
+    /// Records an event.
     mutating func handle(_ event: Event, now: Instant) {
         switch event {
         case .connecting:
             if case .connecting = phase { return }
-            // The name's appearance on the bus ends CONNECTING at once, so growing patience delays nothing that works;
-            // each attempt makes D-Bus try to activate avahi-daemon, which it notes in the journal.
-            let limit = min(Self.connectingLimit * (1 << min(givenUp, 4)), Self.longestConnectingLimit)
+            // A longer limit delays nothing: CONNECTING ends as soon as the daemon's name appears on the bus. Each
+            // attempt makes D-Bus try to activate avahi-daemon, and D-Bus logs that.
+            let limit = min(Self.connectingLimit * (1 << min(abandonedAttempts, 4)), Self.maxConnectingLimit)
             phase = .connecting(giveUp: now + limit)
         case .registering:
             phase = .registering(since: now)
-            givenUp = 0
+            abandonedAttempts = 0
         case .running:
             phase = .running(since: now)
-            givenUp = 0
+            abandonedAttempts = 0
         case .failed:
-            if case .running(let since) = phase, now - since >= Self.goodFor { attempts = 0 }
+            if case .running(let since) = phase, now - since >= Self.stableAfter { attempts = 0 }
             phase = .disconnected(retry: now + nextDelay())
         }
     }
@@ -107,7 +113,7 @@ struct ReconnectStateMachine: Sendable {
     private mutating func nextDelay() -> Duration {
         defer { attempts += 1 }
         let delay =
-            attempts >= Self.patientAttempts
+            attempts >= Self.attemptsBeforeLongDelay
             ? Self.longDelay : min(Self.firstDelay * (1 << min(attempts, 10)), Self.shortDelay)
         return delay * jitter()
     }

@@ -1,20 +1,20 @@
 import Model
 
-/// A domain name as DNS carries it: labels of 1 to 63 bytes, 255 bytes in all (RFC 1035, section 3.1).
+/// A domain name in DNS form: labels of 1 to 63 bytes, at most 255 bytes in all (RFC 1035, section 3.1).
 ///
-/// Labels are bytes, not text: a Bonjour instance name is UTF-8 by RFC 6763, and whatever somebody sent by experience.
+/// Labels are bytes, not text. RFC 6763 requires UTF-8 for Bonjour instance names, but senders do not always comply.
 struct DNSName: Hashable, Sendable {
     let labels: [[UInt8]]
 
     init(labels: [[UInt8]]) { self.labels = labels }
 
-    /// A name written with dots, for names of our own that need no escapes.
+    /// Creates a name from dotted text that contains no escapes.
     init(plain text: String) { labels = text.split(separator: ".").map { Array($0.utf8) } }
 
-    /// Reads the name at the front of `data` and moves past it.
+    /// Reads the name at the start of `data` and removes its bytes from `data`.
     ///
-    /// Avahi gives names in record data uncompressed (avahi_rdata_serialize), so a compression pointer is refused: there
-    /// is no message here for it to point into.
+    /// Rejects compression pointers. Avahi passes record data with uncompressed names (avahi_rdata_serialize), and
+    /// there is no message that a pointer could refer to.
     init?(reading data: inout ArraySlice<UInt8>) {
         var labels: [[UInt8]] = []
         var size = 0
@@ -29,19 +29,20 @@ struct DNSName: Hashable, Sendable {
         self.labels = labels
     }
 
-    /// Reads the data of a PTR record: one name and nothing after it.
+    /// Parses the data of a PTR record: exactly one name.
     init?(pointerData: [UInt8]) {
         var rest = pointerData[...]
         self.init(reading: &rest)
         guard rest.isEmpty else { return nil }
     }
 
-    /// The name as libavahi takes it, in ASCII: a dot or backslash inside a label gets a backslash, every other unusual
-    /// byte becomes `\DDD` (avahi_unescape_label).
+    /// The name in libavahi's ASCII notation. A dot or backslash inside a label is escaped with a backslash, every
+    /// other byte outside `[A-Za-z0-9_-]` as `\DDD` (avahi_unescape_label).
     var escaped: String { labels.map(Self.escape).joined(separator: ".") }
 
-    /// libavahi cannot be asked for a name with a zero byte in it; avahi_unescape_label refuses `\000`.
-    var isAskable: Bool {
+    /// True if libavahi can look up this name. avahi_unescape_label rejects `\000`, so labels with a zero byte cannot
+    /// be queried.
+    var isQueryable: Bool {
         !labels.isEmpty
             && labels.allSatisfy { label in
                 !label.contains(0) && String(validating: label, as: UTF8.self) != nil
@@ -67,25 +68,25 @@ struct DNSName: Hashable, Sendable {
     }
 }
 
-/// The data of an SRV record: where an instance listens (RFC 2782).
+/// The data of an SRV record: the host and port of an instance (RFC 2782).
 struct SRVRecord: Hashable, Sendable {
     let port: UInt16
     let target: DNSName
 
-    /// Priority, weight and port, two bytes each, and an uncompressed name. Nil when it is anything else.
+    /// Parses priority, weight and port (two bytes each) and an uncompressed name. Returns nil for any other data.
     init?(data: [UInt8]) {
         guard data.count > 6 else { return nil }
         port = UInt16(data[4]) << 8 | UInt16(data[5])
         var rest = data[6...]
-        guard let target = DNSName(reading: &rest), rest.isEmpty, target.isAskable else { return nil }
+        guard let target = DNSName(reading: &rest), rest.isEmpty, target.isQueryable else { return nil }
         self.target = target
     }
 }
 
 extension TXTRecord {
-    /// Reads the data of a TXT record: strings behind a length byte each (RFC 1035, section 3.3.14).
+    /// Parses the data of a TXT record: strings, each behind a length byte (RFC 1035, section 3.3.14).
     ///
-    /// Never fails: a string that claims more bytes than there are ends the reading.
+    /// Never fails: parsing stops at a string that is longer than the remaining data.
     init(recordData data: [UInt8]) {
         var items: [[UInt8]] = []
         var rest = data[...]
@@ -97,23 +98,23 @@ extension TXTRecord {
     }
 }
 
-/// How the target of a PTR record names an instance of a service type.
+/// The form in which the target of a PTR record names an instance of a service type.
 ///
-/// AppReveal's Flutter responder writes its instance name `AppReveal-com.example.app` as three labels where RFC 6763,
-/// section 4.1.1, demands one. Avahi's service browser drops such a name without a word (avahi_service_name_split gives
-/// AVAHI_ERR_INVALID_SERVICE_TYPE), a record browser still hands it over.
+/// AppReveal's Flutter responder writes its instance name `AppReveal-com.example.app` as three labels. RFC 6763,
+/// section 4.1.1, requires one. Avahi's service browser silently drops such a name: avahi_service_name_split returns
+/// AVAHI_ERR_INVALID_SERVICE_TYPE. A record browser still reports it.
 enum InstanceName: Hashable, Sendable {
-    /// One label before the type: the service browser reports it.
+    /// One label before the type. The service browser reports the instance.
     case wellFormed
-    /// Several labels before the type; `name` is what they were before somebody cut them at their dots.
+    /// Several labels before the type. `name` joins them with dots, which restores the name that the sender meant.
     case split(name: [UInt8])
-    /// Not an instance of that type.
-    case foreign
+    /// The target is not an instance of this type.
+    case otherType
 
     init(target: DNSName, of type: ServiceType, in domain: String) {
         let tail = DNSName(plain: type.text + "." + domain).labels
         guard target.labels.count > tail.count, zip(target.labels.suffix(tail.count), tail).allSatisfy(Self.same) else {
-            self = .foreign
+            self = .otherType
             return
         }
         let name = target.labels.dropLast(tail.count)
@@ -121,13 +122,13 @@ enum InstanceName: Hashable, Sendable {
             self = .wellFormed
         } else if name.contains(where: { $0.first == UInt8(ascii: "_") }) {
             // `_printer._sub._http._tcp` is a subtype (RFC 6763, section 7.1), not an instance.
-            self = .foreign
+            self = .otherType
         } else {
             self = .split(name: Array(name.joined(separator: [UInt8(ascii: ".")])))
         }
     }
 
-    /// DNS compares ASCII letters without case (RFC 1035, section 2.3.3).
+    /// Compares two labels, ignoring the case of ASCII letters (RFC 1035, section 2.3.3).
     private static func same(_ one: [UInt8], _ other: [UInt8]) -> Bool {
         one.count == other.count && zip(one, other).allSatisfy { Self.folded($0) == Self.folded($1) }
     }

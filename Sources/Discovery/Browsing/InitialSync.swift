@@ -1,10 +1,12 @@
 import Model
 
-/// Decides when a fresh connection has said everything it sees.
+/// Decides when a new connection has reported all services that exist at its start.
 ///
-/// Every browser says ALL_FOR_NOW once, about a second after it began, and what was found until then has to be resolved.
-/// On networks of some 300 devices ALL_FOR_NOW may never come (avahi/avahi#264), hence the deadline.
+/// Every browser sends ALL_FOR_NOW once, about one second after its start. All services found until then must also be
+/// resolved. On networks with about 300 devices ALL_FOR_NOW may never arrive (avahi/avahi#264), so there is a deadline
+/// of 3 s.
 struct InitialSync: Sendable {
+    /// The maximum duration of the initial sync: 3 s.
     static let limit = Duration.seconds(3)
 
     let deadline: ContinuousClock.Instant
@@ -15,35 +17,39 @@ struct InitialSync: Sendable {
         deadline = now + Self.limit
     }
 
-    /// A browser said ALL_FOR_NOW, or failed and will say nothing more.
-    mutating func heard(_ browser: AvahiObjectKey) { waitingFor.remove(browser) }
+    /// Records that a browser sent ALL_FOR_NOW, or failed and will send nothing more.
+    mutating func browserFinished(_ browser: AvahiObjectKey) { waitingFor.remove(browser) }
 
-    /// Whether all is said, with so many services found and not yet tried.
+    /// Returns true if all browsers have finished and `unresolved`, the number of services not yet looked up, is 0.
+    ///
+    /// Also returns true after the deadline.
     func isComplete(unresolved: Int, now: ContinuousClock.Instant) -> Bool {
         now >= deadline || (waitingFor.isEmpty && unresolved == 0)
     }
 }
 
-/// What we ourselves advertise, and under which host name: it is never listed as somebody else's.
+/// Patchbay's own advertisements and the host name of this machine. They are not listed as discovered services.
 ///
-/// Avahi marks what a client published when a browser first sees it. That mark is missing where somebody else had the
-/// name before: Avahi then sees one and the same record go on.
+/// Avahi marks a client's own services when a browser first sees them. The mark is missing if another host had the same
+/// name before, because Avahi then sees one continuing record.
 struct PublishedServices: Hashable, Sendable {
     struct Service: Hashable, Sendable {
         let name: [UInt8]
         let type: String
     }
 
-    /// Under their final names.
+    /// The services under their final names.
     var services: Set<Service> = []
-    /// `this-machine.local`, in lower case.
+    /// The host name in lower case, such as `this-machine.local`.
     var host: String?
 
+    /// Returns true for a service of Patchbay on this machine.
     func contains(_ key: ServiceKey, at details: ResolvedService) -> Bool {
-        details.host.lowercased() == host && names(key)
+        details.host.lowercased() == host && matches(key)
     }
 
-    func names(_ key: ServiceKey) -> Bool {
+    /// Returns true if Patchbay publishes a service with this name and type.
+    func matches(_ key: ServiceKey) -> Bool {
         services.contains(Service(name: key.name, type: key.type.lowercased()))
     }
 }

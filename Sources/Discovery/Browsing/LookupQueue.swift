@@ -1,12 +1,15 @@
 import Model
 import Synchronization
 
-/// Services that wait for a lookup, in an order in which a flood of names delays no other service for long.
+/// A queue of services to look up, ordered so that a flood of names cannot delay other services for long.
 ///
-/// Avahi names the host of a service only in the answer, so fairness goes by what is known before: the interface, the
-/// protocol and the type make a lane, and lanes take turns. In a lane every eighth turn is the oldest's and the others are
-/// the newest's: a flood that came before a service does not delay it, and one that comes after it delays it not for ever.
-/// First lookups go before repeated ones, of which every eighth turn is.
+/// Avahi names the host of a service only in its response. Fairness therefore uses the interface, the protocol and the
+/// type: each combination is a lane, and lanes take turns (round robin).
+///
+/// Within a lane every eighth turn goes to the oldest service and the others to the newest. A flood that arrived before
+/// a service then does not delay it. A flood that arrives later cannot delay it forever.
+///
+/// First lookups go before repeated ones, which get every eighth turn.
 struct LookupQueue: Sendable {
     private struct Lane: Hashable {
         let interface: CInt
@@ -14,8 +17,9 @@ struct LookupQueue: Sendable {
         let type: String
     }
 
-    /// One lane's services, taken from either end. What was taken leaves a gap at the front until the array is compacted.
-    private struct Line {
+    /// The services of one lane, removed from either end. Removed entries leave a gap at the front until the array is
+    /// compacted.
+    private struct LaneQueue {
         private var keys: [ServiceKey] = []
         private var start = 0
         private var turn = 0
@@ -25,13 +29,13 @@ struct LookupQueue: Sendable {
 
         mutating func append(_ key: ServiceKey) { keys.append(key) }
 
-        mutating func take() -> ServiceKey? {
+        mutating func pop() -> ServiceKey? {
             turn = (turn + 1) % LookupQueue.turns
-            guard turn != 0 else { return takeOldest() }
+            guard turn != 0 else { return popOldest() }
             return isEmpty ? nil : keys.removeLast()
         }
 
-        mutating func takeOldest() -> ServiceKey? {
+        mutating func popOldest() -> ServiceKey? {
             guard !isEmpty else { return nil }
             defer {
                 start += 1
@@ -43,95 +47,97 @@ struct LookupQueue: Sendable {
             return keys[start]
         }
 
-        mutating func keep(where isWaiting: (ServiceKey) -> Bool) {
+        mutating func retain(where isWaiting: (ServiceKey) -> Bool) {
             keys = keys[start...].filter(isWaiting)
             start = 0
         }
     }
 
-    /// Lines that take turns.
-    private struct Class {
-        private var lines: [Lane: Line] = [:]
+    /// Lanes that take turns.
+    private struct LaneGroup {
+        private var queues: [Lane: LaneQueue] = [:]
         private var turns: [Lane] = []
         private var next = 0
 
         mutating func append(_ key: ServiceKey) {
             let lane = Lane(interface: key.interface, transport: key.transport, type: key.type)
-            if lines[lane] == nil { turns.append(lane) }
-            lines[lane, default: Line()].append(key)
+            if queues[lane] == nil { turns.append(lane) }
+            queues[lane, default: LaneQueue()].append(key)
         }
 
-        mutating func take() -> ServiceKey? {
+        mutating func pop() -> ServiceKey? {
             for _ in turns.indices {
                 next = (next + 1) % turns.count
-                if let key = lines[turns[next]]?.take() { return key }
+                if let key = queues[turns[next]]?.pop() { return key }
             }
             return nil
         }
 
-        var count: Int { lines.values.reduce(0) { $0 + $1.count } }
+        var count: Int { queues.values.reduce(0) { $0 + $1.count } }
 
-        mutating func takeFromLongest() -> ServiceKey? {
-            guard let lane = lines.max(by: { $0.value.count < $1.value.count })?.key else { return nil }
-            return lines[lane]?.takeOldest()
+        mutating func popFromLongestLane() -> ServiceKey? {
+            guard let lane = queues.max(by: { $0.value.count < $1.value.count })?.key else { return nil }
+            return queues[lane]?.popOldest()
         }
 
-        mutating func keep(where isWaiting: (ServiceKey) -> Bool) {
+        mutating func retain(where isWaiting: (ServiceKey) -> Bool) {
             for lane in turns {
-                lines[lane]?.keep(where: isWaiting)
-                if lines[lane]?.isEmpty == true { lines[lane] = nil }
+                queues[lane]?.retain(where: isWaiting)
+                if queues[lane]?.isEmpty == true { queues[lane] = nil }
             }
-            turns.removeAll { lines[$0] == nil }
+            turns.removeAll { queues[$0] == nil }
             next = 0
         }
     }
 
-    /// Every so manieth turn is for what waits longest.
+    /// Every eighth turn goes to the oldest entry, or to a repeated lookup.
     private static let turns = 8
 
-    private var first = Class()
-    private var repeated = Class()
+    private var first = LaneGroup()
+    private var repeated = LaneGroup()
     private var turn = 0
-    /// Entries, those of services that wait no more included.
+    /// The number of entries, including services that no longer wait.
     private(set) var count = 0
 
+    /// Adds a service. `isFirst` is true for its first lookup.
     mutating func append(_ key: ServiceKey, isFirst: Bool) {
         count += 1
         if isFirst { first.append(key) } else { repeated.append(key) }
     }
 
-    /// The next service. The caller knows whether it still waits.
-    mutating func take() -> ServiceKey? {
+    /// Removes and returns the next service. The caller checks whether the service still waits.
+    mutating func pop() -> ServiceKey? {
         turn = (turn + 1) % Self.turns
-        let key = turn == 0 ? repeated.take() ?? first.take() : first.take() ?? repeated.take()
+        let key = turn == 0 ? repeated.pop() ?? first.pop() : first.pop() ?? repeated.pop()
         if key != nil { count -= 1 }
         return key
     }
 
-    /// The oldest first lookup of the lane that has the most; for when there is no room for all.
-    mutating func takeFromLongest() -> ServiceKey? {
-        let key = first.takeFromLongest()
+    /// Removes and returns the oldest first lookup of the longest lane. Used when a limit is reached.
+    mutating func popFromLongestLane() -> ServiceKey? {
+        let key = first.popFromLongestLane()
         if key != nil { count -= 1 }
         return key
     }
 
-    /// Drops the entries of services that wait no more.
-    mutating func keep(where isWaiting: (ServiceKey) -> Bool) {
-        first.keep(where: isWaiting)
-        repeated.keep(where: isWaiting)
+    /// Removes the entries of services that no longer wait.
+    mutating func retain(where isWaiting: (ServiceKey) -> Bool) {
+        first.retain(where: isWaiting)
+        repeated.retain(where: isWaiting)
         count = first.count + repeated.count
     }
 }
 
-/// Routes that a probe found silent, on their way to the Avahi thread, which asks Avahi again for their services.
+/// Routes without a response to their probe. The Avahi thread reads them and looks up their services again.
 ///
-/// Thread safety: everything is behind one mutex.
+/// Thread safety: one mutex protects everything.
 final class SilentRoutes: Sendable {
     private let routes = Mutex<Set<Route>>([])
 
     func add(_ routes: some Sequence<Route>) { self.routes.withLock { $0.formUnion(routes) } }
 
-    func take() -> Set<Route> {
+    /// Removes and returns all routes.
+    func drain() -> Set<Route> {
         routes.withLock { routes in
             defer { routes = [] }
             return routes
@@ -139,12 +145,12 @@ final class SilentRoutes: Sendable {
     }
 }
 
-/// When each of several services has its turn, and the earliest of these times without a look at all of them.
+/// A time for each of several services, with the earliest time available without a search.
 struct Timetable: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     private var times: [ServiceKey: Instant] = [:]
-    /// Not later than the earliest time.
+    /// A lower bound of the earliest time.
     private(set) var earliest: Instant?
 
     var count: Int { times.count }
@@ -158,7 +164,7 @@ struct Timetable: Sendable {
         }
     }
 
-    /// Takes out the services whose time has come, the longest waiting first.
+    /// Removes and returns the services that are due, in order of their times.
     mutating func due(at now: Instant) -> [ServiceKey] {
         guard let earliest, earliest <= now else { return [] }
         let due = times.filter { $0.value <= now }.sorted { $0.value < $1.value }.map(\.key)
@@ -167,9 +173,9 @@ struct Timetable: Sendable {
         return due
     }
 
-    /// Any service that fits.
+    /// Any service that satisfies the predicate.
     func key(where fits: (ServiceKey) -> Bool) -> ServiceKey? { times.keys.first(where: fits) }
 
-    /// The service whose time comes first.
+    /// The service with the earliest time.
     var first: ServiceKey? { times.min { $0.value < $1.value }?.key }
 }

@@ -1,39 +1,42 @@
 import Model
 
-/// Which lookup is when: the queue, the window, and what is asked for again.
+/// Scheduling of lookups: the queue, the window of concurrent lookups, and repeated lookups.
 extension ServiceTable {
-    /// One of these addresses does not answer: its service may be elsewhere by now.
-    mutating func lookAgain(at routes: Set<Route>, now: Instant) {
+    /// Schedules a new lookup of the services at `routes`, because an address there does not respond. The services may
+    /// have moved.
+    mutating func resolveAgain(at routes: Set<Route>, now: Instant) {
         for (key, instance) in instances where instance.listed.map({ !routes.isDisjoint(with: $0.routes) }) ?? false {
             switch instance.resolution {
-            case .kept: looks[key] = now
-            case .resting: resting[key] = now
+            case .watching: refreshAt[key] = now
+            case .idle: retryAt[key] = now
             case .queued, .trying, .records: break
             }
         }
     }
 
-    /// Asks again for what rested long enough, and for as many of the queue as the window lets through.
+    /// Queues repeated lookups that are due and starts lookups until the window is full.
     mutating func advance(now: Instant) {
-        for key in resting.due(at: now) { enqueue(key) }
-        for key in looks.due(at: now) where instances[key]?.resolution == .kept {
-            stopResolving(key, .kept)
+        for key in retryAt.due(at: now) { enqueue(key) }
+        for key in refreshAt.due(at: now) where instances[key]?.resolution == .watching {
+            stopResolving(key, .watching)
             enqueue(key)
         }
-        if queue.count > 2 * tally.waiting + 64 { queue.keep { instances[$0]?.resolution == .queued } }
+        if queue.count > 2 * tally.waiting + 64 { queue.retain { instances[$0]?.resolution == .queued } }
         guard tally.waiting > 0 else { return }
-        let isCrowded = tally.counts.failed > Self.patientCrowd
+        let isCrowded = tally.counts.failed > Self.crowdThreshold
         for key in fast.due(at: now) {
             if isCrowded, instances[key]?.isNew == true { unresolved(key, now: now) } else { slow[key] = now }
         }
-        while fast.count < (isCrowded ? limits.crowdedWindow : limits.window), let key = queue.take() {
-            // Gone meanwhile, or asked for under an older entry.
+        while fast.count < (isCrowded ? limits.crowdedWindow : limits.window), let key = queue.pop() {
+            // The service has disappeared, or an older queue entry already started its lookup.
             guard var instance = instances[key], instance.resolution == .queued else { continue }
-            let isKept = kept < limits.kept
-            if isKept { kept += 1 }
+            let keepsResolver = openResolvers < limits.openResolvers
+            if keepsResolver { openResolvers += 1 }
             fast[key] =
-                now + (!isCrowded ? Self.patience : instance.isNew ? Self.glance : Self.crowdedPatience)
-            instance.resolution = .trying(isKept: isKept)
+                now
+                + (!isCrowded
+                    ? Self.lookupTimeout : instance.isNew ? Self.crowdedFirstLookupTimeout : Self.crowdedLookupTimeout)
+            instance.resolution = .trying(keepsResolver: keepsResolver)
             put(instance, at: key)
             actions.append(.resolve(key, wantsAddress: instance.needsAddress || followed >= limits.hosts))
         }
@@ -47,39 +50,43 @@ extension ServiceTable {
         queue.append(key, isFirst: false)
     }
 
-    /// At the limit a new name is worth more than one that fails, and than the oldest of a crowd that waits: of a flood the
-    /// latter two are the most.
+    /// Makes room for a new service when `limits.services` is reached.
+    ///
+    /// Drops a failing service that is not listed, else the oldest queued lookup of the longest lane. In a flood, most
+    /// services are of these two kinds.
     mutating func makeRoom() {
         guard instances.count >= limits.services else { return }
-        var victim = resting.key { instances[$0].map { $0.listed == nil && $0.attempts > 0 } ?? false }
-        while victim == nil, let key = queue.takeFromLongest() {
+        var victim = retryAt.key { instances[$0].map { $0.listed == nil && $0.attempts > 0 } ?? false }
+        while victim == nil, let key = queue.popFromLongestLane() {
             if instances[key]?.resolution == .queued { victim = key }
         }
-        guard let victim = victim ?? resting.first ?? instances.keys.first else { return }
+        guard let victim = victim ?? retryAt.first ?? instances.keys.first else { return }
         disappeared(victim)
         drop(limit: "\(limits.services) services")
     }
 
-    /// Told when the number doubles, so that a flood does not fill the log.
+    /// Counts a dropped service. Logs when the count reaches a power of two, so that a flood does not fill the log.
     mutating func drop(limit: String) {
         tally.dropped += 1
         if tally.dropped.nonzeroBitCount == 1 { actions.append(.drop(tally.dropped, limit: limit)) }
     }
 
     mutating func stopResolving(_ key: ServiceKey, _ resolution: Resolution) {
-        (fast[key], slow[key], looks[key]) = (nil, nil, nil)
-        if resolution == .kept || resolution == .trying(isKept: true) { kept -= 1 }
+        (fast[key], slow[key], refreshAt[key]) = (nil, nil, nil)
+        if resolution == .watching || resolution == .trying(keepsResolver: true) { openResolvers -= 1 }
         actions.append(.stopResolving(key))
     }
 
-    /// The lookup began while hosts could still be followed, and there was no place left for its host when it ended.
-    mutating func askForAddress(_ key: ServiceKey) {
+    /// Looks up a service again with an address, if its host cannot be browsed.
+    ///
+    /// This happens when the limit of browsed hosts was reached while the lookup was running.
+    mutating func resolveAddress(_ key: ServiceKey) {
         guard var instance = instances[key], let host = instance.host, hosts[host]?.isFollowed == false,
             instance.details?.address == nil, !instance.needsAddress
         else { return }
         switch instance.resolution {
-        case .kept: stopResolving(key, .kept)
-        case .resting: resting[key] = nil
+        case .watching: stopResolving(key, .watching)
+        case .idle: retryAt[key] = nil
         case .queued, .trying, .records: return
         }
         instance.needsAddress = true
@@ -94,16 +101,16 @@ extension ServiceTable {
         var resolved = 0
         var failed = 0
         var refused = 0
-        /// Services that a limit kept out since the connection began.
+        /// The number of services dropped because of a limit since the connection began.
         var dropped = 0
     }
 
-    /// How many services are in which state, kept up to date instead of counted anew.
+    /// The number of services in each state, updated on every change.
     struct Tally: Sendable {
         private(set) var counts = Counts()
-        /// Found, and neither listed, refused nor tried in vain yet.
+        /// Services found that are not listed, not rejected, and not yet tried without success.
         private(set) var unresolved = 0
-        /// For their lookup.
+        /// Services that wait for their lookup.
         private(set) var waiting = 0
         var dropped: Int {
             get { counts.dropped }

@@ -1,30 +1,35 @@
 import Model
 
-/// What Avahi told about services so far, what to ask it next, and what came out of it.
+/// The state of all services that Avahi reports: what has been resolved, and which lookups come next.
 ///
-/// Without I/O: facts go in, `takeActions` says which objects to make and free, `takeEvents` says what the registry is
-/// told. avahi-daemon grants a client 1,024 objects and answers slowly when all are asked for at once, hence the limits.
+/// Has no I/O. Events go in, `drainActions` returns the objects to create and free, and `drainEvents` returns the events
+/// for the registry. avahi-daemon grants a client 1,024 objects and answers slowly when all are requested at once. The
+/// limits follow from that.
 struct ServiceTable: Sendable {
     typealias Instant = ContinuousClock.Instant
 
+    /// The limits that keep the client below its 1,024 Avahi objects.
     struct Limits: Sendable {
-        /// Resolvers that may still answer soon.
+        /// The number of concurrent lookups that are still within their time limit.
         var window = 48
-        /// The same while more than `patientCrowd` services fail.
+        /// The same limit while more than `crowdThreshold` services fail.
         var crowdedWindow = 32
-        /// Resolvers beside the window that have not answered within `patience`. The oldest is given up for the next one.
+        /// The number of lookups that exceeded `lookupTimeout` and left the window. Beyond this limit the oldest is
+        /// cancelled.
         var slow = 64
-        /// Resolvers that are kept, so that a change of port or TXT and a silent death are heard. Beyond it a service is
-        /// asked for again every `restingTime`.
-        var kept = 288
-        /// Hosts whose every address is followed; each costs two browsers. Beyond it one address is enough.
+        /// The number of resolvers kept open, so that changes of port or TXT and silent failures are reported. Services
+        /// beyond this limit are looked up again every `refreshInterval`.
+        var openResolvers = 288
+        /// The number of hosts with complete address browsing; each costs two browsers. Beyond this limit one address
+        /// per service is used.
         var hosts = 224
-        /// Split adverts; each costs two browsers, and two for its host.
+        /// The number of services with a split instance name. Each costs two browsers, and two more for its host.
         var splits = 32
-        /// Services in all, so that a flood of names costs bounded memory.
+        /// The total number of services. Bounds the memory that a flood of names can use.
         var services = 8_192
     }
 
+    /// A call that the engine has to make.
     enum Action: Hashable, Sendable {
         case resolve(ServiceKey, wantsAddress: Bool)
         case stopResolving(ServiceKey)
@@ -32,27 +37,29 @@ struct ServiceTable: Sendable {
         case unfollow(HostKey)
         case followRecords(ServiceKey)
         case unfollowRecords(ServiceKey)
-        /// Nothing to do but to tell whoever reads the log.
+        /// Log only: the service was rejected.
         case refuse(ServiceKey, reason: String)
-        /// The same for services that a limit keeps out, so many since the connection began.
+        /// Log only: a limit dropped services. The number counts since the connection began.
         case drop(Int, limit: String)
     }
 
+    /// The lookup state of a service.
     enum Resolution: Hashable, Sendable {
         case queued
-        case trying(isKept: Bool)
-        case kept
-        /// Its resolver is freed; `resting` knows when it is asked for again.
-        case resting
-        /// A split advert: record browsers stand in for the resolver.
+        case trying(keepsResolver: Bool)
+        case watching
+        /// The resolver is freed. `retryAt` holds the time of the next lookup.
+        case idle
+        /// A split instance name. SRV and TXT record browsers replace the resolver.
         case records
     }
 
+    /// The state of one service.
     struct Instance: Sendable {
         var resolution: Resolution
-        /// Its host is not followed, so that the resolver has to bring an address.
+        /// The host's addresses are not browsed, so the resolver must return one.
         var needsAddress = false
-        /// Failures in a row.
+        /// The number of consecutive failures.
         var attempts = 0
         var details: ResolvedService?
         var host: HostKey?
@@ -62,54 +69,62 @@ struct ServiceTable: Sendable {
         var location: SRVRecord?
         var txt: TXTRecord?
 
-        /// Whether no lookup of it has ended yet.
+        /// True until the first lookup has ended.
         var isNew: Bool { attempts == 0 && details == nil }
     }
 
+    /// The known addresses of one host and the services that use them.
     struct Host: Sendable {
-        /// Whether its address browsers are there.
+        /// True while the host has address browsers.
         let isFollowed: Bool
-        /// With the transport that told it, because each transport tells and withdraws by itself.
-        var addresses: Set<Told> = []
+        /// Each address with the IP version that reported it, because each version reports and withdraws separately.
+        var addresses: Set<ReportedAddress> = []
         var users: Set<ServiceKey> = []
 
-        struct Told: Hashable, Sendable {
+        struct ReportedAddress: Hashable, Sendable {
             let transport: CInt
             let address: IPAddress
         }
     }
 
-    static let restingTime = Duration.seconds(60)
-    /// How long after the first, second… failure in a row a service is asked for again; the last one goes on for ever.
+    /// The interval between lookups of a service without an open resolver.
+    static let refreshInterval = Duration.seconds(60)
+    /// The delay before the next lookup after the first, second, … consecutive failure. The last value repeats.
     static let retryTimes: [Duration] = [.seconds(1), .seconds(5), .seconds(15), .seconds(60)]
-    /// So many failing services at most have these times; more of them share the lookups, each later.
-    static let patientCrowd = 64
-    /// How long after news a service is asked for once more. Avahi keeps a record that is less than a second old beside the
-    /// one that replaces it (RFC 6762, section 10.2), and its resolvers then tell nothing of the new one.
-    static let secondLook = Duration.milliseconds(1_500)
-    /// How long a lookup may hold its place in the window: 20 to 120 ms is usual, 5 s is Avahi's own limit.
-    static let patience = Duration.milliseconds(500)
-    /// The same for a repeated lookup in a crowd: each one without an answer costs avahi-daemon queries and timers.
-    static let crowdedPatience = Duration.milliseconds(250)
-    /// The same for a first lookup in a crowd. A service that has just been announced is in Avahi's cache, and is answered for at
-    /// once. Avahi sends a query 100 ms after it was asked (AVAHI_QUERY_DEFER_MSEC in avahi-core/query-sched.c), so that a
-    /// lookup that ends before costs no query.
-    static let glance = Duration.milliseconds(60)
+    /// The number of failing services above which lookups get shorter time limits and retries longer delays.
+    static let crowdThreshold = 64
+    /// The delay before a service is looked up again after a change: 1.5 s.
+    ///
+    /// Avahi keeps a record that is less than one second old beside its replacement (RFC 6762, section 10.2). Its
+    /// resolvers then do not report the new record.
+    static let secondLookupDelay = Duration.milliseconds(1_500)
+    /// The time that a lookup may occupy a place in the window. A lookup usually takes 20 to 120 ms; Avahi's own limit
+    /// is 5 s.
+    static let lookupTimeout = Duration.milliseconds(500)
+    /// The same limit for a repeated lookup above `crowdThreshold`. Each unanswered lookup costs avahi-daemon queries
+    /// and timers.
+    static let crowdedLookupTimeout = Duration.milliseconds(250)
+    /// The same limit for a first lookup above `crowdThreshold`.
+    ///
+    /// A service that was just announced is in Avahi's cache and resolves at once. Avahi sends a query only 100 ms
+    /// after the request (AVAHI_QUERY_DEFER_MSEC in avahi-core/query-sched.c). A lookup that ends earlier therefore
+    /// sends no query.
+    static let crowdedFirstLookupTimeout = Duration.milliseconds(60)
 
     let limits: Limits
     var instances: [ServiceKey: Instance] = [:]
     var hosts: [HostKey: Host] = [:]
     var tally = Tally()
-    private var own = PublishedServices()
+    private var published = PublishedServices()
     var queue = LookupQueue()
-    var resting = Timetable()
-    /// Those that are kept and asked for once more.
-    var looks = Timetable()
-    /// Lookups in the window, and when they leave it.
+    var retryAt = Timetable()
+    /// Services with an open resolver that are to be looked up again.
+    var refreshAt = Timetable()
+    /// Lookups in the window, with the time at which they leave it.
     var fast = Timetable()
-    /// Lookups that left the window without an answer, and when.
+    /// Lookups that left the window without a response, with the time of leaving.
     var slow = Timetable()
-    var kept = 0
+    var openResolvers = 0
     var followed = 0
     private var splits = 0
     private var dirty: Set<ServiceKey> = []
@@ -118,32 +133,32 @@ struct ServiceTable: Sendable {
 
     init(limits: Limits = Limits()) { self.limits = limits }
 
-    /// When `advance` has something to do.
+    /// The time at which `advance` has something to do.
     var deadline: Instant? {
         let next = tally.waiting > 0 ? fast.earliest : nil
-        return [resting.earliest, looks.earliest, next].compactMap(\.self).min()
+        return [retryAt.earliest, refreshAt.earliest, next].compactMap(\.self).min()
     }
 
-    /// Found, and neither listed, refused nor tried in vain yet.
+    /// Services found that are not listed, not rejected, and not yet tried without success.
     var unresolved: Int { tally.unresolved }
 
     var counts: Counts { tally.counts }
 
-    /// Whether somebody else has a service of that name.
+    /// Returns true if another host's service uses this name.
     func isTaken(_ name: String, _ type: ServiceType) -> Bool {
         instances.contains { key, instance in
             !instance.isOurOwn && key.name.elementsEqual(name.utf8) && key.type.lowercased() == type.text
         }
     }
 
-    /// What is ours from now on.
-    mutating func own(_ own: PublishedServices) {
-        guard own != self.own else { return }
-        dirty.formUnion(instances.keys.filter { own.names($0) || self.own.names($0) })
-        self.own = own
+    /// Replaces the set of Patchbay's own services, which are not listed.
+    mutating func setPublished(_ published: PublishedServices) {
+        guard published != self.published else { return }
+        dirty.formUnion(instances.keys.filter { published.matches($0) || self.published.matches($0) })
+        self.published = published
     }
 
-    /// A service browser saw an instance.
+    /// Adds an instance that a service browser reported.
     mutating func found(_ key: ServiceKey) {
         guard instances[key] == nil else { return }
         makeRoom()
@@ -151,112 +166,113 @@ struct ServiceTable: Sendable {
         queue.append(key, isFirst: true)
     }
 
-    /// A record browser saw an instance whose name is cut at its dots.
+    /// Adds an instance that a record browser reported, with a name that is split at its dots.
     mutating func foundSplit(_ key: ServiceKey) {
         guard instances[key] == nil else { return }
-        guard splits < limits.splits else { return drop(limit: "\(limits.splits) malformed adverts") }
+        guard splits < limits.splits else { return drop(limit: "\(limits.splits) malformed advertisements") }
         makeRoom()
         splits += 1
         put(Instance(resolution: .records), at: key)
         actions.append(.followRecords(key))
     }
 
-    /// A goodbye, or the end of a record's life.
+    /// Removes an instance after a goodbye packet or when its record expired.
     mutating func disappeared(_ key: ServiceKey) {
         guard let instance = instances[key] else { return }
         put(nil, at: key)
         switch instance.resolution {
         case .queued: break
-        case .trying, .kept: stopResolving(key, instance.resolution)
-        case .resting: resting[key] = nil
+        case .trying, .watching: stopResolving(key, instance.resolution)
+        case .idle: retryAt[key] = nil
         case .records:
             splits -= 1
             actions.append(.unfollowRecords(key))
         }
-        leaveHost(instance.host, key)
+        releaseHost(instance.host, key)
         dirty.remove(key)
         if let listed = instance.listed { events.append(.lost(listed.id)) }
     }
 
-    /// A resolver answered, for the first time or because something changed.
+    /// Stores the result of a resolver, either its first result or a change.
     mutating func resolved(_ key: ServiceKey, _ details: ResolvedService, now: Instant) {
         guard var instance = instances[key] else { return }
         let isNews = instance.details != details
         switch instance.resolution {
-        case .trying(isKept: true):
+        case .trying(keepsResolver: true):
             (fast[key], slow[key]) = (nil, nil)
-            instance.resolution = .kept
-            if isNews { looks[key] = now + Self.secondLook }
-        case .trying(isKept: false):
+            instance.resolution = .watching
+            if isNews { refreshAt[key] = now + Self.secondLookupDelay }
+        case .trying(keepsResolver: false):
             stopResolving(key, instance.resolution)
-            instance.resolution = .resting
-            resting[key] = now + (isNews ? Self.secondLook : Self.restingTime)
-        case .kept: if isNews { looks[key] = now + Self.secondLook }
+            instance.resolution = .idle
+            retryAt[key] = now + (isNews ? Self.secondLookupDelay : Self.refreshInterval)
+        case .watching: if isNews { refreshAt[key] = now + Self.secondLookupDelay }
         case .records: break
-        case .queued, .resting: return
+        case .queued, .idle: return
         }
         instance.attempts = 0
         put(instance, at: key)
-        settle(key, details)
-        askForAddress(key)
+        setResolved(key, details)
+        resolveAddress(key)
     }
 
-    /// A resolver could not be made, got no answer within 5 s, or lost what it had.
+    /// Handles a failed lookup: the resolver could not be created, had no response within 5 s, or lost its records.
     ///
-    /// One failure alone does not end a sighting: libavahi may hold an address that is out of date until it is asked
-    /// anew (avahi/avahi#95). The second in a row does.
+    /// A single failure does not end a sighting: libavahi may hold an outdated address until a new lookup
+    /// (avahi/avahi#95). The second consecutive failure does.
     mutating func unresolved(_ key: ServiceKey, now: Instant) {
         guard var instance = instances[key] else { return }
         switch instance.resolution {
-        case .trying, .kept: stopResolving(key, instance.resolution)
-        case .queued, .resting, .records: return
+        case .trying, .watching: stopResolving(key, instance.resolution)
+        case .queued, .idle, .records: return
         }
         var pause = Self.retryTimes[min(instance.attempts, Self.retryTimes.count - 1)]
-        // The first two come soon in any case: a packet may have been lost.
-        if instance.attempts > 1 { pause *= max(1, tally.counts.failed / Self.patientCrowd) }
-        resting[key] = now + pause
+        // The first two retries come soon in any case, because a packet may have been lost.
+        if instance.attempts > 1 { pause *= max(1, tally.counts.failed / Self.crowdThreshold) }
+        retryAt[key] = now + pause
         instance.attempts += 1
-        instance.resolution = .resting
+        instance.resolution = .idle
         put(instance, at: key)
-        if instance.attempts > 1 { settle(key, nil) }
+        if instance.attempts > 1 { setResolved(key, nil) }
     }
 
-    /// An SRV record of a split advert came or went.
-    mutating func location(_ key: ServiceKey, _ record: SRVRecord, isThere: Bool) {
+    /// Adds or removes an SRV record of a split instance name.
+    mutating func location(_ key: ServiceKey, _ record: SRVRecord, isPresent: Bool) {
         guard var instance = instances[key], instance.resolution == .records else { return }
-        // Of two records, the old one leaves after the new one came.
-        if !isThere, instance.location != record { return }
-        instance.location = isThere ? record : nil
+        // When a record is replaced, the old record is removed after the new one was added.
+        if !isPresent, instance.location != record { return }
+        instance.location = isPresent ? record : nil
         put(instance, at: key)
-        settle(key, instance.recordDetails)
+        setResolved(key, instance.recordDetails)
     }
 
-    /// A TXT record of a split advert came or went.
-    mutating func text(_ key: ServiceKey, _ txt: TXTRecord, isThere: Bool) {
+    /// Adds or removes a TXT record of a split instance name.
+    mutating func text(_ key: ServiceKey, _ txt: TXTRecord, isPresent: Bool) {
         guard var instance = instances[key], instance.resolution == .records else { return }
-        if !isThere, instance.txt != txt { return }
-        instance.txt = isThere ? txt : nil
+        if !isPresent, instance.txt != txt { return }
+        instance.txt = isPresent ? txt : nil
         put(instance, at: key)
-        settle(key, instance.recordDetails)
+        setResolved(key, instance.recordDetails)
     }
 
-    /// An A or AAAA record came or went.
-    mutating func address(_ key: HostKey, _ address: IPAddress, transport: CInt, isThere: Bool) {
+    /// Adds or removes an A or AAAA record.
+    mutating func address(_ key: HostKey, _ address: IPAddress, transport: CInt, isPresent: Bool) {
         guard var host = hosts[key] else { return }
-        let told = Host.Told(transport: transport, address: address)
-        if isThere { host.addresses.insert(told) } else { host.addresses.remove(told) }
+        let reported = Host.ReportedAddress(transport: transport, address: address)
+        if isPresent { host.addresses.insert(reported) } else { host.addresses.remove(reported) }
         hosts[key] = host
         dirty.formUnion(host.users)
     }
 
-    mutating func takeActions() -> [Action] {
+    /// Removes and returns the pending actions.
+    mutating func drainActions() -> [Action] {
         defer { actions = [] }
         return actions
     }
 
-    /// What changed since the last call: at most one event for each sighting that still stands.
-    mutating func takeEvents(seenFrom local: LocalInterfaces) -> [SightingEvent] {
-        for key in dirty { judge(key, seenFrom: local) }
+    /// Returns the changes since the last call, with at most one event per sighting that still exists.
+    mutating func drainEvents(seenFrom local: LocalInterfaces) -> [SightingEvent] {
+        for key in dirty { evaluate(key, seenFrom: local) }
         dirty = []
         defer { events = [] }
         return events
@@ -264,30 +280,31 @@ struct ServiceTable: Sendable {
 
     var isDirty: Bool { !dirty.isEmpty || !events.isEmpty }
 
-    // What nobody else calls.
+    // MARK: - Internal
 
+    /// Stores or removes an instance and updates the counts.
     mutating func put(_ instance: Instance?, at key: ServiceKey) {
         if let old = instances[key] { tally.remove(old) }
         if let instance { tally.add(instance) }
         instances[key] = instance
     }
 
-    private mutating func settle(_ key: ServiceKey, _ details: ResolvedService?) {
+    private mutating func setResolved(_ key: ServiceKey, _ details: ResolvedService?) {
         guard var instance = instances[key] else { return }
         instance.details = details
         let host = details.map { HostKey(interface: key.interface, name: $0.host) }
         if host != instance.host {
-            leaveHost(instance.host, key)
+            releaseHost(instance.host, key)
             instance.host = host
-            if let host { joinHost(host, key, isSplit: instance.resolution == .records) }
+            if let host { acquireHost(host, key, isSplit: instance.resolution == .records) }
         }
         put(instance, at: key)
         dirty.insert(key)
     }
 
-    private mutating func joinHost(_ key: HostKey, _ user: ServiceKey, isSplit: Bool) {
+    private mutating func acquireHost(_ key: HostKey, _ user: ServiceKey, isSplit: Bool) {
         if hosts[key] == nil {
-            // A split advert has no resolver that could bring an address.
+            // A split instance name has no resolver that could return an address.
             let isFollowed = followed < limits.hosts || isSplit
             hosts[key] = Host(isFollowed: isFollowed)
             if isFollowed {
@@ -298,7 +315,7 @@ struct ServiceTable: Sendable {
         hosts[key]?.users.insert(user)
     }
 
-    private mutating func leaveHost(_ key: HostKey?, _ user: ServiceKey) {
+    private mutating func releaseHost(_ key: HostKey?, _ user: ServiceKey) {
         guard let key, var host = hosts[key] else { return }
         host.users.remove(user)
         hosts[key] = host.users.isEmpty ? nil : host
@@ -307,12 +324,14 @@ struct ServiceTable: Sendable {
         actions.append(.unfollow(key))
     }
 
-    private mutating func judge(_ key: ServiceKey, seenFrom local: LocalInterfaces) {
+    private mutating func evaluate(_ key: ServiceKey, seenFrom local: LocalInterfaces) {
         guard var instance = instances[key] else { return }
         var addresses = instance.host.flatMap { hosts[$0] }.map { $0.addresses.map(\.address) } ?? []
         if addresses.isEmpty, let only = instance.details?.address { addresses = [only] }
-        instance.isOurOwn = instance.details.map { own.contains(key, at: $0) } ?? false
-        let (sighting, refusal) = instance.isOurOwn ? (nil, nil) : verdict(key, instance.details, addresses, local)
+        instance.isOurOwn = instance.details.map { published.contains(key, at: $0) } ?? false
+        let (sighting, refusal) =
+            instance.isOurOwn
+            ? (nil, nil) : sighting(of: key, details: instance.details, at: addresses, seenFrom: local)
         if let refusal, refusal != instance.refusal { actions.append(.refuse(key, reason: refusal)) }
         instance.refusal = refusal
         if let sighting {
@@ -324,11 +343,12 @@ struct ServiceTable: Sendable {
         put(instance, at: key)
     }
 
-    private func verdict(
-        _ key: ServiceKey,
-        _ details: ResolvedService?,
-        _ addresses: [IPAddress],
-        _ local: LocalInterfaces
+    /// The sighting of a service, or the reason why the service must not be listed; both nil while it is unresolved.
+    private func sighting(
+        of key: ServiceKey,
+        details: ResolvedService?,
+        at addresses: [IPAddress],
+        seenFrom local: LocalInterfaces
     ) -> (Sighting?, refusal: String?) {
         guard let details else { return (nil, nil) }
         if details.port == 0 { return (nil, "it advertises port 0") }
@@ -339,7 +359,7 @@ struct ServiceTable: Sendable {
 }
 
 extension ServiceTable.Instance {
-    /// Both records or nothing: RFC 6763, section 6.1, demands a TXT record of every service.
+    /// Both records, or nil. RFC 6763, section 6.1, requires a TXT record for every service.
     fileprivate var recordDetails: ResolvedService? {
         guard let location, let txt else { return nil }
         return ResolvedService(host: location.target.escaped, port: location.port, txt: txt)

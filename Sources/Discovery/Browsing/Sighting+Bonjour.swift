@@ -1,7 +1,8 @@
 import Model
 
 extension Sighting {
-    /// The sighting of a resolved service; nil when its type is none. It is blocked when none of its addresses may be dialled.
+    /// Creates the sighting of a resolved service; nil if the service type is invalid. The sighting is blocked if none
+    /// of its addresses may be dialled.
     init?(
         of key: ServiceKey,
         _ details: ResolvedService,
@@ -9,8 +10,8 @@ extension Sighting {
         seenFrom local: LocalInterfaces
     ) {
         guard let type = ServiceType(key.type) else { return nil }
-        let judged = Set(addresses).map { ($0, refusal: $0.refusal(from: key.interface, local)) }
-        let ranked = judged.filter { $0.refusal == nil }
+        let checked = Set(addresses).map { ($0, refusal: $0.refusal(from: key.interface, local)) }
+        let ranked = checked.filter { $0.refusal == nil }
             .map { (rank: local.rank(of: $0.0), text: $0.0.description) }
             .sorted { ($0.rank, $0.text) < ($1.rank, $1.text) }
         let kind = EndpointKind(serviceType: type)
@@ -27,8 +28,8 @@ extension Sighting {
             version: identity.version,
             txt: details.txt,
             routes: ranked.map { address in
-                .lan(
-                    LANRoute(
+                .network(
+                    NetworkRoute(
                         address: address.text,
                         port: details.port,
                         interface: local.names[key.interface],
@@ -38,27 +39,27 @@ extension Sighting {
                 )
             },
             port: details.port,
-            boot: identity.boot,
+            launchID: identity.launchID,
             blocked: ranked.isEmpty
-                ? judged.compactMap(\.refusal).min().map { "\($0), so that it is not dialled" } : nil
+                ? checked.compactMap(\.refusal).min().map { "\($0); Patchbay does not connect to it" } : nil
         )
     }
 }
 
-/// Who an advert says it is: the fields of a sighting that come out of its name and its TXT record.
+/// The identity that an advertisement claims: the fields of a sighting that come from its name and TXT record.
 ///
-/// Claims, not facts: the registry and a person decide what they are worth.
+/// These fields are not verified. The registry and the user decide whether to trust them.
 struct AdvertisedIdentity: Hashable, Sendable {
     let app: SanitizedText
     let appIsBundleID: Bool
     let version: SanitizedText?
-    let boot: SanitizedText?
+    let launchID: SanitizedText?
     let role: SanitizedText
 
-    /// The most that App Store Connect takes for a bundle identifier.
+    /// The maximum length of a bundle identifier in App Store Connect.
     static let bundleIDLimit = 155
 
-    /// Reads the instance name as it was received, and the record beside it.
+    /// Reads the identity from the instance name as received and from the TXT record.
     init(instance: String, kind: EndpointKind, txt: TXTRecord) {
         if let bundleID = Self.bundleID(instance: instance, kind: kind, txt: txt) {
             app = SanitizedText(bundleID, limit: Self.bundleIDLimit)
@@ -68,7 +69,7 @@ struct AdvertisedIdentity: Hashable, Sendable {
             appIsBundleID = false
         }
         version = Self.text(txt["version"] ?? txt["ver"])
-        boot = Self.text(txt["boot"])
+        launchID = Self.text(txt["boot"])
         role = Self.text(txt["role"] ?? txt["id"]) ?? SanitizedText("")
     }
 
@@ -77,19 +78,20 @@ struct AdvertisedIdentity: Hashable, Sendable {
         let plain = withoutCollisionSuffix(instance)
         switch kind {
         case .appreveal:
-            // AppReveal names its instance after the bundle identifier in every release.
+            // Every release of AppReveal names its instance after the bundle identifier.
             let prefix = "AppReveal-"
             guard plain.hasPrefix(prefix) else { return nil }
             let rest = String(plain.dropFirst(prefix.count))
             return isBundleID(rest) ? rest : nil
         case .dartVM:
-            // Flutter's iOS engine uses the bare bundle identifier (FlutterDartVMServicePublisher).
+            // Flutter's iOS engine uses the plain bundle identifier (FlutterDartVMServicePublisher).
             return isBundleID(plain) && plain.contains(".") ? plain : nil
         default: return nil
         }
     }
 
-    /// Two phones that run one app collide, and the second becomes `Name (2)` (Apple) or `Name #2` (Avahi).
+    /// Removes the suffix of a renamed instance. When two devices run the same app, the second becomes `Name (2)`
+    /// (Apple) or `Name #2` (Avahi).
     private static func withoutCollisionSuffix(_ instance: String) -> String {
         guard let space = instance.lastIndex(of: " ") else { return instance }
         let suffix = instance[instance.index(after: space)...]
@@ -98,7 +100,7 @@ struct AdvertisedIdentity: Hashable, Sendable {
         return isApple || isAvahi ? String(instance[..<space]) : instance
     }
 
-    /// Letters, digits, hyphens, dots, and the underscores of Android package names.
+    /// Returns true for letters, digits, hyphens, dots, and the underscores of Android package names.
     private static func isBundleID(_ text: String) -> Bool {
         (1...bundleIDLimit).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in

@@ -1,13 +1,13 @@
 import Model
 import Synchronization
 
-/// The events of a source on their way to the one who follows it.
+/// A queue of a source's events for a single consumer.
 ///
-/// A slow follower loses nothing that still holds: what waits is coalesced per sighting, the last state wins in the place of
-/// the first. Losing the source makes everything that waits void, because the source says it all again when it is back. So
-/// never more waits than the sightings that stand and those that the follower still believes in.
+/// Pending events are coalesced per sighting: the newest state replaces the older one and keeps its place. Losing the
+/// source discards all pending events, because the source reports everything again when it is back. The queue therefore
+/// never exceeds the current sightings plus those already delivered.
 ///
-/// Thread safety: everything is behind one mutex.
+/// Thread safety: one mutex protects everything.
 final class SightingQueue: Sendable {
     private enum Slot: Hashable {
         case sighting(Sighting.ID)
@@ -18,17 +18,18 @@ final class SightingQueue: Sendable {
     private struct State {
         var order: [Slot] = []
         var waiting: [Slot: SightingEvent] = [:]
-        /// What the follower was told to be there.
-        var believed: Set<Sighting.ID> = []
-        var follower: CheckedContinuation<SightingEvent?, Never>?
+        /// Sightings that were delivered to the consumer and not reported lost since.
+        var delivered: Set<Sighting.ID> = []
+        var consumer: CheckedContinuation<SightingEvent?, Never>?
         var isFinished = false
     }
 
     private let state = Mutex(State())
 
-    /// For a single follower. Ends after `finish()`, when everything that waited is taken.
+    /// The events, for a single consumer. Ends after `finish()`, once all pending events are consumed.
     var events: AsyncStream<SightingEvent> { AsyncStream(unfolding: { await self.next() }) }
 
+    /// Adds an event or replaces the pending event of the same sighting.
     func send(_ event: SightingEvent) {
         let delivery = state.withLock { state in
             guard !state.isFinished else { return nil as Delivery? }
@@ -38,6 +39,7 @@ final class SightingQueue: Sendable {
         delivery?.complete()
     }
 
+    /// Ends the queue. Events sent later are dropped.
     func finish() {
         let delivery = state.withLock { state in
             state.isFinished = true
@@ -46,38 +48,38 @@ final class SightingQueue: Sendable {
         delivery?.complete()
     }
 
-    /// The oldest event that waits, or the next one that comes; nil at the end and in a cancelled task.
+    /// Returns the oldest pending event or waits for the next one. Returns nil at the end and in a cancelled task.
     func next() async -> SightingEvent? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let (delivery, replaced) = state.withLock { state in
-                    let replaced = state.follower
-                    state.follower = continuation
+                    let replaced = state.consumer
+                    state.consumer = continuation
                     return (Self.delivery(from: &state), replaced)
                 }
                 replaced?.resume(returning: nil)
                 delivery?.complete()
-                // The handler may have run before there was anything to resume.
-                if Task.isCancelled { letGo() }
+                // The cancellation handler may have run before the continuation was stored.
+                if Task.isCancelled { resumeCancelled() }
             }
         } onCancel: {
-            letGo()
+            resumeCancelled()
         }
     }
 
     private struct Delivery {
-        let follower: CheckedContinuation<SightingEvent?, Never>
+        let consumer: CheckedContinuation<SightingEvent?, Never>
         let event: SightingEvent?
 
-        func complete() { follower.resume(returning: event) }
+        func complete() { consumer.resume(returning: event) }
     }
 
-    private func letGo() {
-        let follower = state.withLock { state in
-            defer { state.follower = nil }
-            return state.follower
+    private func resumeCancelled() {
+        let consumer = state.withLock { state in
+            defer { state.consumer = nil }
+            return state.consumer
         }
-        follower?.resume(returning: nil)
+        consumer?.resume(returning: nil)
     }
 
     private static func put(_ event: SightingEvent, in state: inout State) {
@@ -86,8 +88,8 @@ final class SightingQueue: Sendable {
         case .seen(let sighting): slot = .sighting(sighting.id)
         case .lost(let id):
             slot = .sighting(id)
-            if !state.believed.contains(id) {
-                // It came and went unseen.
+            if !state.delivered.contains(id) {
+                // The sighting appeared and disappeared before delivery.
                 state.waiting[slot] = nil
                 state.order.removeAll { $0 == slot }
                 return
@@ -102,19 +104,19 @@ final class SightingQueue: Sendable {
     }
 
     private static func delivery(from state: inout State) -> Delivery? {
-        guard let follower = state.follower else { return nil }
+        guard let consumer = state.consumer else { return nil }
         if state.order.isEmpty {
             guard state.isFinished else { return nil }
-            state.follower = nil
-            return Delivery(follower: follower, event: nil)
+            state.consumer = nil
+            return Delivery(consumer: consumer, event: nil)
         }
         let event = state.waiting.removeValue(forKey: state.order.removeFirst())
         switch event {
-        case .seen(let sighting): state.believed.insert(sighting.id)
-        case .lost(let id): state.believed.remove(id)
+        case .seen(let sighting): state.delivered.insert(sighting.id)
+        case .lost(let id): state.delivered.remove(id)
         case .sourceLost, .sourceReconciled, nil: break
         }
-        state.follower = nil
-        return Delivery(follower: follower, event: event)
+        state.consumer = nil
+        return Delivery(consumer: consumer, event: event)
     }
 }

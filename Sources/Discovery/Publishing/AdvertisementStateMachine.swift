@@ -1,87 +1,96 @@
 import Model
 
-/// The way of one advertisement: publish, rename on a collision, follow the TXT record that is wanted.
+/// The life cycle of one advertisement: publish, rename on a collision, update the TXT record.
 ///
-/// Without I/O: `step` says which call to make next, its outcome comes back as one of the other methods.
+/// Has no I/O: `nextAction` returns the next call, and its result comes back through the other methods.
 struct AdvertisementStateMachine: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     enum Phase: Hashable, Sendable {
-        /// The daemon holds nothing of it.
+        /// Nothing is published.
         case waiting
         case registering
         case published
         case failed(reason: String)
     }
 
-    enum Step: Hashable, Sendable {
+    enum Action: Hashable, Sendable {
         case publish
-        case updateText
+        case updateTXT
     }
 
+    /// The number of names tried after collisions before the advertisement fails.
     static let renameLimit = 20
-    /// A TXT update right after a commit gives a false conflict (avahi/avahi#654), and mDNS lets a record be announced once a
-    /// second at most (RFC 6762, section 8.3).
-    static let textPause = Duration.seconds(1)
+    /// The minimum time between two TXT updates.
+    ///
+    /// An update right after a commit gives a false conflict (avahi/avahi#654). mDNS allows at most one announcement of
+    /// a record per second (RFC 6762, section 8.3).
+    static let txtUpdateInterval = Duration.seconds(1)
 
     private(set) var phase = Phase.waiting
-    /// The name to publish under: as asked for, or after collisions. Kept over a daemon's restart.
+    /// The name to publish: the requested name, or another one after collisions. Kept when the daemon restarts.
     private(set) var name: String
+    /// The requested advertisement.
     private(set) var wanted: AdvertisementSpec
     /// The TXT record that the daemon has.
-    private var given: TXTRecord?
+    private var publishedTXT: TXTRecord?
     private var lastChange: Instant?
     private var renames = 0
-    /// Once a name was ours it is asked for again after an outage without looking whether somebody has it.
+    /// True once the name was published. After an outage it is then published again without a search for other holders.
     private(set) var wasPublished = false
     private let alternative: @Sendable (String) -> String
 
-    /// `alternative` gives the name to try after a collision with another.
+    /// `alternative` returns the name to try after a collision.
     init(_ spec: AdvertisementSpec, alternative: @escaping @Sendable (String) -> String) {
         wanted = spec
         name = spec.name
         self.alternative = alternative
     }
 
-    /// What is to be published: what is wanted, under the name it got.
     var spec: AdvertisementSpec { wanted }
 
-    /// True when the daemon has the TXT record that is wanted, or never will.
-    var isSettled: Bool {
+    /// True if the daemon has the current TXT record, or the advertisement failed.
+    var isStable: Bool {
         switch phase {
-        case .published: given == wanted.txt
+        case .published: publishedTXT == wanted.txt
         case .failed: true
         case .waiting, .registering: false
         }
     }
 
-    /// When `step` may have something to say that it has not now.
+    /// The time at which `nextAction` may return an action.
     var deadline: Instant? {
-        guard phase == .published, given != wanted.txt, let lastChange else { return nil }
-        return lastChange + Self.textPause
+        guard phase == .published, publishedTXT != wanted.txt, let lastChange else { return nil }
+        return lastChange + Self.txtUpdateInterval
     }
 
-    mutating func want(_ txt: TXTRecord) {
+    /// Replaces the requested TXT record.
+    mutating func setTXT(_ txt: TXTRecord) {
         wanted = AdvertisementSpec(name: wanted.name, type: wanted.type, port: wanted.port, txt: txt)
     }
 
-    /// What to do now, while the daemon is ready to publish.
-    func step(now: Instant) -> Step? {
+    /// The next action. Call it only while the daemon can publish.
+    func nextAction(now: Instant) -> Action? {
         switch phase {
         case .waiting: .publish
         case .published:
-            if given != wanted.txt, now >= (lastChange ?? now) + Self.textPause { .updateText } else { nil }
+            if publishedTXT != wanted.txt, now >= (lastChange ?? now) + Self.txtUpdateInterval {
+                .updateTXT
+            } else {
+                nil
+            }
         case .registering, .failed: nil
         }
     }
 
-    /// The group is committed; the daemon asks the network now.
+    /// Records that the group was committed. The daemon now probes the name on the network.
     mutating func committed(now: Instant) {
         phase = .registering
-        given = wanted.txt
+        publishedTXT = wanted.txt
         lastChange = now
     }
 
+    /// Records that the name is established on the network.
     mutating func established() {
         guard phase == .registering else { return }
         phase = .published
@@ -89,32 +98,35 @@ struct AdvertisementStateMachine: Sendable {
         renames = 0
     }
 
-    mutating func textUpdated(now: Instant) {
-        given = wanted.txt
+    /// Records that the daemon has the requested TXT record.
+    mutating func txtUpdated(now: Instant) {
+        publishedTXT = wanted.txt
         lastChange = now
     }
 
-    /// The name is taken: by another service of this machine (the return code of the call), or of the network (the callback).
+    /// Handles a name collision with a service of this machine (return code of the call) or of the network (callback).
     mutating func collided() {
-        given = nil
+        publishedTXT = nil
         renames += 1
         guard renames <= Self.renameLimit else {
-            phase = .failed(reason: "the name and \(Self.renameLimit) others made of it are taken; choose another name")
+            phase = .failed(reason: "the name and \(Self.renameLimit) variants of it are taken; choose another name")
             return
         }
         name = alternative(name)
         phase = .waiting
     }
 
+    /// Records a permanent failure.
     mutating func failed(_ reason: String) {
         phase = .failed(reason: reason)
-        given = nil
+        publishedTXT = nil
     }
 
-    /// The daemon went away or settles its host name anew: nothing is published now, and everything will be again.
+    /// Records that nothing is published, because the daemon stopped or registers a new host name. The advertisement
+    /// will be published again.
     mutating func withdrawn() {
         if case .failed = phase { renames = 0 }
         phase = .waiting
-        given = nil
+        publishedTXT = nil
     }
 }

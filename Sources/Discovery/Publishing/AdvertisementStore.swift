@@ -1,30 +1,30 @@
 import Model
 import Synchronization
 
-/// What is to be advertised, and how far Avahi is with it.
+/// The requested advertisements and their state in Avahi.
 ///
-/// Between the callers, who must get an answer even while libavahi blocks for 25 s, and the Avahi thread, which reads what is
-/// wanted and writes what is.
+/// Connects the callers with the Avahi thread. Callers get an answer even while libavahi blocks for 25 s. The Avahi
+/// thread reads the requests and reports progress.
 ///
-/// Thread safety: everything is behind one mutex; nothing blocks while it is held.
+/// Thread safety: one mutex protects everything; no call blocks while holding it.
 final class AdvertisementStore: Sendable {
-    /// How far Avahi is with one advertisement.
+    /// The state of one advertisement in Avahi.
     struct Progress: Hashable, Sendable {
         var state: Advertisement.State
         var reason: String?
-        var finalName: SanitizedText
-        /// Nothing more is going to happen by itself soon: published with the TXT record that is wanted, failed, or waiting
-        /// for a daemon that is not there.
-        var isSettled: Bool
+        var publishedName: SanitizedText
+        /// True if the state will not change soon without an event: published with the current TXT record, failed, or
+        /// waiting for an absent daemon.
+        var isStable: Bool
     }
 
     private struct Item {
         var spec: AdvertisementSpec
         var progress: Progress
-        /// True while the Avahi thread has not seen the newest wish.
+        /// True until the Avahi thread has read the newest specification.
         var isNew = true
 
-        var isSettled: Bool { progress.isSettled && !isNew }
+        var isStable: Bool { progress.isStable && !isNew }
     }
 
     private struct Waiter {
@@ -35,31 +35,32 @@ final class AdvertisementStore: Sendable {
     private struct State {
         var items: [String: Item] = [:]
         var order: [String] = []
-        /// Taken back, and still published as far as is known.
-        var leaving: Set<String> = []
+        /// Removed advertisements that are still published.
+        var withdrawing: Set<String> = []
         var lastID = 0
-        var isServed = false
+        var isAvailable = false
         var waiters: [UInt64: Waiter] = [:]
         var nextWaiter: UInt64 = 0
         var abandoned: Set<UInt64> = []
     }
 
-    /// With the two browsers of each type and the budget of resolvers this stays below the 1,024 objects of a client.
+    /// The maximum number of advertisements. Together with two browsers per type and the resolvers, this stays below a
+    /// client's 1,024 objects.
     static let limit = 32
 
     private let state = Mutex(State())
-    private let followers = Broadcast<Void>(slow: .keepsNewest(1))
+    private let subscribers = Broadcast<Void>(slow: .keepsNewest(1))
 
-    /// In the order in which they were asked for.
+    /// All advertisements, in the order in which they were added.
     var advertisements: [Advertisement] {
         state.withLock { state in state.order.compactMap { Self.advertisement($0, in: state) } }
     }
 
-    /// Tells each time that something may have changed; several times at once are told as one.
-    func changes() -> AsyncStream<Void> { followers.subscribe() }
+    /// A stream that yields when something may have changed. Pending changes are combined into one.
+    func changes() -> AsyncStream<Void> { subscribers.subscribe() }
 
-    /// What the Avahi thread is to bring about; the wishes count as seen.
-    func takeWishes() -> [(id: String, spec: AdvertisementSpec)] {
+    /// Returns the advertisements to publish and marks them as read by the Avahi thread.
+    func takeDesired() -> [(id: String, spec: AdvertisementSpec)] {
         state.withLock { state in
             state.order.compactMap { id in
                 state.items[id]?.isNew = false
@@ -68,26 +69,27 @@ final class AdvertisementStore: Sendable {
         }
     }
 
-    /// Says whether an Avahi thread is there; without one everything waits.
-    func serve(_ isServed: Bool) {
+    /// Records whether the Avahi thread is running. Without it every advertisement waits.
+    func setAvailable(_ isAvailable: Bool) {
         let waiters = state.withLock { state in
-            state.isServed = isServed
-            if !isServed {
-                state.leaving = []
+            state.isAvailable = isAvailable
+            if !isAvailable {
+                state.withdrawing = []
                 for id in state.order {
                     state.items[id]?.progress.state = .waiting
-                    state.items[id]?.progress.isSettled = true
+                    state.items[id]?.progress.isStable = true
                     state.items[id]?.isNew = false
                 }
             }
-            followers.send(())
-            return Self.takeSettled(&state)
+            subscribers.send(())
+            return Self.takeStableWaiters(&state)
         }
         for waiter in waiters { waiter.resume() }
     }
 
+    /// Adds an advertisement and returns its ID.
     func add(_ spec: AdvertisementSpec) throws(DiscoveryError) -> String {
-        if let reason = spec.problem {
+        if let reason = spec.validationError {
             throw .notPublishable(name: SanitizedText(spec.name).text, reason: reason)
         }
         let id = state.withLock { state -> String? in
@@ -96,10 +98,10 @@ final class AdvertisementStore: Sendable {
             let id = "a\(state.lastID)"
             let progress = Progress(
                 state: .waiting,
-                finalName: SanitizedText(spec.name),
-                isSettled: !state.isServed
+                publishedName: SanitizedText(spec.name),
+                isStable: !state.isAvailable
             )
-            state.items[id] = Item(spec: spec, progress: progress, isNew: state.isServed)
+            state.items[id] = Item(spec: spec, progress: progress, isNew: state.isAvailable)
             state.order.append(id)
             return id
         }
@@ -107,55 +109,58 @@ final class AdvertisementStore: Sendable {
         return id
     }
 
+    /// Replaces the TXT record of an advertisement.
     func update(_ id: String, txt: TXTRecord) throws(DiscoveryError) {
-        if let reason = txt.problem { throw .notPublishable(name: id, reason: reason) }
+        if let reason = txt.validationError { throw .notPublishable(name: id, reason: reason) }
         let isKnown = state.withLock { state in
             guard var item = state.items[id] else { return false }
             item.spec = AdvertisementSpec(name: item.spec.name, type: item.spec.type, port: item.spec.port, txt: txt)
-            item.isNew = state.isServed
+            item.isNew = state.isAvailable
             state.items[id] = item
             return true
         }
         if !isKnown { throw .noSuchAdvertisement(id: id) }
     }
 
+    /// Removes an advertisement. The Avahi thread then withdraws it.
     func remove(_ id: String) throws(DiscoveryError) {
         let isKnown = state.withLock { state in
             guard state.items.removeValue(forKey: id) != nil else { return false }
             state.order.removeAll { $0 == id }
-            followers.send(())
-            if state.isServed { state.leaving.insert(id) }
+            subscribers.send(())
+            if state.isAvailable { state.withdrawing.insert(id) }
             return true
         }
         if !isKnown { throw .noSuchAdvertisement(id: id) }
     }
 
-    /// The Avahi thread tells how it stands with one.
+    /// Records the progress of one advertisement. Called by the Avahi thread.
     func report(_ id: String, _ progress: Progress) {
         let waiters = state.withLock { state in
             if let item = state.items[id], item.progress != progress {
                 state.items[id]?.progress = progress
-                followers.send(())
+                subscribers.send(())
             }
-            return Self.takeSettled(&state)
+            return Self.takeStableWaiters(&state)
         }
         for waiter in waiters { waiter.resume() }
     }
 
-    /// The Avahi thread tells that nothing but these is published.
-    func leftAll(but wanted: Set<String>) {
+    /// Records that no advertisements other than these are published. Called by the Avahi thread.
+    func retainPublished(_ wanted: Set<String>) {
         let waiters = state.withLock { state in
-            // What was withdrawn after the wishes were taken is still to be freed in the next turn.
-            state.leaving = state.leaving.filter { wanted.contains($0) }
-            return Self.takeSettled(&state)
+            // An advertisement removed after `takeDesired` is freed in the next cycle.
+            state.withdrawing = state.withdrawing.filter { wanted.contains($0) }
+            return Self.takeStableWaiters(&state)
         }
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Waits until Avahi is done with it for now, at most so long; then gives it as it stands, nil when it was withdrawn.
-    func settled(_ id: String, within limit: Duration, clock: any Clock<Duration>) async -> Advertisement? {
+    /// Waits until the state of an advertisement is stable, at most for the given time. Returns its state then, nil if
+    /// it was withdrawn.
+    func waitUntilStable(_ id: String, within limit: Duration, clock: any Clock<Duration>) async -> Advertisement? {
         await withTaskGroup { group in
-            group.addTask { await self.untilSettled(id) }
+            group.addTask { await self.waitUntilStable(id) }
             group.addTask { try? await clock.sleep(for: limit) }
             await group.next()
             group.cancelAll()
@@ -163,7 +168,7 @@ final class AdvertisementStore: Sendable {
         return state.withLock { Self.advertisement(id, in: $0) }
     }
 
-    private func untilSettled(_ id: String) async {
+    private func waitUntilStable(_ id: String) async {
         let number = state.withLock { state in
             state.nextWaiter += 1
             return state.nextWaiter
@@ -171,7 +176,7 @@ final class AdvertisementStore: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isDone = state.withLock { state in
-                    if state.abandoned.remove(number) != nil || Self.isSettled(id, in: state) { return true }
+                    if state.abandoned.remove(number) != nil || Self.isStable(id, in: state) { return true }
                     state.waiters[number] = Waiter(id: id, continuation: continuation)
                     return false
                 }
@@ -188,12 +193,12 @@ final class AdvertisementStore: Sendable {
         state.withLock { _ = $0.abandoned.remove(number) }
     }
 
-    private static func isSettled(_ id: String, in state: State) -> Bool {
-        state.items[id].map(\.isSettled) ?? !state.leaving.contains(id)
+    private static func isStable(_ id: String, in state: State) -> Bool {
+        state.items[id].map(\.isStable) ?? !state.withdrawing.contains(id)
     }
 
-    private static func takeSettled(_ state: inout State) -> [CheckedContinuation<Void, Never>] {
-        let done = state.waiters.filter { isSettled($0.value.id, in: state) }
+    private static func takeStableWaiters(_ state: inout State) -> [CheckedContinuation<Void, Never>] {
+        let done = state.waiters.filter { isStable($0.value.id, in: state) }
         for number in done.keys { state.waiters[number] = nil }
         return done.values.map(\.continuation)
     }
@@ -205,7 +210,7 @@ final class AdvertisementStore: Sendable {
                 spec: item.spec,
                 state: item.progress.state,
                 reason: item.progress.reason,
-                finalName: item.progress.finalName
+                publishedName: item.progress.publishedName
             )
         }
     }

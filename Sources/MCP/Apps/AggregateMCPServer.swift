@@ -4,14 +4,14 @@ import Model
 import Registry
 import SystemIO
 
-/// All apps at one address, `/all/mcp`: the tools of each under names that say whose they are.
+/// Serves the tools of all apps at one address, `/all/mcp`, under names that contain the app's alias.
 ///
-/// Which tools are listed depends on what the caller may call and on nothing else: an app that is away keeps its tools in the
-/// list, one that is slow or broken takes no other's time.
+/// The list depends only on the caller's permissions. An offline app keeps its tools in the list, and a slow or broken
+/// app does not delay the others.
 package struct AggregateMCPServer: MCPServer {
-    private let desk: AppProxy
+    private let proxy: AppProxy
 
-    package init(desk: AppProxy) { self.desk = desk }
+    package init(proxy: AppProxy) { self.proxy = proxy }
 
     package func description(for caller: AgentCaller) async -> ServerDescription {
         ServerDescription(
@@ -25,28 +25,28 @@ package struct AggregateMCPServer: MCPServer {
     package func answer(_ request: MCPRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
         switch request.method {
         case "tools/list":
-            try request.checkPage()
+            try request.rejectCursor()
             return ["tools": .array(await tools(for: caller))]
         case "tools/call": return try await call(request, caller)
-        default: throw .unknownMethod(request.method)
+        default: throw .methodNotFound(request.method)
         }
     }
 
     package func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders {
-        guard let (endpoint, name) = await owner(of: tool, for: caller) else { return .none }
-        guard await desk.parameterHeaders(of: name, at: endpoint.id, for: caller) != .none else { return .none }
-        // By the schema as it is listed here, where a very long one is left out.
-        return ParameterHeaders(of: AggregatedTool.schema(await desk.schema(of: name, at: endpoint.id)))
+        guard let (endpoint, name) = await app(of: tool, for: caller) else { return .none }
+        guard await proxy.parameterHeaders(of: name, at: endpoint.id, for: caller) != .none else { return .none }
+        // Reads the schema as it is listed here; a schema over the size limit is left out of the list.
+        return ParameterHeaders(of: AggregatedTool.schema(await proxy.schema(of: name, at: endpoint.id)))
     }
 
-    package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> { desk.changes(for: caller) }
+    package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> { proxy.changes(for: caller) }
 
     private func endpoints(for caller: AgentCaller) async -> [(alias: String, endpoint: Endpoint)] {
         var taken: Set<String> = []
-        return await desk.registry.endpoints.compactMap { endpoint in
+        return await proxy.registry.endpoints.compactMap { endpoint in
             guard AppProxy.speaksMCP(endpoint.kind), caller.may(.endpointCall, on: endpoint) else { return nil }
             let alias = ToolNamespace.alias(of: endpoint.id)
-            // Sorted by id: of two with one alias it is always the same that has it.
+            // The endpoints are sorted by ID, so the same one always wins an alias that two share.
             return taken.insert(alias).inserted ? (alias, endpoint) : nil
         }
     }
@@ -56,7 +56,7 @@ package struct AggregateMCPServer: MCPServer {
         return await withTaskGroup(of: (Int, [JSON]).self) { group in
             for (index, (alias, endpoint)) in endpoints.enumerated() {
                 group.addTask {
-                    let tools = await desk.toolsAtOnce(of: endpoint, for: caller)
+                    let tools = await proxy.toolsWithinLimit(of: endpoint, for: caller)
                     return (
                         index,
                         tools.compactMap { tool in
@@ -69,28 +69,28 @@ package struct AggregateMCPServer: MCPServer {
             }
             var all: [(Int, [JSON])] = []
             for await some in group { all.append(some) }
-            // Of two names of one app's that are cut, the hashes may be the same.
-            return ToolListSanitizer.pass(all.sorted { $0.0 < $1.0 }.flatMap(\.1))
+            // Two truncated tool names of one app may have the same hash.
+            return ToolListSanitizer.sanitize(all.sorted { $0.0 < $1.0 }.flatMap(\.1))
         }
     }
 
-    /// The app that a listed tool belongs to, and what it calls it.
-    private func owner(of name: String, for caller: AgentCaller) async -> (Endpoint, tool: String)? {
+    /// Returns the app that a listed tool belongs to, and the app's own name of the tool.
+    private func app(of name: String, for caller: AgentCaller) async -> (Endpoint, tool: String)? {
         guard let (alias, listed) = ToolNamespace.parts(of: name),
             let endpoint = await endpoints(for: caller).first(where: { $0.alias == alias })?.endpoint
         else { return nil }
-        return (endpoint, await desk.tool(listedAs: name, alias: alias, of: endpoint.id) ?? listed)
+        return (endpoint, await proxy.tool(listedAs: name, alias: alias, of: endpoint.id) ?? listed)
     }
 
     private func call(_ request: MCPRequest, _ caller: AgentCaller) async throws(RPCError) -> JSONObject {
         guard let name = request.tool else {
-            throw .invalidParams("tools/call must have the tool's name, a text")
+            throw .invalidParams("tools/call requires a name, a string")
         }
-        guard let (endpoint, tool) = await owner(of: name, for: caller) else {
-            throw .invalidParams("there is no tool of this name; tools/list has them all")
+        guard let (endpoint, tool) = await app(of: name, for: caller) else {
+            throw .invalidParams("there is no tool with this name; tools/list returns all names")
         }
         let alias = ToolNamespace.alias(of: endpoint.id)
-        return try await AppMCPServer(endpoint.id, desk: desk, alias: alias).answer(
+        return try await AppMCPServer(endpoint.id, proxy: proxy, alias: alias).answer(
             request.with(request.params.with("name", .string(tool))),
             of: caller
         )
@@ -105,46 +105,50 @@ extension JSONObject {
     }
 }
 
-/// What is asked of apps for the list of all.
+/// Queries the apps for the aggregated list.
 extension AppProxy {
-    /// An app's tools, live if it answers at once, else as they were; none where it was never heard.
-    func toolsAtOnce(of endpoint: Endpoint, for caller: AgentCaller) async -> [JSON] {
-        let fresh = try? await withDeadline(limits.oneOfAll, clock: clock) { [self] in
+    /// Returns an app's tools: live if the app answers within `limits.aggregatedList`, otherwise from the cache. Empty
+    /// if the app has never been listed.
+    func toolsWithinLimit(of endpoint: Endpoint, for caller: AgentCaller) async -> [JSON] {
+        let fresh = try? await withTimeout(limits.aggregatedList, clock: clock) { [self] in
             try await freshList(CachedApp.tools, of: endpoint.id, for: caller, wait: .zero)
         }
         if let list = fresh ?? nil { return list["tools"]?.array ?? [] }
-        return await shelvedList(CachedApp.tools, of: endpoint.id)?["tools"]?.array ?? []
+        return await cachedList(CachedApp.tools, of: endpoint.id)?["tools"]?.array ?? []
     }
 
-    /// A tool's schema for its arguments; nil where its app's list does not have it.
+    /// Returns the schema of a tool's arguments; nil if the app does not list the tool.
     func schema(of tool: String, at id: EndpointID) async -> JSON? {
-        let tools = await shelf.record(of: id).list(of: CachedApp.tools)?["tools"]?.array
+        let tools = await cache.record(of: id).list(of: CachedApp.tools)?["tools"]?.array
         return tools?.first { $0["name"]?.string == tool }?["inputSchema"]
     }
 
-    /// An app's own name of the tool that is listed under that name; nil where its list does not have it.
+    /// Returns the app's own name of an aggregated tool; nil if the app does not list the tool.
     func tool(listedAs name: String, alias: String, of id: EndpointID) async -> String? {
-        await shelf.record(of: id).list(of: CachedApp.tools)?["tools"]?.array?.lazy.compactMap { $0["name"]?.string }
+        await cache.record(of: id).list(of: CachedApp.tools)?["tools"]?.array?.lazy.compactMap { $0["name"]?.string }
             .first { ToolNamespace.name(of: $0, alias: alias) == name }
     }
 }
 
-/// An app's tool as it stands in the list of all apps' tools: whose it is comes first, and what the app wrote is kept short.
+/// An app's tool as the aggregated list shows it: the description begins with the app's name and is truncated.
 enum AggregatedTool {
     static let descriptionLimit = 160
-    /// Of a schema, in bytes; a longer one is left out, the app checks its arguments itself.
+    /// The size limit of a schema in bytes. A larger schema is left out, and the app validates the arguments itself.
     private static let schemaLimit = 16 * 1_024
 
+    /// Makes the aggregated entry of an app's tool; nil for a tool without a name.
     static func make(of tool: JSONObject, on endpoint: Endpoint, alias: String) -> JSONObject? {
         guard let name = tool["name"]?.string else { return nil }
-        let place =
-            endpoint.place.host.map { " on \($0.text)" } ?? endpoint.place.udid.map { " on phone \($0.text.suffix(6))" }
+        let location =
+            endpoint.location.host.map { " on \($0.text)" } ?? endpoint.location.udid.map {
+                " on phone \($0.text.suffix(6))"
+            }
             ?? ""
         let app = endpoint.app.isEmpty ? endpoint.name : endpoint.app
-        let text = "[\(SanitizedText("\(app.text)\(place)", limit: 80))] \(tool["description"]?.string ?? name)"
+        let text = "[\(SanitizedText("\(app.text)\(location)", limit: 80))] \(tool["description"]?.string ?? name)"
         var listed: JSONObject = [
             "name": .string(ToolNamespace.name(of: name, alias: alias)),
-            "description": .string(cut(SanitizedText(text, limit: 1_024).text)),
+            "description": .string(truncated(SanitizedText(text, limit: 1_024).text)),
             "inputSchema": schema(tool["inputSchema"]) ?? ["type": "object"],
         ]
         listed["outputSchema"] = schema(tool["outputSchema"])
@@ -152,39 +156,43 @@ enum AggregatedTool {
         return listed
     }
 
-    private static func cut(_ text: String) -> String {
+    private static func truncated(_ text: String) -> String {
         text.count <= descriptionLimit ? text : "\(text.prefix(descriptionLimit - 1))…"
     }
 
+    /// Returns the schema, or nil if it is not an object or exceeds `schemaLimit`.
     static func schema(_ schema: JSON?) -> JSON? {
         guard let schema, schema.object != nil, schema.bytes.count <= schemaLimit else { return nil }
         return schema
     }
 
-    /// Truth values only: a title is a text, and may say anything.
+    /// Keeps only the boolean annotations. A title is free text from the app and is dropped.
     private static func annotations(_ annotations: JSON?) -> JSON? {
         let hints = annotations?.object?.members.filter { $0.value.bool != nil } ?? []
         return hints.isEmpty ? nil : .object(JSONObject(hints))
     }
 }
 
-/// The names of apps' tools where all are listed together: `<alias>__<tool>`.
+/// Names of tools in the aggregated list: `<alias>__<tool>`.
 ///
-/// Letters, digits, `_` and `-`, at most 48 of them: clients put their own prefix before it and have limits of 60 or 64.
-/// What had to be changed or cut ends with four hexadecimal digits of the whole, so that two tools never get one name.
+/// A name has at most 48 letters, digits, `_` and `-`: clients add a prefix and have limits of 60 or 64. A changed or
+/// truncated name ends with four hexadecimal digits of a hash of the original name.
 enum ToolNamespace {
     static let limit = 48
     static let aliasLimit = 16
     static let separator = "__"
 
-    /// An id has no `_`, so that the first two of them end the alias.
-    static func alias(of id: EndpointID) -> String { fit(id.text, aliasLimit) }
+    /// Returns an endpoint's alias. An endpoint ID has no `_`, so the first `__` ends the alias.
+    static func alias(of id: EndpointID) -> String { fitted(id.text, to: aliasLimit) }
 
+    /// Returns the aggregated name of a tool.
     static func name(of tool: String, alias: String) -> String {
-        "\(alias)\(separator)\(fit(tool, limit - alias.utf8.count - separator.utf8.count))"
+        "\(alias)\(separator)\(fitted(tool, to: limit - alias.utf8.count - separator.utf8.count))"
     }
 
-    /// - Returns: Nil when it is no such name.
+    /// Splits an aggregated name into alias and tool.
+    ///
+    /// - Returns: Nil if the name is not an aggregated name.
     static func parts(of name: String) -> (alias: String, tool: String)? {
         guard let range = name.firstRange(of: separator), range.lowerBound > name.startIndex,
             range.upperBound < name.endIndex
@@ -192,7 +200,7 @@ enum ToolNamespace {
         return (String(name[..<range.lowerBound]), String(name[range.upperBound...]))
     }
 
-    private static func fit(_ text: String, _ limit: Int) -> String {
+    private static func fitted(_ text: String, to limit: Int) -> String {
         let safe = String(text.map { character in isSafe(character) ? character : "_" })
         if safe == text, text.utf8.count <= limit, !text.isEmpty { return text }
         let hash = SHA256.hash(data: Array(text.utf8)).prefix(2).map { byte in

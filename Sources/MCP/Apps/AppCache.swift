@@ -2,155 +2,162 @@ import Crypto
 import JSON
 package import Model
 
-/// What is known of all apps, in the broker's memory and behind it on the disk.
+/// The cached descriptions and lists of all apps, in memory and on disk.
 actor AppCache {
-    private let memory: any AppCacheStorage
+    private let storage: any AppCacheStorage
     private var records: [EndpointID: CachedApp] = [:]
     private var unsaved: Set<EndpointID> = []
-    private let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let (saveRequests, saveRequest) = AsyncStream.makeStream(
+        of: Void.self,
+        bufferingPolicy: .bufferingNewest(1)
+    )
 
-    init(_ memory: any AppCacheStorage) { self.memory = memory }
+    init(_ storage: any AppCacheStorage) { self.storage = storage }
 
-    /// What is known of an app; an empty record when nothing is.
+    /// Returns the cached record of an app, or an empty record.
     func record(of id: EndpointID) async -> CachedApp {
         if let record = records[id] { return record }
-        let recalled = await memory.recall(id).flatMap(CachedApp.init) ?? CachedApp()
-        // Somebody may have been told more meanwhile.
-        let record = records[id] ?? recalled
+        let loaded = await storage.load(id).flatMap(CachedApp.init) ?? CachedApp()
+        // Another task may have loaded or changed the record during the load.
+        let record = records[id] ?? loaded
         records[id] = record
         return record
     }
 
-    /// Changes what is known of an app; whether something is different by it, is said by the change, and handed on.
+    /// Changes an app's record. The closure returns whether the record changed; that value is returned.
     @discardableResult
     func update(_ id: EndpointID, _ change: @Sendable (inout CachedApp) -> Bool) async -> Bool {
         var record = await record(of: id)
         guard change(&record) else { return false }
         records[id] = record
         unsaved.insert(id)
-        wake.yield()
+        saveRequest.yield()
         return true
     }
 
-    func forget(_ id: EndpointID) async {
+    func remove(_ id: EndpointID) async {
         records[id] = nil
         unsaved.remove(id)
-        await memory.forget(id)
+        await storage.delete(id)
     }
 
-    /// Writes what changes until the task is cancelled.
+    /// Saves changed records until the task is cancelled.
     func run() async {
-        for await _ in wakes { await save() }
+        for await _ in saveRequests { await save() }
     }
 
-    /// Writes what is not written yet.
+    /// Saves all changed records now.
     func save() async {
         while let id = unsaved.popFirst() {
-            if let text = records[id]?.text { await memory.keep(text, of: id) }
+            if let text = records[id]?.text { await storage.save(text, of: id) }
         }
     }
 }
 
-/// What is known of one app, for the time that it is away.
+/// The cached description and lists of one app, served while the app is offline.
 struct CachedApp: Hashable, Sendable {
-    /// A list of more bytes is not kept.
+    /// The size limit of a cached list in bytes. A larger list is not cached.
     static let listLimit = 2 * 1_048_576
 
     private(set) var info: JSONObject?
     private(set) var capabilities: JSONObject = [:]
     private(set) var instructions: String?
-    /// Results by method (`tools/list` and the like) as JSON texts: as trees, a hundred apps would take 15 MB.
+    /// Results by method (`tools/list` etc.) as JSON text. Parsed, the lists of a hundred apps would take 15 MB.
     private(set) var lists: [String: String] = [:]
-    /// How many tools the list has; nil while there is none.
+    /// The number of tools in the list; nil without a list.
     private(set) var toolCount: Int?
-    /// SHA-256 of the list of tools, and of the list that somebody looked at last.
+    /// SHA-256 of the tool list, and of the tool list that a client last fetched.
     private(set) var digest: String?
-    private(set) var pin: String?
-    private(set) var traits: [String: ToolAnnotations] = [:]
+    private(set) var lastSeenDigest: String?
+    private(set) var annotations: [String: ToolAnnotations] = [:]
 
     init() {}
 
-    /// Other tools than at the time when somebody last looked.
-    var hasChanged: Bool { pin != nil && digest != pin }
+    /// Indicates whether the tools changed since a client last fetched them.
+    var hasChanged: Bool { lastSeenDigest != nil && digest != lastSeenDigest }
 
-    /// - Returns: False when that was known.
-    mutating func note(_ met: ServerInfo) -> Bool {
-        guard info != met.info || capabilities != met.capabilities || instructions != met.instructions else {
+    /// Records the server's description.
+    ///
+    /// - Returns: False if nothing changed.
+    mutating func record(_ server: ServerInfo) -> Bool {
+        guard info != server.info || capabilities != server.capabilities || instructions != server.instructions else {
             return false
         }
-        (info, capabilities, instructions) = (met.info, met.capabilities, met.instructions)
+        (info, capabilities, instructions) = (server.info, server.capabilities, server.instructions)
         return true
     }
 
-    /// - Returns: False when the list is as it was.
-    mutating func note(_ list: JSONObject, of method: String) -> Bool {
+    /// Records a list.
+    ///
+    /// - Returns: False if the list is unchanged or too large.
+    mutating func record(_ list: JSONObject, of method: String) -> Bool {
         let text = JSON.object(list).text
         guard lists[method] != text, text.utf8.count <= Self.listLimit else { return false }
         lists[method] = text
-        if method == Self.tools { describe(list) }
+        if method == Self.tools { summarizeTools(list) }
         return true
     }
 
     static let tools = "tools/list"
 
-    /// Somebody looks at the list of tools as it is.
+    /// Records that a client has fetched the current tool list.
     ///
-    /// - Returns: False when nothing changes by it.
-    mutating func look() -> Bool {
-        guard pin != digest else { return false }
-        pin = digest
+    /// - Returns: False if nothing changed.
+    mutating func markSeen() -> Bool {
+        guard lastSeenDigest != digest else { return false }
+        lastSeenDigest = digest
         return true
     }
 
-    /// The list as it was heard last; nil when it never was.
+    /// Returns the last list of a method; nil if the app has never been listed.
     func list(of method: String) -> JSONObject? {
         lists[method].flatMap { try? JSON(parsing: $0) }?.object
     }
 
-    private mutating func describe(_ list: JSONObject) {
+    private mutating func summarizeTools(_ list: JSONObject) {
         let tools = list["tools"] ?? []
         toolCount = tools.array?.count
         digest = SHA256.hash(data: tools.bytes).reduce(into: "") { text, byte in
             text += byte < 16 ? "0" + String(byte, radix: 16) : String(byte, radix: 16)
         }
-        // The first list is what everything later is compared with.
-        if pin == nil { pin = digest }
-        traits = ToolAnnotations.all(in: list)
+        // Later lists are compared with the first one.
+        if lastSeenDigest == nil { lastSeenDigest = digest }
+        annotations = ToolAnnotations.all(in: list)
     }
 }
 
-/// As it is kept.
+/// The stored form.
 extension CachedApp {
-    /// Nil when the text is not one that `text` made.
+    /// Reads a stored record; nil if the text was not made by `text`.
     init?(_ text: String) {
-        guard let kept = (try? JSON(parsing: text))?.object else { return nil }
-        info = kept["info"]?.object
-        capabilities = kept["capabilities"]?.object ?? [:]
-        instructions = kept["instructions"]?.string
-        pin = kept["pin"]?.string
-        for list in kept["lists"]?.object?.members ?? [] {
+        guard let stored = (try? JSON(parsing: text))?.object else { return nil }
+        info = stored["info"]?.object
+        capabilities = stored["capabilities"]?.object ?? [:]
+        instructions = stored["instructions"]?.string
+        lastSeenDigest = stored["lastSeenDigest"]?.string
+        for list in stored["lists"]?.object?.members ?? [] {
             lists[list.name] = list.value.text
-            if list.name == Self.tools, let object = list.value.object { describe(object) }
+            if list.name == Self.tools, let object = list.value.object { summarizeTools(object) }
         }
     }
 
     var text: String {
-        var kept: JSONObject = ["capabilities": .object(capabilities)]
-        kept["info"] = info.map { .object($0) }
-        kept["instructions"] = instructions.map { .string($0) }
-        kept["pin"] = pin.map { .string($0) }
+        var stored: JSONObject = ["capabilities": .object(capabilities)]
+        stored["info"] = info.map { .object($0) }
+        stored["instructions"] = instructions.map { .string($0) }
+        stored["lastSeenDigest"] = lastSeenDigest.map { .string($0) }
         var all = JSONObject()
         for method in lists.keys.sorted() { all[method] = list(of: method).map { .object($0) } }
-        kept["lists"] = .object(all)
-        return JSON.object(kept).text
+        stored["lists"] = .object(all)
+        return JSON.object(stored).text
     }
 }
 
-/// Keeps what is known of apps between two runs of the broker: one text for each.
+/// Stores the cached records of apps between two runs of Patchbay: one text for each app.
 package protocol AppCacheStorage: Sendable {
-    /// What was kept last; nil when nothing was, or when it cannot be read.
-    func recall(_ id: EndpointID) async -> String?
-    /// Replaces what is kept. What cannot be written is reported there, and lost.
-    func keep(_ text: String, of id: EndpointID) async
-    func forget(_ id: EndpointID) async
+    /// Returns the stored text; nil if there is none or if reading fails.
+    func load(_ id: EndpointID) async -> String?
+    /// Replaces the stored text. The implementation logs a failed write, and the text is lost.
+    func save(_ text: String, of id: EndpointID) async
+    func delete(_ id: EndpointID) async
 }

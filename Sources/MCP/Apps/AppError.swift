@@ -1,184 +1,185 @@
 package import JSON
 package import Model
 
-/// Why an app could not be asked.
+/// The reason why an app could not be called.
 package enum AppError: Error, Hashable, Sendable {
-    /// Away, and not back within the time it was waited for.
-    case away(EndpointID)
-    /// Nobody has said yes to it, or it is somewhere else than when somebody did.
+    /// The app was unreachable for the whole wait time.
+    case unavailable(EndpointID)
+    /// No route of the endpoint is approved, or the app has moved to a route that is not approved.
     case notApproved(EndpointID)
-    /// Another app answers where it was approved.
+    /// Another app answers on the approved route.
     case mismatch(EndpointID, found: SanitizedText)
-    /// It wants a token that the broker does not have, or has an old one.
-    case needsSecret(EndpointID)
-    /// The caller's grant does not reach so far.
-    case notPermitted(EndpointID, Scope)
-    /// It is no app that speaks MCP.
-    case noTools(EndpointID)
-    case tooSlow(EndpointID, seconds: Int)
-    /// Something takes connections there and does not say what it is.
-    case mute(EndpointID, seconds: Int)
-    /// What it answers is no MCP.
-    case unclear(EndpointID, String)
-    /// The call has reached it, its answer has not reached us.
-    case lostAfterDelivery(EndpointID)
-    /// Too many calls at once.
+    /// The app requires a session token that Patchbay does not have, or the stored token is outdated.
+    case tokenRequired(EndpointID)
+    /// The caller's grant does not include the scope on this endpoint.
+    case forbidden(EndpointID, Scope)
+    /// The server does not speak MCP.
+    case notMCP(EndpointID)
+    case timedOut(EndpointID, seconds: Int)
+    /// The server accepts connections and does not complete a handshake.
+    case noHandshake(EndpointID, seconds: Int)
+    /// The response is not valid MCP.
+    case invalidResponse(EndpointID, String)
+    /// The call was delivered and the connection ended before the response.
+    case responseLost(EndpointID)
+    /// The limit of concurrent calls is reached.
     case busy(EndpointID)
 }
 
 extension AppError {
-    /// For programs, and for the audit log.
+    /// The machine-readable code, also used in the audit log.
     package var code: String {
         switch self {
-        case .away: "away"
+        case .unavailable: "unavailable"
         case .notApproved: "not-approved"
         case .mismatch: "changed"
-        case .needsSecret: "needs-secret"
-        case .notPermitted: "not-permitted"
-        case .noTools: "no-tools"
-        case .tooSlow: "too-slow"
-        case .mute: "mute"
-        case .unclear: "unclear"
-        case .lostAfterDelivery: "lost-after-delivery"
+        case .tokenRequired: "token-required"
+        case .forbidden: "not-permitted"
+        case .notMCP: "not-mcp"
+        case .timedOut: "timeout"
+        case .noHandshake: "no-handshake"
+        case .invalidResponse: "invalid-response"
+        case .responseLost: "response-lost"
         case .busy: "busy"
         }
     }
 }
 
 extension AppError {
-    /// Who is told: each has other means to do something about it.
-    package enum Reader: Hashable, Sendable, CaseIterable {
+    /// The reader of a message. Each reader has different tools to act on a hint.
+    package enum Audience: Hashable, Sendable, CaseIterable {
         /// An agent with the broker's tools.
-        case agent
-        /// An agent that has one app's tools and no others.
-        case guest
-        /// A person at a command line, or a program of theirs.
-        case person
+        case brokerAgent
+        /// An agent with the tools of one app only.
+        case appAgent
+        /// A person at a command line, or a script.
+        case human
     }
 
-    /// What to do next.
-    package func next(for reader: Reader) -> String {
-        switch (self, reader) {
-        case (.away, .agent): "start the app or plug the phone in, then endpoint_wait for it"
-        case (.away, .guest): "start the app or plug the phone in, then call again"
-        case (.away, .person): "start the app or plug the phone in; `patchbay watch` shows when it is back"
-        case (.notApproved(let id), .person), (.mismatch(let id, _), .person): "patchbay approve \(id)"
-        case (.notApproved(let id), _), (.mismatch(let id, _), _): "a person types `patchbay approve \(id)`"
-        case (.needsSecret(let id), .agent): "run endpoint_pair, or `patchbay secret set \(id)`"
-        case (.needsSecret(let id), .guest): "a person types `patchbay secret set \(id)`"
-        case (.needsSecret(let id), .person): "patchbay secret set \(id)"
-        case (.notPermitted(_, let scope), _): "ask an owner for the scope \(scope.rawValue) on it"
-        case (.noTools, .agent): "use port_forward to reach it"
-        case (.noTools(let id), .guest): "a person types `patchbay forward tcp:0 --endpoint \(id)`"
-        case (.noTools(let id), .person): "patchbay forward tcp:0 --endpoint \(id)"
-        case (.tooSlow, .agent): "it may still be at work, or stand at a breakpoint; timeout_s gives it longer"
-        case (.tooSlow, .guest): "it may still be at work, or stand at a breakpoint"
-        case (.tooSlow, .person): "it may still be at work, or stand at a breakpoint; --timeout gives it longer"
-        case (.mute, _): "does it stand at a breakpoint?"
-        case (.unclear, _): "is it the server that it is listed as?"
-        case (.lostAfterDelivery, _): "look at its state before you call again"
-        case (.busy, _): "wait for one to end"
+    /// The next step for the audience.
+    package func hint(for audience: Audience) -> String {
+        switch (self, audience) {
+        case (.unavailable, .brokerAgent): "start the app or plug the phone in, then endpoint_wait for it"
+        case (.unavailable, .appAgent): "start the app or plug the phone in, then call again"
+        case (.unavailable, .human): "start the app or plug the phone in; `patchbay watch` shows when it is back"
+        case (.notApproved(let id), .human), (.mismatch(let id, _), .human): "patchbay approve \(id)"
+        case (.notApproved(let id), _), (.mismatch(let id, _), _): "a person must run `patchbay approve \(id)`"
+        case (.tokenRequired(let id), .brokerAgent): "run endpoint_pair, or `patchbay secret set \(id)`"
+        case (.tokenRequired(let id), .appAgent): "a person must run `patchbay secret set \(id)`"
+        case (.tokenRequired(let id), .human): "patchbay secret set \(id)"
+        case (.forbidden(_, let scope), _): "ask an owner for the scope \(scope.rawValue) on it"
+        case (.notMCP, .brokerAgent): "use port_forward to reach it"
+        case (.notMCP(let id), .appAgent): "a person must run `patchbay forward tcp:0 --endpoint \(id) --detach`"
+        case (.notMCP(let id), .human): "patchbay forward tcp:0 --endpoint \(id) --detach"
+        case (.timedOut, .brokerAgent):
+            "the app may be working or paused at a breakpoint; timeoutSeconds sets a longer limit"
+        case (.timedOut, .appAgent): "the app may be working or paused at a breakpoint"
+        case (.timedOut, .human): "the app may be working or paused at a breakpoint; --timeout sets a longer limit"
+        case (.noHandshake, _): "check whether the app is paused at a breakpoint"
+        case (.invalidResponse, _): "check that this is the expected server"
+        case (.responseLost, _): "check the state of the app before you call again"
+        case (.busy, _): "wait for a call to finish"
         }
     }
 
-    /// What happened, and what this reader can do about it.
-    package func sentence(for reader: Reader) -> String { "\(description): \(next(for: reader))" }
+    /// The description and the next step for the audience.
+    package func message(for audience: Audience) -> String { "\(description): \(hint(for: audience))" }
 
-    /// Whether the app has got the call, so that it may have been carried out.
+    /// Indicates whether the app received the call and may have executed it.
     package var isDelivered: Bool {
         switch self {
-        case .tooSlow, .unclear, .lostAfterDelivery: true
-        case .away, .notApproved, .mismatch, .needsSecret, .notPermitted, .noTools, .mute, .busy: false
+        case .timedOut, .invalidResponse, .responseLost: true
+        case .unavailable, .notApproved, .mismatch, .tokenRequired, .forbidden, .notMCP, .noHandshake, .busy: false
         }
     }
 }
 
 extension AppError: CustomStringConvertible {
-    /// What happened.
+    /// The error without a hint.
     package var description: String {
         switch self {
-        case .away(let id):
-            "\(id) is away and did not come back in time"
+        case .unavailable(let id):
+            "\(id) did not become reachable in time"
         case .notApproved(let id):
-            "nobody has approved \(id) where it is now"
+            "\(id) is not approved at its current address"
         case .mismatch(let id, let found):
-            "the call was not sent: \"\(found)\" answers where \(id) was approved"
-        case .needsSecret(let id):
-            "\(id) wants its session token, which changes at every launch"
-        case .notPermitted(let id, .secretUse):
-            "\(id) wants its session token, and your grant may not have it shown"
-        case .notPermitted(let id, _):
-            "your grant does not reach \(id)"
-        case .noTools(let id):
-            "\(id) speaks no MCP"
-        case .tooSlow(let id, let seconds):
+            "the call was not sent: another app, \"\(found)\", answers at the approved address of \(id)"
+        case .tokenRequired(let id):
+            "\(id) requires its session token, which changes at every launch"
+        case .forbidden(let id, .secretUse):
+            "\(id) requires its session token, and your grant does not allow its use"
+        case .forbidden(let id, _):
+            "your grant does not include \(id)"
+        case .notMCP(let id):
+            "\(id) does not speak MCP"
+        case .timedOut(let id, let seconds):
             "\(id) has not answered within \(seconds) s"
-        case .mute(let id, let seconds):
-            "\(id) takes connections, and has not said what it is within \(seconds) s"
-        case .unclear(let id, let what):
+        case .noHandshake(let id, let seconds):
+            "\(id) accepts connections, but completed no MCP handshake within \(seconds) s"
+        case .invalidResponse(let id, let what):
             "\(id) answers with \(what)"
-        case .lostAfterDelivery(let id):
-            "delivered, result unknown: \(id) went away after it had got the call"
+        case .responseLost(let id):
+            "delivered, result unknown: \(id) closed the connection before its response"
         case .busy(let id):
-            "\(id) has too many calls at once"
+            "\(id) has too many concurrent calls"
         }
     }
 }
 
 extension AppError {
-    /// As the result of a tool that could not be called, whose text the reader is shown.
-    package func result(for reader: Reader) -> JSONObject {
-        AppProxy.result(saying: sentence(for: reader), code: code)
+    /// A tool result with `isError` that contains the message for the audience.
+    package func result(for audience: Audience) -> JSONObject {
+        AppProxy.result(saying: message(for: audience), code: code)
     }
 }
 
-/// What kept one try to ask an app from its answer.
-package enum Trouble: Error, Hashable, Sendable {
-    /// What is wrong with the app's own secret.
-    package enum Secret: Hashable, Sendable {
-        /// The app wants one and none is held.
+/// The reason why one attempt to reach an app failed.
+package enum UpstreamError: Error, Hashable, Sendable {
+    /// The problem with the app's session token.
+    package enum TokenProblem: Hashable, Sendable {
+        /// The app requires a token and Patchbay has none.
         case missing
-        /// The one that is held is not accepted: the app was started again.
+        /// The app rejected the stored token, because the app was restarted.
         case rejected
-        /// The one that is held is for an earlier launch.
+        /// The stored token belongs to an earlier launch.
         case outdated
     }
 
-    /// Nothing of the request has reached the app.
+    /// No byte of the request has reached the app.
     case unreachable(DialError)
     case notApproved
-    /// Another app answered on an approved route than the one that was expected there.
+    /// Another app than the expected one answered on an approved route.
     case mismatch(Route, found: SanitizedText)
-    case wantsSecret(Secret)
-    case notPermitted(Scope)
-    /// The request was delivered, the stream ended before the answer.
-    case lost
-    /// The request was delivered, and nothing came for so long.
-    case silent(seconds: Int)
-    /// Nothing was delivered, as what is there did not say for so long what it is.
-    case mute(seconds: Int)
-    /// An answer came and cannot be used; words that go on after "it answers with".
-    case unclear(String)
-    /// There is no MCP at the other end.
-    case noMCP
+    case tokenRequired(TokenProblem)
+    case forbidden(Scope)
+    /// The request was delivered and the stream ended before the response.
+    case responseLost
+    /// The request was delivered and the app was silent for this long.
+    case timedOut(seconds: Int)
+    /// Nothing was delivered, because the server completed no handshake within this time.
+    case noHandshake(seconds: Int)
+    /// The response cannot be used. The text continues the sentence "it answers with".
+    case invalidResponse(String)
+    /// The server does not speak MCP.
+    case notMCP
     case busy
-    /// Nothing was delivered, as a permission has changed since it was looked up.
-    case outdated
+    /// Nothing was delivered, because a permission changed after the lookup.
+    case permissionChanged
 }
 
-extension Trouble {
-    /// Whether it looks as if the app had gone.
-    var isDeparture: Bool {
+extension UpstreamError {
+    /// Indicates whether the error suggests that the app has quit.
+    var indicatesAppGone: Bool {
         switch self {
-        case .unreachable, .lost, .wantsSecret: true
+        case .unreachable, .responseLost, .tokenRequired: true
         default: false
         }
     }
 
-    var isSilence: Bool {
-        if case .silent = self { true } else { false }
+    var isTimeout: Bool {
+        if case .timedOut = self { true } else { false }
     }
 
-    /// The stream broke before the request had been written.
-    static let unwritten = unreachable(DialError(.cut, "the connection ended before the request had gone out"))
+    /// The stream broke before the request was written completely.
+    static let unwritten = unreachable(DialError(.linkLost, "the connection ended before the request was sent"))
 }

@@ -4,80 +4,83 @@ package import Model
 import Synchronization
 import SystemIO
 
-/// One app at an address of its own, `/e/{id}/mcp`: its own tools, resources and prompts, as it would answer itself, whether it
-/// is here at the moment or on its way back.
+/// Serves one app at `/e/{id}/mcp`: the app's own tools, resources and prompts, also while the app restarts.
 package struct AppMCPServer: MCPServer {
-    /// The longest edge of images here, where the caller cannot say: what models are given larger ones is scaled to anyway.
+    /// The maximum image edge in pixels, for clients that cannot specify one. Models scale larger images down to this
+    /// size anyway.
     private static let maxPixels = 1_568
 
     private let id: EndpointID
-    private let desk: AppProxy
-    /// What its tools' names begin with where the caller sees those of several apps.
+    private let proxy: AppProxy
+    /// The prefix of tool names for a caller that sees the tools of several apps.
     private let alias: String?
 
-    package init(_ id: EndpointID, desk: AppProxy) { self.init(id, desk: desk, alias: nil) }
+    package init(_ id: EndpointID, proxy: AppProxy) { self.init(id, proxy: proxy, alias: nil) }
 
-    init(_ id: EndpointID, desk: AppProxy, alias: String?) {
+    init(_ id: EndpointID, proxy: AppProxy, alias: String?) {
         self.id = id
-        self.desk = desk
+        self.proxy = proxy
         self.alias = alias
     }
 
     package func description(for caller: AgentCaller) async -> ServerDescription {
-        await desk.description(of: id, for: caller)
+        await proxy.description(of: id, for: caller)
     }
 
     package func answer(_ request: MCPRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
         do {
-            let asking = try await desk.interview(request, at: id, of: caller) { try await plainly($0, caller) }
+            let asking = try await proxy.runSuspendable(request, at: id, of: caller) {
+                try await handleDirect($0, caller)
+            }
             if let asking { return asking }
-            return try await plainly(request, caller)
+            return try await handleDirect(request, caller)
         } catch let error as RPCError {
             throw error
         } catch {
             let failure = AppProxy.failure(error, id)
-            throw RPCError(-32_603, failure.sentence(for: .guest), data: ["failure": .string(failure.code)])
+            throw RPCError(-32_603, failure.message(for: .appAgent), data: ["failure": .string(failure.code)])
         }
     }
 
-    /// Without looking at whether the app may ask.
-    private func plainly(_ request: MCPRequest, _ caller: AgentCaller) async throws -> JSONObject {
+    /// Handles a request without support for suspension.
+    private func handleDirect(_ request: MCPRequest, _ caller: AgentCaller) async throws -> JSONObject {
         switch request.method {
         case "tools/call": return try await call(request, caller)
         case let method where AppProxy.members[method] != nil:
-            // The app's pages come as one.
-            try request.checkPage()
+            // The pages of the app's list are returned as one page.
+            try request.rejectCursor()
             return try await list(method, caller)
         default:
-            return try await desk.reach(request, at: id, for: caller, wait: desk.limits.wait).outcome.get()
+            return try await proxy.send(request, at: id, for: caller, wait: proxy.limits.wait).outcome.get()
         }
     }
 
     package func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders {
-        await desk.parameterHeaders(of: tool, at: id, for: caller)
+        await proxy.parameterHeaders(of: tool, at: id, for: caller)
     }
 
-    package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> { desk.changes(of: id, for: caller) }
+    package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> { proxy.changes(of: id, for: caller) }
 
-    /// What is wrong with an app that cannot be called is told where the model reads it: in the result.
+    /// Calls a tool. A failure is returned in the tool result, because models read results and not protocol errors.
     private func call(_ request: MCPRequest, _ caller: AgentCaller) async throws -> JSONObject {
         guard let tool = request.tool else {
-            throw RPCError.invalidParams("tools/call must have the tool's name, a text")
+            throw RPCError.invalidParams("tools/call requires a name, a string")
         }
         do {
-            let result = try await desk.call(
-                // Who calls here has a limit of its own, and calls off what takes longer.
-                request.withArgumentsAsObject.with(patience: desk.limits.longest),
+            let result = try await proxy.call(
+                // The client has its own timeout and cancels the request.
+                request.withArgumentsAsObject.with(timeout: proxy.limits.total),
                 at: id,
                 for: caller,
-                wait: desk.limits.wait,
+                wait: proxy.limits.wait,
                 maxPixels: Self.maxPixels
             )
-            return await desk.hinted(result, tool, at: id, for: caller, alias: alias)
+            return await proxy.withToolSuggestions(result, tool, at: id, for: caller, alias: alias)
         } catch let failure as AppError {
-            return failure.result(for: .guest)
+            return failure.result(for: .appAgent)
         } catch let error as RPCError {
-            guard error.isAboutNames, let near = await desk.absence(of: tool, at: id, for: caller, alias: alias),
+            guard error.isAboutNames,
+                let near = await proxy.nearestTools(ifMissing: tool, at: id, for: caller, alias: alias),
                 !near.isEmpty
             else { throw error }
             throw RPCError(error.code, "\(error.message)\(near)", data: error.data)
@@ -85,8 +88,8 @@ package struct AppMCPServer: MCPServer {
     }
 
     private func list(_ method: String, _ caller: AgentCaller) async throws -> JSONObject {
-        let list = try await desk.list(method, of: id, for: caller, within: desk.limits.list)
-        let hasChanged = method == CachedApp.tools ? await desk.look(at: id) : false
+        let list = try await proxy.list(method, of: id, for: caller, within: proxy.limits.list)
+        let hasChanged = method == CachedApp.tools ? await proxy.markToolsSeen(of: id) : false
         var result = list.result
         var meta = result["_meta"]?.object ?? [:]
         if let staleness = list.staleness {
@@ -99,16 +102,16 @@ package struct AppMCPServer: MCPServer {
     }
 }
 
-/// What an app says about itself, and what changes about it.
+/// Descriptions and change notifications of apps.
 extension AppProxy {
-    /// How long an app is asked that was never heard, and how long it is left alone afterwards.
-    private static let meetingLimit = Duration.seconds(2)
-    private static let meetingPause = Duration.seconds(10)
+    /// The timeout for asking an unknown app for its description, and the pause before the next attempt.
+    private static let descriptionTimeout = Duration.seconds(2)
+    private static let descriptionRetryPause = Duration.seconds(10)
 
-    /// What the app said when it was met last. One that was never met is asked now, if it is here.
+    /// Returns the app's last known description. If there is none and the app is online, connects to the app now.
     func description(of id: EndpointID, for caller: AgentCaller) async -> ServerDescription {
-        if await shelf.record(of: id).info == nil { await meet(id, for: caller) }
-        let record = await shelf.record(of: id)
+        if await cache.record(of: id).info == nil { await fetchDescription(of: id, for: caller) }
+        let record = await cache.record(of: id)
         guard let info = record.info else {
             return ServerDescription(
                 info: ["name": .string(id.text), "version": "0"],
@@ -117,7 +120,7 @@ extension AppProxy {
         }
         var capabilities = record.capabilities
         if var tools = capabilities["tools"]?.object {
-            // Whatever the app tells: its next launch may have others, and the broker looks.
+            // Always announced: the next launch may have other tools, and Patchbay checks for that.
             tools["listChanged"] = true
             capabilities["tools"] = .object(tools)
         }
@@ -128,35 +131,35 @@ extension AppProxy {
         )
     }
 
-    private func meet(_ id: EndpointID, for caller: AgentCaller) async {
-        guard let endpoint = try? await endpoint(id), let (line, clearance) = try? await admit(caller, to: endpoint)
+    private func fetchDescription(of id: EndpointID, for caller: AgentCaller) async {
+        guard let endpoint = try? await endpoint(id), let (session, access) = try? await authorize(caller, to: endpoint)
         else {
             return
         }
         let isDue = entries.withLock { entries in
             let now = watch.elapsed
-            if let last = entries[id]?.lastMeeting, now - last < Self.meetingPause { return false }
-            entries[id]?.lastMeeting = now
+            if let last = entries[id]?.lastDescriptionAttempt, now - last < Self.descriptionRetryPause { return false }
+            entries[id]?.lastDescriptionAttempt = now
             return true
         }
         guard isDue else { return }
-        _ = try? await withDeadline(Self.meetingLimit, clock: clock) {
-            try await line.meet(endpoint, by: clearance.passages)
+        _ = try? await withTimeout(Self.descriptionTimeout, clock: clock) {
+            try await session.connect(endpoint, by: access.routes)
         }
     }
 
-    /// What changes about an app from now on.
+    /// Streams the changes of an app.
     func changes(of id: EndpointID, for caller: AgentCaller) -> AsyncStream<ServerChange> {
-        let changes = news.stream(of: id, keeping: 64) { _, change in change }
-        // What is known of it may be from an earlier launch; whoever listens is told when that turns out.
-        send(.list(id, for: caller))
-        send(.listen(id, for: caller))
+        let changes = changeNotifier.stream(of: id, bufferSize: 64) { _, change in change }
+        // The cached list may be from an earlier launch; the refresh notifies the subscriber of a difference.
+        schedule(.refreshTools(id, for: caller))
+        schedule(.subscribe(id, for: caller))
         return changes
     }
 
-    /// The same for all apps that a caller sees: which one it was does not matter there.
+    /// Streams `.tools` for a change of any app that the caller may see.
     func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> {
-        news.stream(of: nil, keeping: 1) { [self] id, change in
+        changeNotifier.stream(of: nil, bufferSize: 1) { [self] id, change in
             guard change == .tools else { return nil }
             let app = entries.withLock { $0[id]?.approvedApp }
             return caller.permissions?.selector.includes(id, approvedApp: app) ?? true ? .tools : nil

@@ -2,24 +2,24 @@ import Model
 import Synchronization
 import SystemIO
 
-/// Looking again at what has changed about an app, at a rate that no app decides.
+/// Refreshes an app's lists after changes, with a rate limit that apps cannot influence.
 extension AppProxy {
-    /// The app says that something has changed.
-    func heed(_ change: ServerChange, from id: EndpointID) {
-        // A resource that changes is asked for by the clients that want it, and not from here.
-        if case .resource = change { return news.ring(id, change) }
+    /// Handles a change that the app announced.
+    func handle(_ change: ServerChange, from id: EndpointID) {
+        // Clients that subscribed to the resource read it themselves.
+        if case .resource = change { return changeNotifier.notify(id, change) }
         refresh(id, change, isAnnounced: true)
     }
 
-    /// The app was met at another launch.
-    func noteMeeting(with id: EndpointID) {
+    /// Handles a new connection to an app, which may be another launch.
+    func didConnect(to id: EndpointID) {
         entries.withLock { $0[id]?.isListDue = true }
         refreshIfDue(id)
     }
 
-    /// Lists the tools of an app that has not been listed since its launch, where somebody wants to hear of them.
+    /// Lists the tools of an app that has not been listed since its launch, if there are subscribers.
     func refreshIfDue(_ id: EndpointID) {
-        guard entries.withLock({ $0[id]?.isListDue == true }), news.isHeard(id) else { return }
+        guard entries.withLock({ $0[id]?.isListDue == true }), changeNotifier.hasSubscribers(id) else { return }
         refresh(id, .tools, isAnnounced: false)
     }
 
@@ -29,28 +29,29 @@ extension AppProxy {
             return entries[id]?.refreshes[change, default: Refresh()]
                 .request(isAnnounced: isAnnounced, at: watch.elapsed)
         }
-        guard let pause, !send(.refresh(id, change, after: pause)) else { return }
-        entries.withLock { $0[id]?.refreshes[change]?.giveUp() }
+        guard let pause, !schedule(.refresh(id, change, after: pause)) else { return }
+        entries.withLock { $0[id]?.refreshes[change]?.cancel() }
     }
 
-    /// Looks at it when the pause is over; lists are asked for through the gate.
-    func perform(_ change: ServerChange, of id: EndpointID, after pause: Duration, _ gate: AsyncSemaphore) async {
+    /// Publishes or refreshes a change after the pause. The semaphore limits concurrent list requests.
+    func perform(_ change: ServerChange, of id: EndpointID, after pause: Duration, _ semaphore: AsyncSemaphore) async {
         if pause > .zero, (try? await clock.sleep(for: pause)) == nil { return }
         let (isAnnounced, isDue) = entries.withLock { entries in
             let isAnnounced = entries[id]?.refreshes[change]?.begin(at: watch.elapsed) ?? false
             return (isAnnounced, isAnnounced || entries[id]?.isListDue == true)
         }
-        if isAnnounced { news.ring(id, change) }
-        // What is listed is asked for anew, so that the shelf is right when the app is away.
-        guard change == .tools, isDue, let permit = try? await gate.enter() else { return }
+        if isAnnounced { changeNotifier.notify(id, change) }
+        // Lists the tools again, so that the cache is current when the app goes offline.
+        guard change == .tools, isDue, let permit = try? await semaphore.acquire() else { return }
         _ = try? await freshList(CachedApp.tools, of: id, for: .broker, wait: .zero)
-        permit.giveBack()
+        permit.release()
     }
 }
 
-/// When it is looked at again what an app says has changed: at once, and the more seldom the more often it says so.
+/// Rate limiter for refreshes: the first is immediate, and each further one waits longer.
 struct Refresh: Sendable {
-    /// Between two looks: at first, and at most. An app that was quiet for that long is looked at at once again.
+    /// The shortest and the longest pause between two refreshes. After the current pause plus `longest` without a
+    /// refresh, the pause starts again at `shortest`.
     static let shortest = Duration.seconds(1)
     static let longest = Duration.seconds(60)
 
@@ -59,9 +60,9 @@ struct Refresh: Sendable {
     private var last: Duration?
     private var pause = Duration.zero
 
-    /// It is to be looked at; `isAnnounced` where the app itself says that something has changed.
+    /// Requests a refresh; `isAnnounced` says that the app itself announced a change.
     ///
-    /// - Returns: In how long it is to be looked at; nil where that is pending already.
+    /// - Returns: The delay before the refresh; nil if a refresh is already pending.
     mutating func request(isAnnounced: Bool, at now: Duration) -> Duration? {
         if isAnnounced { self.isAnnounced = true }
         guard !isPending else { return nil }
@@ -69,9 +70,9 @@ struct Refresh: Sendable {
         return last.map { max(.zero, $0 + pause - now) } ?? .zero
     }
 
-    /// It is looked at now.
+    /// Begins the pending refresh.
     ///
-    /// - Returns: Whether the app has said that something has changed.
+    /// - Returns: Whether the app announced a change.
     mutating func begin(at now: Duration) -> Bool {
         let isCalm = last.map { now - $0 >= pause + Self.longest } ?? true
         pause = isCalm ? Self.shortest : min(Self.longest, pause * 2)
@@ -80,6 +81,6 @@ struct Refresh: Sendable {
         return isAnnounced
     }
 
-    /// It is not looked at after all.
-    mutating func giveUp() { isPending = false }
+    /// Cancels the pending refresh.
+    mutating func cancel() { isPending = false }
 }

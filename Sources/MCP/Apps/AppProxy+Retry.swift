@@ -5,166 +5,188 @@ import Registry
 import Synchronization
 import SystemIO
 
-/// Getting a request to an app, as soon as the app is there.
+/// Sends requests to apps and retries until the app is reachable.
 extension AppProxy {
-    /// Sends a request to an app, and waits so long for one that cannot be reached.
+    /// Sends a request to an app. An unreachable app is retried for the wait time.
     ///
     /// - Throws: `AppError`, `CancellationError`.
-    func reach(
+    func send(
         _ request: MCPRequest,
         at id: EndpointID,
         for caller: AgentCaller,
         wait: Duration
     ) async throws -> AppReply {
         do {
-            let reply = try await converse(request) { try await hold($0, id, caller, wait) }
-            await note(request, id, caller, size: reply.size, outcome: Self.outcome(of: reply))
+            let reply = try await answerInputRequests(request) {
+                try await sendWithRetry($0, at: id, for: caller, wait: wait)
+            }
+            await audit(request, at: id, for: caller, size: reply.size, outcome: Self.outcome(of: reply))
             return reply
         } catch let failure as AppError {
-            await note(request, id, caller, size: 0, outcome: failure.code)
+            await audit(request, at: id, for: caller, size: 0, outcome: failure.code)
             throw failure
         } catch {
-            await note(request, id, caller, size: 0, outcome: "cancelled")
+            await audit(request, at: id, for: caller, size: 0, outcome: "cancelled")
             throw error
         }
     }
 
-    private func hold(
+    private func sendWithRetry(
         _ request: MCPRequest,
-        _ id: EndpointID,
-        _ caller: AgentCaller,
-        _ wait: Duration
+        at id: EndpointID,
+        for caller: AgentCaller,
+        wait: Duration
     ) async throws -> AppReply {
         let watch = ElapsedTimer(clock)
-        let traits = await traits(of: request, id)
-        // What the caller allows is for everything; else the wait for the app has a limit of its own.
-        let limit = request.patience ?? wait + limits.longest
-        var hold = RetryPolicy(of: id, for: min(wait, limit), mayRepeat: request.mayRepeat(traits))
-        var bell: AsyncStream<Void>?
+        let annotations = await annotations(of: request, id)
+        // The caller's timeout covers everything; without one, the wait for the app has its own limit.
+        let limit = request.timeout ?? wait + limits.total
+        var policy = RetryPolicy(of: id, for: min(wait, limit), mayRepeat: request.mayRepeat(annotations))
+        var wakeups: AsyncStream<Void>?
         while true {
-            let trouble: Trouble
+            let failure: UpstreamError
             do {
-                return try await attempt(request, id, caller, traits, within: limit - watch.elapsed)
-            } catch let error as Trouble {
-                trouble = error
+                return try await sendOnce(
+                    request,
+                    at: id,
+                    for: caller,
+                    annotations: annotations,
+                    within: limit - watch.elapsed
+                )
+            } catch let error as UpstreamError {
+                failure = error
             }
-            switch hold.move(after: trouble, at: watch.elapsed, sinceArrival: sinceArrival(of: id)) {
+            switch policy.decision(after: failure, at: watch.elapsed, sinceArrival: sinceArrival(of: id)) {
             case .tryAgain:
-                // The app may get it twice: each delivery has its line.
-                if trouble == .lost { await note(request, id, caller, size: 0, outcome: "lost, sent again") }
+                // The app may receive the request twice; each delivery has its own audit entry.
+                if failure == .responseLost {
+                    await audit(request, at: id, for: caller, size: 0, outcome: "lost, sent again")
+                }
                 continue
             case .giveUp(let failure): throw failure
             case .wait(let longest):
-                if let heard = bell {
-                    let isRung = try await withDeadline(longest, clock: clock) {
-                        for await _ in heard { break }
+                if let pending = wakeups {
+                    let wasNotified = try await withTimeout(longest, clock: clock) {
+                        for await _ in pending { break }
                         return true
                     }
-                    // A stream whose reader is cancelled is over.
-                    if isRung == nil { bell = bells.stream(of: id, keeping: 1) { _, _ in () } }
+                    // A cancelled iteration ends its stream.
+                    if wasNotified == nil { wakeups = stateNotifier.stream(of: id, bufferSize: 1) { _, _ in () } }
                 } else {
-                    // What changed before the bell was there shows at the next try.
-                    bell = bells.stream(of: id, keeping: 1) { _, _ in () }
+                    // A change before this subscription is noticed by the next attempt.
+                    wakeups = stateNotifier.stream(of: id, bufferSize: 1) { _, _ in () }
                 }
             }
         }
     }
 
-    /// - Throws: `Trouble`, `CancellationError`.
-    private func attempt(
+    /// Makes one attempt.
+    ///
+    /// - Throws: `UpstreamError`, `CancellationError`.
+    private func sendOnce(
         _ request: MCPRequest,
-        _ id: EndpointID,
-        _ caller: AgentCaller,
-        _ traits: ToolAnnotations,
+        at id: EndpointID,
+        for caller: AgentCaller,
+        annotations: ToolAnnotations,
         within limit: Duration
     ) async throws -> AppReply {
-        // The request has waited, and its grant may have ended meanwhile.
-        guard trust.isLive(caller) else { throw CancellationError() }
-        let generation = trust.generation
+        // The request may have waited, and its grant may have ended meanwhile.
+        guard authorizer.isLive(caller) else { throw CancellationError() }
+        let generation = authorizer.generation
         let endpoint = try await endpoint(id)
-        let (line, clearance) = try await admit(caller, to: endpoint)
-        let admission = Admission(clearance.passages, of: caller, by: trust, since: generation, limit: limit)
+        let (session, access) = try await authorize(caller, to: endpoint)
+        let admission = Admission(access.routes, of: caller, by: authorizer, since: generation, limit: limit)
         do {
-            let reply = try await ask(request, of: endpoint, for: caller, over: line, by: admission, traits)
+            let reply = try await dispatch(
+                request,
+                to: endpoint,
+                for: caller,
+                over: session,
+                by: admission,
+                annotations: annotations
+            )
             if endpoint.state != .online { await registry.report(nil, of: id) }
-            noteNeed(of: id, of: nil)
-            if clearance.hasSecret { await trust.noteSecret(of: endpoint, isTaken: true) }
+            recordTokenNeed(of: id, of: nil)
+            if access.hasSecret { await authorizer.recordSecretResult(for: endpoint, accepted: true) }
             return reply
-        } catch Trouble.wantsSecret(.rejected) where caller.may(.secretUse, on: endpoint) {
-            noteNeed(of: id, of: endpoint)
-            await trust.noteSecret(of: endpoint, isTaken: false)
-            throw Trouble.wantsSecret(.rejected)
-        } catch Trouble.wantsSecret(.missing) where clearance.isSecretOutdated {
-            noteNeed(of: id, of: endpoint)
-            throw Trouble.wantsSecret(.outdated)
-        } catch Trouble.wantsSecret(.missing) where caller.may(.secretUse, on: endpoint) {
-            noteNeed(of: id, of: endpoint)
-            throw Trouble.wantsSecret(.missing)
-        } catch Trouble.wantsSecret where !caller.may(.secretUse, on: endpoint) {
-            throw Trouble.notPermitted(.secretUse)
-        } catch Trouble.unreachable(let failure) {
-            // Told where the prober would find out later. A phone's ports are watched by others.
+        } catch UpstreamError.tokenRequired(.rejected) where caller.may(.secretUse, on: endpoint) {
+            recordTokenNeed(of: id, of: endpoint)
+            await authorizer.recordSecretResult(for: endpoint, accepted: false)
+            throw UpstreamError.tokenRequired(.rejected)
+        } catch UpstreamError.tokenRequired(.missing) where access.isSecretOutdated {
+            recordTokenNeed(of: id, of: endpoint)
+            throw UpstreamError.tokenRequired(.outdated)
+        } catch UpstreamError.tokenRequired(.missing) where caller.may(.secretUse, on: endpoint) {
+            recordTokenNeed(of: id, of: endpoint)
+            throw UpstreamError.tokenRequired(.missing)
+        } catch UpstreamError.tokenRequired where !caller.may(.secretUse, on: endpoint) {
+            throw UpstreamError.forbidden(.secretUse)
+        } catch UpstreamError.unreachable(let failure) {
+            // Reported earlier than the prober would notice. The ports of USB devices are probed separately.
             if endpoint.state == .online, endpoint.isInNetwork { await registry.report(failure, of: id) }
-            throw Trouble.unreachable(failure)
-        } catch let error where !(error is Trouble) && !(error is CancellationError) {
-            throw Trouble.unreachable(DialError(.failed, "\(id) could not be reached: \(error)"))
+            throw UpstreamError.unreachable(failure)
+        } catch let error where !(error is UpstreamError) && !(error is CancellationError) {
+            throw UpstreamError.unreachable(DialError(.failed, "\(id) could not be reached: \(error)"))
         }
     }
 
+    /// Returns the registered endpoint.
+    ///
+    /// - Throws: `UpstreamError.unreachable` if there is none.
     func endpoint(_ id: EndpointID) async throws -> Endpoint {
         guard let endpoint = try? await registry.endpoint(id) else {
-            throw Trouble.unreachable(
-                DialError(.noRoute, "no endpoint is called \(id); `patchbay list` shows them all")
+            throw UpstreamError.unreachable(
+                DialError(.noRoute, "there is no endpoint \(id); `patchbay list` shows all endpoints")
             )
         }
         return endpoint
     }
 
-    /// The line to an endpoint and the ways that this caller may take to it.
+    /// Returns the session with an endpoint and the routes that the caller may use.
     ///
-    /// - Throws: `Trouble`.
-    func admit(_ caller: AgentCaller, to endpoint: Endpoint) async throws -> (UpstreamSession, EndpointAccess) {
-        guard caller.may(.endpointCall, on: endpoint) else { throw Trouble.notPermitted(.endpointCall) }
-        guard Self.speaksMCP(endpoint.kind) else { throw Trouble.noMCP }
+    /// - Throws: `UpstreamError`.
+    func authorize(_ caller: AgentCaller, to endpoint: Endpoint) async throws -> (UpstreamSession, EndpointAccess) {
+        guard caller.may(.endpointCall, on: endpoint) else { throw UpstreamError.forbidden(.endpointCall) }
+        guard Self.speaksMCP(endpoint.kind) else { throw UpstreamError.notMCP }
         guard !endpoint.routes.isEmpty, endpoint.state != .blocked else {
-            throw Trouble.unreachable(UpstreamSession.noRoute(to: endpoint))
+            throw UpstreamError.unreachable(UpstreamSession.noRoute(to: endpoint))
         }
-        let clearance = await trust.clearance(of: endpoint, for: caller)
-        guard !clearance.isRefused else {
+        let access = await authorizer.access(to: endpoint, for: caller)
+        guard !access.isUnapproved else {
             let changed = endpoint.routes.first { $0.mismatch != nil }
             throw changed.flatMap { route in
-                route.mismatch.map { Trouble.mismatch(route.route, found: $0) }
-            } ?? Trouble.notApproved
+                route.mismatch.map { UpstreamError.mismatch(route.route, found: $0) }
+            } ?? UpstreamError.notApproved
         }
-        return (line(to: endpoint), clearance)
+        return (session(to: endpoint), access)
     }
 
-    /// Kinds that are known to be something else are not asked for MCP.
+    /// Returns whether an endpoint may speak MCP. Kinds that are known to be something else are not asked.
     static func speaksMCP(_ kind: EndpointKind) -> Bool {
         ![.appDebug, .debug, .openagents, .dartVM, .tcp].contains(kind)
     }
 
-    /// What the app's list says of the tool that is called; nothing where it was never listed, as it is not asked for that.
-    func traits(of request: MCPRequest, _ id: EndpointID) async -> ToolAnnotations {
+    /// Returns the listed annotations of the called tool, or `.unknown` if the app has not been listed.
+    func annotations(of request: MCPRequest, _ id: EndpointID) async -> ToolAnnotations {
         guard let tool = request.tool else { return .unknown }
-        return await shelf.record(of: id).traits[tool] ?? .unknown
+        return await cache.record(of: id).annotations[tool] ?? .unknown
     }
 
     private func sinceArrival(of id: EndpointID) -> Duration? {
-        entries.withLock { $0[id]?.arrival }.map { watch.elapsed - $0 }
+        entries.withLock { $0[id]?.arrivedAt }.map { watch.elapsed - $0 }
     }
 
     // MARK: The log
 
-    /// Lists are what a client asks for by itself; the rest is somebody's doing.
-    private static let logged: Set = ["tools/call", "resources/read", "prompts/get"]
+    /// Methods that are audited. Lists are not, because clients request them automatically.
+    private static let auditedMethods: Set = ["tools/call", "resources/read", "prompts/get"]
 
-    private func note(_ request: MCPRequest, _ id: EndpointID, _ caller: AgentCaller, size: Int, outcome: String)
+    private func audit(_ request: MCPRequest, at id: EndpointID, for caller: AgentCaller, size: Int, outcome: String)
         async
     {
-        guard Self.logged.contains(request.method) else { return }
-        let use = EndpointCallEvent(of: id, subject: SanitizedText(request.subject), bytes: size, outcome: outcome)
-        await trust.note(use, by: caller)
+        guard Self.auditedMethods.contains(request.method) else { return }
+        let event = EndpointCallEvent(of: id, subject: SanitizedText(request.subject), bytes: size, outcome: outcome)
+        await authorizer.audit(event, by: caller)
     }
 
     private static func outcome(of reply: AppReply) -> String {

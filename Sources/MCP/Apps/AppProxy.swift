@@ -7,73 +7,75 @@ import ServiceLifecycle
 import Synchronization
 package import SystemIO
 
-/// Where calls to apps come in, wait for an app that is away, and go out.
+/// Forwards calls to apps and waits for apps that are restarting.
 ///
-/// It has one line for each app (`UpstreamSession`), keeps on a shelf what the apps said when they were there (`AppCache`), and
-/// follows registry and pairing, so that whoever waits for an app is woken when something changes about it.
+/// `AppProxy` has one `UpstreamSession` for each app and caches the apps' lists in `AppCache`. Changes in the registry
+/// and of approvals wake the calls that wait for an app.
 package final class AppProxy: AppCaller, Service {
-    /// What an app's line is called by, and when the app came.
+    /// The session with an app and the state of the app's current launch.
     struct Entry: Sendable {
-        let line: UpstreamSession
+        let session: UpstreamSession
         /// `Endpoint.approvedApp`.
         var approvedApp: SanitizedText?
         var launch: UpstreamSession.Launch?
-        /// When it was started, or came back, by `watch`; nil while nobody has seen it.
-        var arrival: Duration?
-        /// The launch that last answered that it wants a token.
-        var wanting: UpstreamSession.Launch?
-        /// When it was last asked what it is, for nothing but that.
-        var lastMeeting: Duration?
-        /// Its changes are being followed.
+        /// The time of the last launch or return, by `watch`; nil if the app was present at start.
+        var arrivedAt: Duration?
+        /// The launch that last answered 401.
+        var launchRequiringToken: UpstreamSession.Launch?
+        /// The time of the last connection that was made only for the description.
+        var lastDescriptionAttempt: Duration?
+        /// Indicates whether a task follows the app's changes.
         var isFollowed = false
-        /// Its tools have not been listed since it was launched.
+        /// Indicates whether the tools have not been listed since the launch.
         var isListDue = false
         var refreshes: [ServerChange: Refresh] = [:]
     }
 
     let registry: EndpointRegistry
-    let trust: any EndpointAuthorizer
+    let authorizer: any EndpointAuthorizer
     let limits: UpstreamTimeouts
     let clock: any Clock<Duration>
     let logger: Logger
-    let shelf: AppCache
+    let cache: AppCache
     let watch: ElapsedTimer
-    /// Rings when something changes about an endpoint: its place, its state, its approval, its secret.
-    let bells = EndpointNotifier<Void>()
-    /// What apps and their lists say has changed.
-    let news = EndpointNotifier<ServerChange>()
-    /// Fits a result to what the caller can take.
-    let trim: @Sendable (JSONObject, Int, AgentCaller) async -> JSONObject
+    /// Notifies of changes of an endpoint's routes, state, approval or token.
+    let stateNotifier = EndpointNotifier<Void>()
+    /// Notifies of changes that apps announce and of changed lists.
+    let changeNotifier = EndpointNotifier<ServerChange>()
+    /// Limits the size of a result for a caller.
+    let limitSize: @Sendable (JSONObject, Int, AgentCaller) async -> JSONObject
     let entries = Mutex<[EndpointID: Entry]>([:])
-    /// Lines that are one caller's alone.
-    let owns = Mutex(ClientSessionPool())
-    /// Requests that wait in an app for what their callers answer.
-    let interviews = Mutex(SuspendedRequestStore())
-    let errands: AsyncStream<BackgroundTask>
+    /// Sessions that each belong to one MCP client.
+    let clientSessions = Mutex(ClientSessionPool())
+    /// Requests that wait for input from their clients.
+    let suspendedRequests = Mutex(SuspendedRequestStore())
+    let backgroundTasks: AsyncStream<BackgroundTask>
     private let dialer: any Dialer
     private let probe: IdentityProbe
-    private let out: AsyncStream<BackgroundTask>.Continuation
+    private let taskQueue: AsyncStream<BackgroundTask>.Continuation
 
-    /// How many errands wait for their turn; what comes on top of them is not worth a slow broker.
-    private static let errandLimit = 1_024
+    /// The limit of queued background tasks. Further tasks are dropped to protect Patchbay from overload.
+    private static let backgroundTaskLimit = 1_024
 
+    /// Creates a proxy.
+    ///
     /// - Parameters:
-    ///   - registry: Where apps are.
-    ///   - dialer: How routes are reached.
-    ///   - probe: Asks AppReveal servers who they are.
-    ///   - trust: Who may reach what, with which secret.
-    ///   - memory: Keeps what apps said between two runs.
-    ///   - trim: Fits a result to the longest edge that its images may have, for a caller.
-    ///   - limits: How long apps are waited for.
-    ///   - clock: What every time limit is measured with.
-    ///   - logger: Where the operator reads.
+    ///   - registry: The endpoints.
+    ///   - dialer: Connects to routes.
+    ///   - probe: Identifies AppReveal servers.
+    ///   - authorizer: Decides which routes and tokens a caller may use.
+    ///   - storage: Stores the cache between two runs.
+    ///   - limitSize: Limits images in a result to a maximum edge in pixels, for a caller.
+    ///   - limits: The timeouts.
+    ///   - clock: The clock of all timeouts.
+    ///   - logger: The operator's log.
     package init(
         registry: EndpointRegistry,
         dialer: any Dialer,
         probe: IdentityProbe = .none,
-        trust: any EndpointAuthorizer,
-        memory: any AppCacheStorage,
-        trim: @escaping @Sendable (JSONObject, Int, AgentCaller) async -> JSONObject,
+        authorizer: any EndpointAuthorizer,
+        storage: any AppCacheStorage,
+        limitSize: @escaping @Sendable (JSONObject, Int, AgentCaller) async -> JSONObject,
         limits: UpstreamTimeouts = UpstreamTimeouts(),
         clock: any Clock<Duration> = PollerClock(),
         logger: Logger
@@ -81,16 +83,16 @@ package final class AppProxy: AppCaller, Service {
         self.registry = registry
         self.dialer = dialer
         self.probe = probe
-        self.trust = trust
-        self.trim = trim
+        self.authorizer = authorizer
+        self.limitSize = limitSize
         self.limits = limits
         self.clock = clock
         self.logger = logger
-        shelf = AppCache(memory)
+        cache = AppCache(storage)
         watch = ElapsedTimer(clock)
-        (errands, out) = AsyncStream.makeStream(
+        (backgroundTasks, taskQueue) = AsyncStream.makeStream(
             of: BackgroundTask.self,
-            bufferingPolicy: .bufferingOldest(Self.errandLimit)
+            bufferingPolicy: .bufferingOldest(Self.backgroundTaskLimit)
         )
     }
 
@@ -98,66 +100,69 @@ package final class AppProxy: AppCaller, Service {
         await cancelWhenGracefulShutdown { [self] in
             await withDiscardingTaskGroup { group in
                 group.addTask { await self.followRegistry() }
-                group.addTask { await self.followTrust() }
-                group.addTask { await self.runErrands() }
-                group.addTask { await self.shelf.run() }
+                group.addTask { await self.followAuthorization() }
+                group.addTask { await self.runBackgroundTasks() }
+                group.addTask { await self.cache.run() }
             }
         }
-        await shelf.save()
+        await cache.save()
     }
 
-    /// The line to an endpoint, made when it is first needed.
-    func line(to endpoint: Endpoint) -> UpstreamSession {
+    /// Returns the shared session with an endpoint, created on first use.
+    func session(to endpoint: Endpoint) -> UpstreamSession {
         entries.withLock { entries in
-            if let entry = entries[endpoint.id] { return entry.line }
-            let entry = Entry(line: makeLine(to: endpoint.id), approvedApp: endpoint.approvedApp)
+            if let entry = entries[endpoint.id] { return entry.session }
+            let entry = Entry(session: makeSession(to: endpoint.id), approvedApp: endpoint.approvedApp)
             entries[endpoint.id] = entry
-            return entry.line
+            return entry.session
         }
     }
 
-    func makeLine(to id: EndpointID, own: ClientSessionParameters? = nil) -> UpstreamSession {
+    /// Makes a session with an app: a client session with `clientParameters`, otherwise a shared one.
+    func makeSession(to id: EndpointID, clientParameters: ClientSessionParameters? = nil) -> UpstreamSession {
         UpstreamSession(
             to: id,
             dialer: dialer,
             limits: limits.upstream,
-            listening: .listening(for: limits.listening),
+            streamLimits: .changeStream(idle: limits.changeStreamIdle),
             clock: clock,
-            send: { [out] in out.yield($0) },
-            tell: { [weak self] change in self?.heed(change, from: id) },
-            own: own,
+            schedule: { [taskQueue] in taskQueue.yield($0) },
+            onChange: { [weak self] change in self?.handle(change, from: id) },
+            clientParameters: clientParameters,
             probe: probe,
-            identified: { [registry] report in
+            onIdentify: { [registry] report in
                 switch report {
                 case .server(let name, let version): await registry.setServer(name, version: version, of: id)
                 case .mismatch(let route, let found): await registry.setMismatch(found, on: route, of: id)
                 }
             },
-            met: { [weak self] met in
-                // What everybody is told of an app is what everybody meets.
-                guard let self, own == nil else { return }
-                await shelf.update(id) { $0.note(met) }
-                noteMeeting(with: id)
+            onConnect: { [weak self] server in
+                // The public description of an app comes from the shared session only.
+                guard let self, clientParameters == nil else { return }
+                await cache.update(id) { $0.record(server) }
+                didConnect(to: id)
             }
         )
     }
 
-    /// - Returns: False where too many are before it, so that it is not done.
+    /// Queues a background task.
+    ///
+    /// - Returns: False if the queue is full and the task was dropped.
     @discardableResult
-    func send(_ errand: BackgroundTask) -> Bool {
-        if case .enqueued = out.yield(errand) { true } else { false }
+    func schedule(_ task: BackgroundTask) -> Bool {
+        if case .enqueued = taskQueue.yield(task) { true } else { false }
     }
 }
 
-/// Calling apps' tools.
+/// Calls to apps' tools.
 extension AppProxy {
     package func call(_ call: ToolCall, of caller: AgentCaller) async throws(AppError) -> JSONObject {
         let params: JSONObject = ["name": .string(call.tool), "arguments": .object(call.arguments)]
-        let request = MCPRequest("tools/call", params, patience: call.patience, notify: call.notify)
+        let request = MCPRequest("tools/call", params, timeout: call.timeout, notify: call.notify)
         let id = call.endpoint.id
         do {
             let result = try await self.call(request, at: id, for: caller, wait: call.wait, maxPixels: call.maxPixels)
-            return await hinted(result, call.tool, at: id, for: caller)
+            return await withToolSuggestions(result, call.tool, at: id, for: caller)
         } catch let error as RPCError {
             return Self.result(saying: await refusal(of: call.tool, at: id, error, caller), code: "refused")
         } catch {
@@ -165,7 +170,9 @@ extension AppProxy {
         }
     }
 
-    /// - Throws: `AppError`, an `RPCError` of the app's own, `CancellationError`.
+    /// Calls a tool and limits the size of its result.
+    ///
+    /// - Throws: `AppError`, the app's own `RPCError`, `CancellationError`.
     func call(
         _ request: MCPRequest,
         at id: EndpointID,
@@ -174,27 +181,28 @@ extension AppProxy {
         maxPixels: Int
     ) async throws -> JSONObject {
         var request = request
-        // Whoever wants the original gets what the app gives by itself.
-        if maxPixels != 0, request.isOpenToJPEG, await offersJPEG(request, id) { request = request.askingForJPEG }
+        // A client that wants the original (`maxPixels` 0) gets the app's default format.
+        if maxPixels != 0, request.isOpenToJPEG, await offersJPEG(request, id) { request = request.requestingJPEG }
         let reply: AppReply
         do {
-            reply = try await reach(request, at: id, for: caller, wait: wait)
-        } catch AppError.unclear(let id, let what) {
-            // It has answered something, so it has got the call.
-            throw AppError.unclear(id, "\(what) (delivered, result unknown)")
+            reply = try await send(request, at: id, for: caller, wait: wait)
+        } catch AppError.invalidResponse(let id, let what) {
+            // The app has answered, so it has received the call.
+            throw AppError.invalidResponse(id, "\(what) (delivered, result unknown)")
         }
-        defer { reply.permit?.giveBack() }
-        return await trim(try reply.outcome.get(), maxPixels, caller)
+        defer { reply.permit?.release() }
+        return await limitSize(try reply.outcome.get(), maxPixels, caller)
     }
 
-    /// What an app's own error is about; one about a tool that the app does not list is about that, whatever its words.
+    /// Describes the app's own error. If the app does not list the tool, the text says so, regardless of the app's
+    /// message.
     private func refusal(
         of tool: String,
         at id: EndpointID,
         _ error: RPCError,
         _ caller: AgentCaller
     ) async -> String {
-        guard error.isAboutNames, let near = await absence(of: tool, at: id, for: caller) else {
+        guard error.isAboutNames, let near = await nearestTools(ifMissing: tool, at: id, for: caller) else {
             return "\(id) refused the call (error \(error.code)): \(error.message)"
         }
         let said = "error \(error.code): \(SanitizedText(error.message, limit: 500))"
@@ -204,8 +212,8 @@ extension AppProxy {
             """
     }
 
-    /// The result, and where it says that a tool failed which the app does not list, the names that may be meant.
-    func hinted(
+    /// Adds the nearest tool names to a failed result if the app does not list the tool.
+    func withToolSuggestions(
         _ result: JSONObject,
         _ tool: String,
         at id: EndpointID,
@@ -213,7 +221,7 @@ extension AppProxy {
         alias: String? = nil
     ) async -> JSONObject {
         guard result["isError"] == true, let content = result["content"]?.array,
-            let near = await absence(of: tool, at: id, for: caller, alias: alias), !near.isEmpty
+            let near = await nearestTools(ifMissing: tool, at: id, for: caller, alias: alias), !near.isEmpty
         else { return result }
         let hint = "\(id) has no tool \"\(SanitizedText(tool, limit: 128))\"\(near)"
         var result = result
@@ -221,9 +229,9 @@ extension AppProxy {
         return result
     }
 
-    /// The nearest names of a tool that the app does not list; nil where it lists it, or cannot be asked.
-    func absence(
-        of tool: String,
+    /// Returns the nearest names of a missing tool; nil if the app lists the tool or cannot be asked.
+    func nearestTools(
+        ifMissing tool: String,
         at id: EndpointID,
         for caller: AgentCaller,
         alias: String? = nil
@@ -231,19 +239,19 @@ extension AppProxy {
         func has(_ list: JSONObject) -> Bool {
             list["tools"]?.array?.contains { $0["name"]?.string == tool } ?? false
         }
-        if let shelved = await shelvedList(CachedApp.tools, of: id), has(shelved) { return nil }
-        // It may have got the tool since.
+        if let cached = await cachedList(CachedApp.tools, of: id), has(cached) { return nil }
+        // The app may have added the tool since the cached list.
         guard let list = try? await list(CachedApp.tools, of: id, for: caller, within: limits.list).result, !has(list)
         else { return nil }
         return NearTools(tool, list["tools"]?.array?.compactMap(\.object) ?? [], alias: alias)
     }
 
     private func offersJPEG(_ request: MCPRequest, _ id: EndpointID) async -> Bool {
-        guard await traits(of: request, id).offersJPEG else { return false }
+        guard await annotations(of: request, id).offersJPEG else { return false }
         return (try? await endpoint(id).kind) == .appreveal
     }
 
-    /// A result of a tool that could not be called.
+    /// Returns a tool result with `isError`.
     static func result(saying text: String, code: String) -> JSONObject {
         [
             "content": [["type": "text", "text": .string(text)]], "isError": true,
@@ -252,32 +260,32 @@ extension AppProxy {
     }
 }
 
-/// The apps' own servers, as the broker's tools, its URLs and its HTTP API reach them.
+/// Calls to apps, as the broker's tools and the HTTP API use them.
 package protocol AppCaller: Sendable {
-    /// What an app offers, from the cache while the app is away.
+    /// Returns an app's tools, from the cache while the app is offline.
     ///
-    /// - Throws: `AppError` when it was never heard, or must not be asked.
+    /// - Throws: `AppError` if the app has never been listed, or the caller may not call the app.
     func tools(of endpoint: Endpoint, for caller: AgentCaller) async throws(AppError) -> CachedToolList
 
-    /// How many tools an app has, as far as that is known; it is not asked.
+    /// Returns the number of cached tools. Does not contact the app.
     func toolCount(of endpoint: Endpoint) async -> Int?
 
-    /// Whether an app that is there takes a secret as its own; it is kept nowhere for that.
+    /// Tests whether a running app accepts a token. The token is not stored.
     ///
-    /// - Returns: Nil where the app cannot be asked now.
-    func takes(_ secret: EndpointSecret, at endpoint: Endpoint, for caller: AgentCaller) async -> Bool?
+    /// - Returns: Nil if the app cannot be asked now.
+    func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for caller: AgentCaller) async -> Bool?
 
-    /// Whether an app lets this caller in now, with the secret that is held for it or without one.
+    /// Tests whether an app accepts this caller's requests, with the stored token if there is one.
     ///
-    /// - Returns: Nil where the app cannot be asked now.
+    /// - Returns: Nil if the app cannot be asked now.
     func isOpen(_ endpoint: Endpoint, for caller: AgentCaller) async -> Bool?
 
-    /// Whether this launch of an app has said that it wants another token than it was shown; it is not asked.
+    /// Returns whether the current launch has rejected a request for lack of a valid token. Does not contact the app.
     func wantsSecret(_ endpoint: Endpoint) -> Bool
 
-    /// Calls one tool of an app, and waits for an app that is on its way back.
+    /// Calls a tool. Waits for an app that is restarting.
     ///
-    /// - Returns: A `CallToolResult`; what the app itself refuses is one with `isError`.
-    /// - Throws: `AppError` when there is no answer of the app's, or it must not be asked.
+    /// - Returns: A `CallToolResult`; an error of the app itself is a result with `isError`.
+    /// - Throws: `AppError` if the app sent no response, or the caller may not call the app.
     func call(_ call: ToolCall, of caller: AgentCaller) async throws(AppError) -> JSONObject
 }

@@ -4,122 +4,129 @@ import Registry
 import Synchronization
 import SystemIO
 
-/// What happens while nobody waits: following what changes, and errands.
+/// Background work: following changes and running background tasks.
 extension AppProxy {
-    /// How many errands to apps run at once.
-    private static let errandWidth = 16
+    /// The limit of concurrent background requests to apps.
+    private static let maxConcurrentTasks = 16
 
+    /// Follows the registry and records launches and removals of endpoints.
     func followRegistry() async {
-        // The registry lets a follower go that is too slow; whoever waits looks again then.
+        // The registry drops a slow subscriber; the loop then subscribes again and wakes all waiting calls.
         while !Task.isCancelled {
             let (start, changes) = await registry.changes()
-            if case .snapshot(let endpoints, _) = start { for endpoint in endpoints { see(endpoint, isStart: true) } }
-            bells.ringAll(())
+            if case .snapshot(let endpoints, _) = start {
+                for endpoint in endpoints { observe(endpoint, isStart: true) }
+            }
+            stateNotifier.notifyAll(())
             for await change in changes {
                 if change.kind == .removed {
-                    await forget(change.endpoint.id)
+                    await remove(change.endpoint.id)
                 } else {
-                    see(change.endpoint, isStart: false)
+                    observe(change.endpoint, isStart: false)
                 }
-                if change.kind != .changed { news.ring(change.endpoint.id, .tools) }
-                bells.ring(change.endpoint.id, ())
+                if change.kind != .changed { changeNotifier.notify(change.endpoint.id, .tools) }
+                stateNotifier.notify(change.endpoint.id, ())
             }
         }
     }
 
-    func followTrust() async {
-        for await id in await trust.changes() {
-            // Whether a new token is the right one, the next call tells.
-            noteNeed(of: id, of: nil)
-            bells.ring(id, ())
+    /// Follows changes of approvals and tokens and wakes the calls that wait for them.
+    func followAuthorization() async {
+        for await id in await authorizer.changes() {
+            // The next call shows whether a new token is valid.
+            recordTokenNeed(of: id, of: nil)
+            stateNotifier.notify(id, ())
             refreshIfDue(id)
         }
     }
 
-    /// Notes where an endpoint is now; one that is started, or comes back, has arrived.
-    private func see(_ endpoint: Endpoint, isStart: Bool) {
+    /// Records an endpoint's current launch. A new launch after the start sets `arrivedAt`.
+    private func observe(_ endpoint: Endpoint, isStart: Bool) {
         guard Self.speaksMCP(endpoint.kind) else { return }
         let launch = endpoint.state == .offline ? nil : endpoint.launch
         entries.withLock { entries in
             var entry =
-                entries[endpoint.id] ?? Entry(line: makeLine(to: endpoint.id), approvedApp: endpoint.approvedApp)
+                entries[endpoint.id] ?? Entry(session: makeSession(to: endpoint.id), approvedApp: endpoint.approvedApp)
             let isNew = launch != nil && entry.launch != launch
             entry.approvedApp = endpoint.approvedApp
             entry.launch = launch
-            if isNew, !isStart { entry.arrival = watch.elapsed }
-            if isNew { (entry.isListDue, entry.wanting) = (true, nil) }
+            if isNew, !isStart { entry.arrivedAt = watch.elapsed }
+            if isNew { (entry.isListDue, entry.launchRequiringToken) = (true, nil) }
             entries[endpoint.id] = entry
         }
         if endpoint.state != .offline { refreshIfDue(endpoint.id) }
     }
 
-    private func forget(_ id: EndpointID) async {
-        let line = entries.withLock { $0.removeValue(forKey: id)?.line }
-        await line?.part()
-        for line in owns.withLock({ $0.forget(id) }) { retire(line, of: id) }
-        await shelf.forget(id)
+    private func remove(_ id: EndpointID) async {
+        let session = entries.withLock { $0.removeValue(forKey: id)?.session }
+        await session?.invalidate()
+        for session in clientSessions.withLock({ $0.removeAll(of: id) }) { closeSession(session, of: id) }
+        await cache.remove(id)
     }
 
-    func runErrands() async {
-        let gate = AsyncSemaphore(places: Self.errandWidth)
+    /// Runs the queued background tasks concurrently.
+    func runBackgroundTasks() async {
+        let semaphore = AsyncSemaphore(permits: Self.maxConcurrentTasks)
         await withDiscardingTaskGroup { group in
-            for await errand in errands {
+            for await task in backgroundTasks {
                 group.addTask { [self] in
-                    switch errand {
-                    // These wait more than they do.
-                    case .tidy(let line): await tidy(line)
-                    case .attend(let line, let known, let passages, let opened, let end):
-                        await line.readStream(of: known, passages, opened: opened, until: end)
-                    case .retire: await retireIdle()
+                    switch task {
+                    // These tasks mostly wait and therefore take no permit.
+                    case .closeIdle(let session): await closeIdle(session)
+                    case .readSessionStream(let session, let server, let routes, let opened, let end):
+                        await session.readStream(of: server, by: routes, opened: opened, until: end)
+                    case .expireSessions: await expireSessions()
                     case .run(let run): await run()
-                    case .ask(let question, let line, let passages): await ask(question, line, passages)
-                    case .listen(let id, let caller): await listen(to: id, for: caller)
-                    case .refresh(let id, let change, let pause): await perform(change, of: id, after: pause, gate)
-                    case .tell(let line, let message, let passages):
-                        guard let permit = try? await gate.enter() else { return }
-                        // Nobody waits for it: an app that cannot be told is one that need not be.
-                        try? await line.tell(message, by: passages)
-                        permit.giveBack()
-                    case .list(let id, let caller):
-                        guard let permit = try? await gate.enter() else { return }
+                    case .forwardClientRequest(let request, let session, let routes):
+                        await forward(request, over: session, by: routes)
+                    case .subscribe(let id, let caller): await followChanges(of: id, for: caller)
+                    case .refresh(let id, let change, let pause): await perform(change, of: id, after: pause, semaphore)
+                    case .notify(let session, let message, let routes):
+                        guard let permit = try? await semaphore.acquire() else { return }
+                        // Errors are ignored: if the app is unreachable, the notification is irrelevant.
+                        try? await session.notify(message, by: routes)
+                        permit.release()
+                    case .refreshTools(let id, let caller):
+                        guard let permit = try? await semaphore.acquire() else { return }
                         _ = try? await freshList(CachedApp.tools, of: id, for: caller, wait: .zero)
-                        permit.giveBack()
+                        permit.release()
                     }
                 }
             }
         }
     }
 
-    private func ask(
-        _ question: ClientRequestForwarder.Question,
-        _ line: UpstreamSession,
-        _ passages: [AuthorizedRoute]
+    private func forward(
+        _ request: ClientRequestForwarder.PendingRequest,
+        over session: UpstreamSession,
+        by routes: [AuthorizedRoute]
     ) async {
-        let outcome = await question.ask(within: limits.question, clock: clock)
-        if let outcome { try? await line.tell(.response(id: question.id, outcome), by: passages) }
-        question.inquirer.close(question.id)
+        let outcome = await request.forward(within: limits.clientAnswer, clock: clock)
+        if let outcome { try? await session.notify(.response(id: request.id, outcome), by: routes) }
+        request.forwarder.finish(request.id)
     }
 
-    private func tidy(_ line: UpstreamSession) async {
+    private func closeIdle(_ session: UpstreamSession) async {
         repeat {
             guard (try? await clock.sleep(for: PooledConnection.lifetime)) != nil else { return }
-        } while await line.tidy()
+        } while await session.closeIdle()
     }
 }
 
 extension AgentCaller {
-    /// The broker itself, which follows what others want to hear of.
+    /// Patchbay itself, which follows changes on behalf of subscribers.
     static let broker = AgentCaller(.broker, permissions: nil)
 }
 
-/// Following what apps tell of their changes, while somebody wants to hear it.
+/// Follows the changes that apps announce while there are subscribers.
 extension AppProxy {
-    /// After a stream has ended for which nobody says why.
-    private static let listeningPause = Duration.seconds(5)
+    /// The pause before a change stream is opened again after an unexplained end, in seconds.
+    private static let resubscribePause = Duration.seconds(5)
 
-    func listen(to id: EndpointID, for caller: AgentCaller) async {
+    /// Follows an app's change stream until the app has no subscribers of its own. One task per app.
+    func followChanges(of id: EndpointID, for caller: AgentCaller) async {
         guard let endpoint = try? await endpoint(id) else { return }
-        _ = line(to: endpoint)
+        _ = session(to: endpoint)
         let isFirst = entries.withLock { entries in
             guard entries[id]?.isFollowed == false else { return false }
             entries[id]?.isFollowed = true
@@ -127,59 +134,59 @@ extension AppProxy {
         }
         guard isFirst else { return }
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.news.quiet(id) }
-            group.addTask { await self.keepListening(to: id, for: caller) }
+            group.addTask { await self.changeNotifier.waitUntilUnsubscribed(id) }
+            group.addTask { await self.streamChangesRepeatedly(of: id, for: caller) }
             await group.next()
             group.cancelAll()
         }
         entries.withLock { $0[id]?.isFollowed = false }
-        // One may have come between the last one's going and now.
-        if news.isHeard(alone: id), !Task.isCancelled { send(.listen(id, for: caller)) }
+        // A new subscriber may have arrived after the last one left.
+        if changeNotifier.hasSubscribers(only: id), !Task.isCancelled { schedule(.subscribe(id, for: caller)) }
     }
 
-    private func keepListening(to id: EndpointID, for caller: AgentCaller) async {
+    private func streamChangesRepeatedly(of id: EndpointID, for caller: AgentCaller) async {
         while !Task.isCancelled {
-            // A new one each time: a stream whose reader is cancelled is over.
-            let bell = bells.stream(of: id, keeping: 1) { _, _ in () }
-            let isTelling = try? await listenOnce(to: id, for: caller)
-            let pause: Duration? = isTelling == true ? Self.listeningPause : nil
-            // One that tells nothing, or is away, is looked at again when something changes about it.
+            // Created for each round, because a cancelled iteration ends its stream.
+            let wakeups = stateNotifier.stream(of: id, bufferSize: 1) { _, _ in () }
+            let hasStream = try? await streamChangesOnce(of: id, for: caller)
+            let pause: Duration? = hasStream == true ? Self.resubscribePause : nil
+            // An app without a change stream, or an offline app, is tried again after its next state change.
             guard let pause else {
-                for await _ in bell { break }
+                for await _ in wakeups { break }
                 continue
             }
-            _ = try? await withDeadline(pause, clock: clock) {
-                for await _ in bell { break }
+            _ = try? await withTimeout(pause, clock: clock) {
+                for await _ in wakeups { break }
                 return true
             }
         }
     }
 
-    private func listenOnce(to id: EndpointID, for caller: AgentCaller) async throws -> Bool {
+    private func streamChangesOnce(of id: EndpointID, for caller: AgentCaller) async throws -> Bool {
         let endpoint = try await endpoint(id)
-        let (line, clearance) = try await admit(caller, to: endpoint)
-        return try await line.listen(to: endpoint, by: clearance.passages)
+        let (session, access) = try await authorize(caller, to: endpoint)
+        return try await session.streamChanges(of: endpoint, by: access.routes)
     }
 }
 
-/// Something that is done with an app while nobody waits for it.
+/// Work with an app that no client waits for.
 enum BackgroundTask: Sendable {
-    /// The app is told something that it does not answer.
-    case tell(UpstreamSession, RPCMessage, [AuthorizedRoute])
-    /// An app wants to know something of the caller whose request it works on.
-    case ask(ClientRequestForwarder.Question, UpstreamSession, [AuthorizedRoute])
-    /// The stream of an app is read on which it asks beside the requests.
-    case attend(UpstreamSession, ServerInfo, [AuthorizedRoute], opened: Promise<Void>, until: Promise<Void>)
-    /// Lines that are one caller's alone are given up when they have not been used for long.
-    case retire
-    /// A call goes on while its caller finds out what the app wants to know; an app is told that a session is over.
+    /// Sends the app a message that has no response.
+    case notify(UpstreamSession, RPCMessage, [AuthorizedRoute])
+    /// Forwards the app's request to the client of the request in progress.
+    case forwardClientRequest(ClientRequestForwarder.PendingRequest, UpstreamSession, [AuthorizedRoute])
+    /// Reads the session's GET stream, on which the app sends its own requests.
+    case readSessionStream(UpstreamSession, ServerInfo, [AuthorizedRoute], opened: Promise<Void>, until: Promise<Void>)
+    /// Closes client sessions that have been idle for long.
+    case expireSessions
+    /// Runs a closure: a suspended call that continues, or the end of a session.
     case run(@Sendable () async -> Void)
-    /// Streams that it kept open are closed when nobody has used them for a while.
-    case tidy(UpstreamSession)
-    /// Its tools are listed, as somebody wants to hear when they change.
-    case list(EndpointID, for: AgentCaller)
-    /// It is looked at what an app says has changed, or what may have changed with its launch.
+    /// Closes idle connections to the app.
+    case closeIdle(UpstreamSession)
+    /// Lists the app's tools for a subscriber.
+    case refreshTools(EndpointID, for: AgentCaller)
+    /// Refreshes a list after an announced change or a new launch.
     case refresh(EndpointID, ServerChange, after: Duration)
-    /// Its changes are followed while somebody wants to hear of them.
-    case listen(EndpointID, for: AgentCaller)
+    /// Follows the app's changes while there are subscribers.
+    case subscribe(EndpointID, for: AgentCaller)
 }

@@ -3,28 +3,29 @@ import JSON
 import Model
 import Synchronization
 
-/// The lines that are one caller's alone: which there are, which of them are used, and which make room.
+/// A pool of upstream sessions that each belong to one MCP client.
 ///
-/// Such a line is a session at an app with what its caller can do for the app, so that the app may ask that caller and cannot
-/// ask another one.
+/// An app can send requests to its client (elicitation, sampling, roots). To reach the right client, each client with
+/// such capabilities gets its own session at the app.
 struct ClientSessionPool: Sendable {
+    /// Identifies a session by app, owner and client.
     struct Key: Hashable, Sendable {
         let endpoint: EndpointID
-        /// The same user or grant.
+        /// The user or grant.
         let holder: String
-        /// The same client of it, or clients that can do the same.
+        /// The client, or a group of clients with the same capabilities.
         let client: String
-        /// Which of several, where it is not one client: each is for one request at a time.
+        /// Distinguishes several sessions of a group. Each session serves one request at a time.
         var number = 0
     }
 
-    /// At one app, and altogether; how long one is kept that nobody uses.
-    static let limitOfOne = 16
+    /// At most 16 sessions per app and 64 in total. Idle sessions are closed after 600 s.
+    static let limitPerApp = 16
     static let limit = 64
     static let lifetime = Duration.seconds(600)
 
     private struct Entry: Sendable {
-        let line: UpstreamSession
+        let session: UpstreamSession
         var users = 0
         var lastUsed: Duration
     }
@@ -34,157 +35,179 @@ struct ClientSessionPool: Sendable {
     var isEmpty: Bool { entries.isEmpty }
     var count: Int { entries.count }
 
-    /// Takes the line under that key, which is made if there is none; `leave` when done.
+    /// Returns the session for a key and creates it if needed. Call `checkIn` after use.
     ///
     /// - Parameters:
-    ///   - key: Whose.
-    ///   - isShared: Whether several requests may have it at the same time; else it is under a key of another number where
-    ///     others have it.
-    ///   - now: Since when.
-    ///   - make: A new one.
-    /// - Returns: The line, under which key it is, and what had to make room, to be retired.
-    /// - Throws: `Trouble.busy` when there are too many, all of them used.
-    mutating func enter(
+    ///   - key: The owner of the session.
+    ///   - isShared: Whether several requests may use the session concurrently. If not, a session in use makes the pool
+    ///     pick another number.
+    ///   - now: The current time.
+    ///   - make: Creates a session.
+    /// - Returns: The key with its final number, the session, and the sessions that were evicted and must be closed.
+    /// - Throws: `UpstreamError.busy` if the limit is reached and all sessions are in use.
+    mutating func checkOut(
         _ key: Key,
         isShared: Bool = true,
         at now: Duration,
         _ make: () -> UpstreamSession
-    ) throws(Trouble) -> (key: Key, line: UpstreamSession, retired: [(EndpointID, UpstreamSession)]) {
-        var (key, retired) = (key, [(EndpointID, UpstreamSession)]())
+    ) throws(UpstreamError) -> (key: Key, session: UpstreamSession, evicted: [(EndpointID, UpstreamSession)]) {
+        var (key, evicted) = (key, [(EndpointID, UpstreamSession)]())
         while !isShared, let taken = entries[key], taken.users > 0 { key.number += 1 }
         if entries[key] == nil {
-            if entries.keys.count(where: { $0.endpoint == key.endpoint }) >= Self.limitOfOne {
-                retired.append(try makeRoom { $0.endpoint == key.endpoint })
+            if entries.keys.count(where: { $0.endpoint == key.endpoint }) >= Self.limitPerApp {
+                evicted.append(try evictIdle { $0.endpoint == key.endpoint })
             } else if entries.count >= Self.limit {
-                retired.append(try makeRoom { _ in true })
+                evicted.append(try evictIdle { _ in true })
             }
         }
-        var entry = entries[key] ?? Entry(line: make(), lastUsed: now)
+        var entry = entries[key] ?? Entry(session: make(), lastUsed: now)
         entry.users += 1
         entry.lastUsed = now
         entries[key] = entry
-        return (key, entry.line, retired)
+        return (key, entry.session, evicted)
     }
 
-    mutating func leave(_ key: Key, _ line: UpstreamSession, at now: Duration) {
-        guard entries[key]?.line === line else { return }
+    /// Returns a session to the pool after use.
+    mutating func checkIn(_ key: Key, _ session: UpstreamSession, at now: Duration) {
+        guard entries[key]?.session === session else { return }
         entries[key]?.users -= 1
         entries[key]?.lastUsed = now
     }
 
-    /// Takes out one that turned out to be of no use.
-    mutating func remove(_ key: Key, _ line: UpstreamSession) {
-        if entries[key]?.line === line { entries[key] = nil }
+    /// Removes a session that cannot be used.
+    mutating func remove(_ key: Key, _ session: UpstreamSession) {
+        if entries[key]?.session === session { entries[key] = nil }
     }
 
-    /// Takes out what nobody has used for long.
+    /// Removes the sessions with an idle time above `lifetime`.
     mutating func expire(at now: Duration) -> [(EndpointID, UpstreamSession)] {
         let old = entries.filter { $0.value.users == 0 && now - $0.value.lastUsed >= Self.lifetime }
         for key in old.keys { entries[key] = nil }
-        return old.map { ($0.key.endpoint, $0.value.line) }
+        return old.map { ($0.key.endpoint, $0.value.session) }
     }
 
-    /// Takes out everything of an endpoint that is forgotten.
-    mutating func forget(_ endpoint: EndpointID) -> [UpstreamSession] {
+    /// Removes all sessions of a deleted endpoint.
+    mutating func removeAll(of endpoint: EndpointID) -> [UpstreamSession] {
         let all = entries.filter { $0.key.endpoint == endpoint }
         for key in all.keys { entries[key] = nil }
-        return all.map(\.value.line)
+        return all.map(\.value.session)
     }
 
-    private mutating func makeRoom(_ isMeant: (Key) -> Bool) throws(Trouble) -> (EndpointID, UpstreamSession) {
-        let idle = entries.filter { $0.value.users == 0 && isMeant($0.key) }
+    private mutating func evictIdle(where isCandidate: (Key) -> Bool) throws(UpstreamError) -> (
+        EndpointID, UpstreamSession
+    ) {
+        let idle = entries.filter { $0.value.users == 0 && isCandidate($0.key) }
         guard let oldest = idle.min(by: { $0.value.lastUsed < $1.value.lastUsed }) else { throw .busy }
         entries[oldest.key] = nil
-        return (oldest.key.endpoint, oldest.value.line)
+        return (oldest.key.endpoint, oldest.value.session)
     }
 }
 
-/// Lines that are one caller's alone.
+/// Client sessions.
 extension AppProxy {
-    /// What apps may ask during, and what counts for one session; everything else goes over the line of everybody's.
-    private static let personal: Set = ["tools/call", "prompts/get", "resources/read", "logging/setLevel"]
+    /// Methods that use a client session: apps may send requests during them, and the log level belongs to a session.
+    /// All others use the shared session.
+    private static let methodsWithClientRequests: Set = [
+        "tools/call", "prompts/get", "resources/read", "logging/setLevel",
+    ]
 
-    /// Asks over the caller's own line where the app may have questions to it, else over everybody's.
+    /// Sends a request over the client's own session if the app may send requests to that client. Otherwise uses the
+    /// shared session.
     ///
-    /// - Throws: `Trouble`, `CancellationError`.
-    func ask(
+    /// - Throws: `UpstreamError`, `CancellationError`.
+    func dispatch(
         _ request: MCPRequest,
-        of endpoint: Endpoint,
+        to endpoint: Endpoint,
         for caller: AgentCaller,
-        over line: UpstreamSession,
+        over session: UpstreamSession,
         by admission: Admission,
-        _ traits: ToolAnnotations
+        annotations: ToolAnnotations
     ) async throws -> AppReply {
-        guard let wayBack = request.wayBack, Self.personal.contains(request.method),
-            let (key, own) = try await enter(wayBack, endpoint, caller, line, admission.passages)
-        else { return try await line.ask(request, of: endpoint, by: admission, traits) }
-        defer { owns.withLock { $0.leave(key, own, at: watch.elapsed) } }
-        return try await own.ask(request, of: endpoint, by: admission, traits)
+        guard let clientRequester = request.clientRequester, Self.methodsWithClientRequests.contains(request.method),
+            let (key, clientSession) = try await checkOutSession(
+                for: clientRequester,
+                of: caller,
+                at: endpoint,
+                shared: session,
+                by: admission.routes
+            )
+        else { return try await session.send(request, to: endpoint, by: admission, annotations: annotations) }
+        defer { clientSessions.withLock { $0.checkIn(key, clientSession, at: watch.elapsed) } }
+        return try await clientSession.send(request, to: endpoint, by: admission, annotations: annotations)
     }
 
-    /// - Returns: Nil when the app has no sessions, without which it can ask nobody.
-    private func enter(
-        _ wayBack: ClientRequester,
-        _ endpoint: Endpoint,
-        _ caller: AgentCaller,
-        _ line: UpstreamSession,
-        _ passages: [AuthorizedRoute]
+    /// Returns the client's session.
+    ///
+    /// - Returns: Nil if the app has no sessions and therefore cannot send requests.
+    private func checkOutSession(
+        for clientRequester: ClientRequester,
+        of caller: AgentCaller,
+        at endpoint: Endpoint,
+        shared session: UpstreamSession,
+        by routes: [AuthorizedRoute]
     ) async throws -> (ClientSessionPool.Key, UpstreamSession)? {
-        let known = try await line.meet(endpoint, by: passages)
-        // A server of both eras asks a client of the handshake's as it would without us; one of 2026-07-28 by its results.
-        guard case .http(let path) = known.place,
-            await line.mayHaveSessions(known, speaking: wayBack.takesResults)
+        let server = try await session.connect(endpoint, by: routes)
+        // A server that supports both modes sends requests to a session-mode client, and returns them as results to a
+        // stateless client.
+        guard case .http(let path) = server.transport,
+            await session.mayHaveSessions(server, speaking: clientRequester.handlesInputRequired)
         else { return nil }
-        let client = ClientSessionPool.Key(endpoint: endpoint.id, holder: caller.holder, client: wayBack.key)
-        let handshake = ClientSessionParameters(path: path, revision: wayBack.revision, faculties: wayBack.faculties)
-        let (isFirst, entered) = try owns.withLock { owns throws(Trouble) in
+        let client = ClientSessionPool.Key(endpoint: endpoint.id, holder: caller.holder, client: clientRequester.key)
+        let parameters = ClientSessionParameters(
+            path: path,
+            protocolVersion: clientRequester.protocolVersion,
+            capabilities: clientRequester.capabilities
+        )
+        let (isFirst, checkedOut) = try clientSessions.withLock { sessions throws(UpstreamError) in
             (
-                owns.isEmpty,
-                try owns.enter(client, isShared: wayBack.isOneClient, at: watch.elapsed) {
-                    makeLine(to: endpoint.id, own: handshake)
+                sessions.isEmpty,
+                try sessions.checkOut(client, isShared: clientRequester.isSingleClient, at: watch.elapsed) {
+                    makeSession(to: endpoint.id, clientParameters: parameters)
                 }
             )
         }
-        let (key, own, retired) = entered
-        if isFirst { send(.retire) }
-        for (id, line) in retired { retire(line, of: id) }
+        let (key, clientSession, evicted) = checkedOut
+        if isFirst { schedule(.expireSessions) }
+        for (id, session) in evicted { closeSession(session, of: id) }
         do {
-            if try await own.meet(endpoint, by: passages).sessionID != nil { return (key, own) }
-        } catch Trouble.noMCP {
+            if try await clientSession.connect(endpoint, by: routes).sessionID != nil { return (key, clientSession) }
+        } catch UpstreamError.notMCP {
         } catch {
-            owns.withLock { $0.leave(key, own, at: watch.elapsed) }
+            clientSessions.withLock { $0.checkIn(key, clientSession, at: watch.elapsed) }
             throw error
         }
-        owns.withLock { $0.remove(key, own) }
-        await line.noteNoSessions()
+        clientSessions.withLock { $0.remove(key, clientSession) }
+        await session.recordNoSessions()
         return nil
     }
 
-    /// Gives up what nobody has used for long, until nothing is left.
-    func retireIdle() async {
+    /// Closes idle sessions until the pool is empty.
+    func expireSessions() async {
         repeat {
             guard (try? await clock.sleep(for: ClientSessionPool.lifetime / 10)) != nil else { return }
-            for (id, line) in owns.withLock({ $0.expire(at: watch.elapsed) }) { retire(line, of: id) }
-        } while !owns.withLock { $0.isEmpty }
+            for (id, session) in clientSessions.withLock({ $0.expire(at: watch.elapsed) }) {
+                closeSession(session, of: id)
+            }
+        } while !clientSessions.withLock { $0.isEmpty }
     }
 
-    /// Ends the session at the app, if the app is there and may be reached; whoever it was for is not asked for it any more.
-    func retire(_ line: UpstreamSession, of id: EndpointID) {
-        send(
+    /// Ends the session at the app if the app is reachable. Uses the broker's permissions, not the client's.
+    func closeSession(_ session: UpstreamSession, of id: EndpointID) {
+        schedule(
             .run { [self] in
                 guard let endpoint = try? await endpoint(id),
-                    let (_, clearance) = try? await admit(.broker, to: endpoint)
-                else { return await line.retire(by: []) }
-                await line.retire(by: clearance.passages)
+                    let (_, access) = try? await authorize(.broker, to: endpoint)
+                else { return await session.close(by: []) }
+                await session.close(by: access.routes)
             }
         )
     }
 }
 
-/// What is said in the handshake of a line that is one caller's alone, so that the app may ask that caller.
+/// The handshake parameters of a client session. They tell the app which requests the client supports.
 struct ClientSessionParameters: Hashable, Sendable {
-    /// Where the app's server was met.
+    /// The path of the app's MCP server.
     let path: String
-    let revision: ProtocolVersion
-    let faculties: ClientCapabilities
+    let protocolVersion: ProtocolVersion
+    let capabilities: ClientCapabilities
 }

@@ -3,96 +3,97 @@ package import Model
 import Synchronization
 import SystemIO
 
-/// What somebody's yes and an app's secret allow, and the log of what is done with them.
+/// Decides which routes and tokens a caller may use, and writes the audit log of calls.
 package protocol EndpointAuthorizer: Sendable {
-    /// The ways to an endpoint that may be taken for this caller now.
-    func clearance(of endpoint: Endpoint, for caller: AgentCaller) async -> EndpointAccess
+    /// Returns the routes to an endpoint that the caller may use now.
+    func access(to endpoint: Endpoint, for caller: AgentCaller) async -> EndpointAccess
 
-    /// The state of everybody's permissions: ask for it before `clearance`, and hand it to `deliver`.
+    /// The generation of all permissions. Read the value before `access(to:for:)` and pass it to `deliver`.
     var generation: UInt64 { get }
 
-    /// Whether the caller's grant counts at this moment; an owner has none, and counts always.
+    /// Returns whether the caller's grant is valid now. Always true for an owner, because owners have no grant.
     func isLive(_ caller: AgentCaller) -> Bool
 
-    /// Runs a write that returns at once, if no permission has ended or changed since that generation.
+    /// Runs a non-blocking write if no permission has ended or changed since the generation.
     ///
-    /// - Returns: Nil when the write was not run.
-    /// - Throws: What the write throws.
+    /// - Returns: Nil if the write was not run.
+    /// - Throws: The error of the write.
     func deliver<Value: Sendable, Failure: Error>(
         for caller: AgentCaller,
         since generation: UInt64,
         _ write: () throws(Failure) -> Value
     ) throws(Failure) -> Value?
 
-    /// Registers something that ends with the caller's grant; nil for a caller without a grant.
+    /// Registers a handler for the end of the caller's grant; nil for a caller without a grant.
     ///
-    /// - Throws: When the grant has ended.
-    func open(for caller: AgentCaller, cut: @escaping @Sendable () -> Void) throws -> GrantSession?
+    /// - Throws: An error if the grant has ended.
+    func register(for caller: AgentCaller, onRevoke: @escaping @Sendable () -> Void) throws -> GrantSession?
 
-    /// It has ended by itself.
-    func close(_ use: GrantSession)
+    /// Unregisters a session that ended by itself.
+    func unregister(_ session: GrantSession)
 
-    /// Notes whether an app took the secret that it was shown.
-    func noteSecret(of endpoint: Endpoint, isTaken: Bool) async
+    /// Records whether an app accepted the token.
+    func recordSecretResult(for endpoint: Endpoint, accepted: Bool) async
 
-    /// Writes a call into the audit log.
-    func note(_ use: EndpointCallEvent, by caller: AgentCaller) async
+    /// Writes a call to the audit log.
+    func audit(_ event: EndpointCallEvent, by caller: AgentCaller) async
 
-    /// The endpoints whose approval or secret changes from now on.
+    /// Streams the endpoints with a changed approval or token.
     func changes() async -> AsyncStream<EndpointID>
 }
 
-/// Trust as pairing keeps it.
-package struct PairingTrust: EndpointAuthorizer {
-    private let pairing: AccessStore
+/// An `EndpointAuthorizer` that reads the permissions of an `AccessStore`.
+package struct AccessStoreAuthorizer: EndpointAuthorizer {
+    private let store: AccessStore
 
-    package init(_ pairing: AccessStore) { self.pairing = pairing }
+    package init(_ store: AccessStore) { self.store = store }
 
-    package func clearance(of endpoint: Endpoint, for caller: AgentCaller) async -> EndpointAccess {
-        let clearance = pairing.clearance(of: endpoint)
-        return caller.may(.secretUse, on: endpoint) ? clearance : clearance.withoutSecrets
+    package func access(to endpoint: Endpoint, for caller: AgentCaller) async -> EndpointAccess {
+        let access = store.access(to: endpoint)
+        return caller.may(.secretUse, on: endpoint) ? access : access.withoutSecrets
     }
 
-    package var generation: UInt64 { pairing.generation }
+    package var generation: UInt64 { store.generation }
 
-    package func isLive(_ caller: AgentCaller) -> Bool { caller.grant.map(pairing.isLive) ?? true }
+    package func isLive(_ caller: AgentCaller) -> Bool { caller.grant.map(store.isLive) ?? true }
 
     package func deliver<Value: Sendable, Failure: Error>(
         for caller: AgentCaller,
         since generation: UInt64,
         _ write: () throws(Failure) -> Value
     ) throws(Failure) -> Value? {
-        try pairing.deliver(under: caller.grant, since: generation, write)
+        try store.deliver(under: caller.grant, since: generation, write)
     }
 
-    package func open(for caller: AgentCaller, cut: @escaping @Sendable () -> Void) throws -> GrantSession? {
-        try caller.grant.map { try pairing.open(under: $0) { cut() } }
+    package func register(for caller: AgentCaller, onRevoke: @escaping @Sendable () -> Void) throws -> GrantSession? {
+        try caller.grant.map { try store.register(under: $0) { onRevoke() } }
     }
 
-    package func close(_ use: GrantSession) { pairing.close(use) }
+    package func unregister(_ session: GrantSession) { store.unregister(session) }
 
-    package func noteSecret(of endpoint: Endpoint, isTaken: Bool) async {
-        pairing.noteSecret(of: endpoint.id, isTaken: isTaken)
-        guard pairing.trust(of: endpoint.id).secret.contains(where: \.isForUnseen) else { return }
-        // What cannot be saved stays as it is, and is settled by the next call.
-        try? await pairing.settleSecret(of: endpoint, isTaken: isTaken)
+    package func recordSecretResult(for endpoint: Endpoint, accepted: Bool) async {
+        store.recordSecretResult(for: endpoint.id, accepted: accepted)
+        guard store.trust(of: endpoint.id).secret.contains(where: \.isForUnseen) else { return }
+        // A failed write leaves the state unchanged; the next call confirms the token again.
+        try? await store.confirmSecret(of: endpoint, accepted: accepted)
     }
 
-    package func note(_ use: EndpointCallEvent, by caller: AgentCaller) async {
-        pairing.note(use, by: caller.caller, from: caller.origin)
+    package func audit(_ event: EndpointCallEvent, by caller: AgentCaller) async {
+        store.auditCall(event, by: caller.caller, from: caller.origin)
     }
 
-    package func changes() async -> AsyncStream<EndpointID> { await pairing.trustChanges() }
+    package func changes() async -> AsyncStream<EndpointID> { await store.approvalChanges() }
 }
 
-/// How far endpoints are trusted, and their own tokens.
-package protocol AgentTrust: Sendable {
-    /// The same endpoints, each with how far it is trusted where it is now.
-    func judged(_ endpoints: [Endpoint]) async -> [Endpoint]
-    /// Those of which the broker has a token for this launch.
-    func held(of endpoints: [Endpoint]) async -> Set<EndpointID>
-    /// Keeps an app's own token, which may be for a launch that the broker has not seen yet, at a port that is known or not.
-    func keep(
+/// Approval states and session tokens of endpoints, for the broker's tools.
+package protocol EndpointApprovals: Sendable {
+    /// Returns the endpoints with the approval of each route filled in.
+    func evaluated(_ endpoints: [Endpoint]) async -> [Endpoint]
+    /// Returns the IDs of the endpoints that have a stored token for the current launch.
+    func withSecrets(among endpoints: [Endpoint]) async -> Set<EndpointID>
+    /// Saves an app's session token. The token may belong to a launch that Patchbay has not seen yet; the port of that
+    /// launch is optional.
+    func saveSecret(
         _ secret: EndpointSecret,
         of endpoint: Endpoint,
         on port: UInt16?,
@@ -101,25 +102,25 @@ package protocol AgentTrust: Sendable {
     ) async throws
 }
 
-extension AccessStore: AgentTrust {
-    package func judged(_ endpoints: [Endpoint]) async -> [Endpoint] {
+extension AccessStore: EndpointApprovals {
+    package func evaluated(_ endpoints: [Endpoint]) async -> [Endpoint] {
         endpoints.map { endpoint in
             var endpoint = endpoint
             let approval = approval(of: endpoint.id)
             for index in endpoint.routes.indices {
                 endpoint.routes[index].approval =
-                    ApprovalPolicy.verdict(on: endpoint.routes[index], approval).approval
+                    ApprovalPolicy.decision(on: endpoint.routes[index], approval).approval
             }
             endpoint.approval = ApprovalPolicy.approval(of: endpoint, approval)
             return endpoint
         }
     }
 
-    package func held(of endpoints: [Endpoint]) async -> Set<EndpointID> {
+    package func withSecrets(among endpoints: [Endpoint]) async -> Set<EndpointID> {
         Set(endpoints.filter(holdsSecret).map(\.id))
     }
 
-    package func keep(
+    package func saveSecret(
         _ secret: EndpointSecret,
         of endpoint: Endpoint,
         on port: UInt16?,
@@ -130,47 +131,49 @@ extension AccessStore: AgentTrust {
     }
 }
 
-/// Finding out whether an app wants a secret, and trying one before it is kept.
+/// Tests tokens before they are stored, and records which launches require one.
 extension AppProxy {
-    private static let tryingLimit = Duration.seconds(3)
+    private static let tokenTrialTimeout = Duration.seconds(3)
 
-    package func takes(_ secret: EndpointSecret, at endpoint: Endpoint, for caller: AgentCaller) async -> Bool? {
-        await lets(in: caller, at: endpoint) { $0.map { AuthorizedRoute($0.route, secret: secret) } }
+    package func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for caller: AgentCaller) async -> Bool? {
+        await isAdmitted(caller, at: endpoint) { $0.map { AuthorizedRoute($0.route, secret: secret) } }
     }
 
     package func isOpen(_ endpoint: Endpoint, for caller: AgentCaller) async -> Bool? {
         if wantsSecret(endpoint) { return false }
-        let isOpen = await lets(in: caller, at: endpoint) { $0 }
-        if isOpen == false { noteNeed(of: endpoint.id, of: endpoint) }
+        let isOpen = await isAdmitted(caller, at: endpoint) { $0 }
+        if isOpen == false { recordTokenNeed(of: endpoint.id, of: endpoint) }
         return isOpen
     }
 
     package func wantsSecret(_ endpoint: Endpoint) -> Bool {
-        guard let wanting = entries.withLock({ $0[endpoint.id]?.wanting }) else { return false }
-        return wanting == endpoint.launch
+        guard let launchRequiringToken = entries.withLock({ $0[endpoint.id]?.launchRequiringToken }) else {
+            return false
+        }
+        return launchRequiringToken == endpoint.launch
     }
 
-    /// Notes the launch that wants a token; nil is none any more.
-    func noteNeed(of id: EndpointID, of endpoint: Endpoint?) {
-        entries.withLock { $0[id]?.wanting = endpoint?.launch }
+    /// Records that the launch requires a token; nil clears the record.
+    func recordTokenNeed(of id: EndpointID, of endpoint: Endpoint?) {
+        entries.withLock { $0[id]?.launchRequiringToken = endpoint?.launch }
     }
 
-    /// Whether the app lets a caller in by these passages; nil where it cannot be asked.
-    private func lets(
-        in caller: AgentCaller,
+    /// Returns whether the app accepts the caller on the given routes; nil if the app cannot be asked.
+    private func isAdmitted(
+        _ caller: AgentCaller,
         at endpoint: Endpoint,
-        by passages: ([AuthorizedRoute]) -> [AuthorizedRoute]
+        by routes: ([AuthorizedRoute]) -> [AuthorizedRoute]
     ) async -> Bool? {
-        guard let (_, clearance) = try? await admit(caller, to: endpoint) else { return nil }
-        let passages = passages(clearance.passages)
-        // Not the line that is there: it knows this launch already, and would not ask again.
-        let line = makeLine(to: endpoint.id)
+        guard let (_, access) = try? await authorize(caller, to: endpoint) else { return nil }
+        let routes = routes(access.routes)
+        // A new session: the shared one knows this launch already and would send nothing.
+        let session = makeSession(to: endpoint.id)
         do {
-            let met = try await withDeadline(Self.tryingLimit, clock: clock) {
-                try await line.meet(endpoint, by: passages)
+            let server = try await withTimeout(Self.tokenTrialTimeout, clock: clock) {
+                try await session.connect(endpoint, by: routes)
             }
-            return met.map { _ in true }
-        } catch Trouble.wantsSecret {
+            return server.map { _ in true }
+        } catch UpstreamError.tokenRequired {
             return false
         } catch {
             return nil
@@ -179,6 +182,6 @@ extension AppProxy {
 }
 
 extension Endpoint {
-    /// The launch that its first route leads to.
-    var launch: UpstreamSession.Launch? { routes.first.map { UpstreamSession.Launch(boot: boot, port: $0.port) } }
+    /// The launch behind the first route.
+    var launch: UpstreamSession.Launch? { routes.first.map { UpstreamSession.Launch(id: launchID, port: $0.port) } }
 }

@@ -2,37 +2,40 @@ import Model
 import Synchronization
 import SystemIO
 
-/// Tells those who wait for news of an endpoint, or of all.
-final class EndpointNotifier<News: Sendable>: Sendable {
-    private struct Listener: Sendable {
-        /// Nil for all.
+/// Publishes events of one endpoint or of all endpoints to subscribers.
+final class EndpointNotifier<Event: Sendable>: Sendable {
+    private struct Subscriber: Sendable {
+        /// Nil subscribes to all endpoints.
         let id: EndpointID?
-        let hear: @Sendable (EndpointID, News) -> Void
+        let deliver: @Sendable (EndpointID, Event) -> Void
     }
 
     private struct State {
-        var listeners: [UInt64: Listener] = [:]
+        var subscribers: [UInt64: Subscriber] = [:]
         var last: UInt64 = 0
-        /// Those who wait until nobody listens to an endpoint alone.
+        /// Tasks that wait until an endpoint has no subscribers of its own.
         var waiting: [(id: EndpointID, end: Promise<Void>)] = []
 
-        func isHeard(alone id: EndpointID) -> Bool { listeners.values.contains { $0.id == id } }
+        func hasSubscribers(only id: EndpointID) -> Bool { subscribers.values.contains { $0.id == id } }
     }
 
     private let state = Mutex(State())
 
-    /// News from now on of one endpoint, or of all where that is nil; each as it is translated, where that is not nil. Of
-    /// those that wait for a slow listener the newest are kept.
-    func stream<Heard: Sendable>(
+    /// Streams events of one endpoint, or of all if `id` is nil. The closure translates events and drops those for
+    /// which it returns nil. For a slow reader, the newest events are kept.
+    func stream<Output: Sendable>(
         of id: EndpointID?,
-        keeping capacity: Int,
-        _ translate: @escaping @Sendable (EndpointID, News) -> Heard?
-    ) -> AsyncStream<Heard> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Heard.self, bufferingPolicy: .bufferingNewest(capacity))
+        bufferSize capacity: Int,
+        _ translate: @escaping @Sendable (EndpointID, Event) -> Output?
+    ) -> AsyncStream<Output> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: Output.self,
+            bufferingPolicy: .bufferingNewest(capacity)
+        )
         let number = state.withLock { state in
             state.last += 1
-            state.listeners[state.last] = Listener(id: id) { id, news in
-                if let heard = translate(id, news) { continuation.yield(heard) }
+            state.subscribers[state.last] = Subscriber(id: id) { id, event in
+                if let output = translate(id, event) { continuation.yield(output) }
             }
             return state.last
         }
@@ -40,41 +43,44 @@ final class EndpointNotifier<News: Sendable>: Sendable {
         return stream
     }
 
-    func ring(_ id: EndpointID, _ news: News) {
-        let hearing = state.withLock { $0.listeners.values.filter { $0.id == nil || $0.id == id } }
-        for listener in hearing { listener.hear(id, news) }
+    /// Publishes an event of an endpoint.
+    func notify(_ id: EndpointID, _ event: Event) {
+        let matching = state.withLock { $0.subscribers.values.filter { $0.id == nil || $0.id == id } }
+        for subscriber in matching { subscriber.deliver(id, event) }
     }
 
-    /// Everybody who listens to one endpoint, as if something had happened to each.
-    func ringAll(_ news: News) {
-        let hearing = state.withLock { Array($0.listeners.values) }
-        for listener in hearing { if let id = listener.id { listener.hear(id, news) } }
+    /// Notifies each subscriber of a single endpoint, as if that endpoint had an event.
+    func notifyAll(_ event: Event) {
+        let matching = state.withLock { Array($0.subscribers.values) }
+        for subscriber in matching { if let id = subscriber.id { subscriber.deliver(id, event) } }
     }
 
-    /// Whether anybody hears of an endpoint, among others or of it alone.
-    func isHeard(_ id: EndpointID) -> Bool {
-        state.withLock { $0.listeners.values.contains { $0.id == nil || $0.id == id } }
+    /// Returns whether an endpoint has subscribers, of its own or of all endpoints.
+    func hasSubscribers(_ id: EndpointID) -> Bool {
+        state.withLock { $0.subscribers.values.contains { $0.id == nil || $0.id == id } }
     }
 
-    func isHeard(alone id: EndpointID) -> Bool { state.withLock { $0.isHeard(alone: id) } }
+    func hasSubscribers(only id: EndpointID) -> Bool { state.withLock { $0.hasSubscribers(only: id) } }
 
-    /// Returns when nobody listens to that endpoint alone, or the task is cancelled.
-    func quiet(_ id: EndpointID) async {
+    /// Returns when the endpoint has no subscribers of its own, or when the task is cancelled.
+    func waitUntilUnsubscribed(_ id: EndpointID) async {
         let end = Promise<Void>()
-        let isHeard = state.withLock { state in
-            guard state.isHeard(alone: id) else { return false }
+        let isSubscribed = state.withLock { state in
+            guard state.hasSubscribers(only: id) else { return false }
             state.waiting.append((id, end))
             return true
         }
-        if isHeard { try? await end.value() }
+        if isSubscribed { try? await end.value() }
         state.withLock { $0.waiting.removeAll { $0.end === end } }
     }
 
     private func remove(_ number: UInt64) {
         let ends = state.withLock { state -> [Promise<Void>] in
-            guard let id = state.listeners.removeValue(forKey: number)?.id, !state.isHeard(alone: id) else { return [] }
+            guard let id = state.subscribers.removeValue(forKey: number)?.id, !state.hasSubscribers(only: id) else {
+                return []
+            }
             return state.waiting.filter { $0.id == id }.map(\.end)
         }
-        for end in ends { end.settle(.success(())) }
+        for end in ends { end.complete(.success(())) }
     }
 }

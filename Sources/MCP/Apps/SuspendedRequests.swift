@@ -2,14 +2,14 @@ import JSON
 import Synchronization
 import SystemIO
 
-/// A request on its way through an app that may ask meanwhile, for a caller that takes a question as a result and asks again
-/// with the answer (2026-07-28, multi round-trip requests). The app waits in between.
+/// A request to an app that may ask for input while it runs, for a 2026-07-28 client (multi round-trip requests). The
+/// client gets a question as a result and repeats the request with the answer. The app waits meanwhile.
 final class SuspendedRequest: Sendable {
-    /// What the caller gets next.
-    enum Turn: Sendable {
-        case ended(Result<JSONObject, any Error>)
-        /// Questions under the names that the answers have to have.
-        case asked(JSONObject)
+    /// The next result for the client.
+    enum Outcome: Sendable {
+        case completed(Result<JSONObject, any Error>)
+        /// Questions by the names that the answers must use.
+        case inputRequired(JSONObject)
     }
 
     private struct Question {
@@ -21,136 +21,144 @@ final class SuspendedRequest: Sendable {
     private struct State {
         var questions: [Question] = []
         var count = 0
-        var ended: Result<JSONObject, any Error>?
-        var waiter: Promise<Turn>?
+        var result: Result<JSONObject, any Error>?
+        var waiter: Promise<Outcome>?
         var notify: (@Sendable (RPCNotification) -> Void)?
     }
 
     private let state = Mutex(State())
-    /// Settled when nobody will come back for the rest.
-    let abandonment = Promise<Void>()
+    /// Completed when the client will not continue the request.
+    let abandoned = Promise<Void>()
 
-    /// Brings a question to the caller, and the answer back.
+    /// Sends a question to the client and returns the answer.
     func ask(_ method: String, _ params: JSONObject?) async -> Result<JSON, RPCError> {
         let answer = Promise<Result<JSON, RPCError>>()
         var request: JSONObject = ["method": .string(method)]
         request["params"] = params.map { .object($0) }
         let question = JSON.object(request)
-        let (name, waiter, turn) = state.withLock { state in
+        let (name, waiter, outcome) = state.withLock { state in
             state.count += 1
             let name = "q\(state.count)"
             state.questions.append(Question(name: name, request: question, answer: answer))
             defer { state.waiter = nil }
-            return (name, state.waiter, Self.turn(of: state.questions))
+            return (name, state.waiter, Self.outcome(of: state.questions))
         }
-        waiter?.settle(.success(turn))
+        waiter?.complete(.success(outcome))
         defer { state.withLock { $0.questions.removeAll { $0.name == name } } }
-        do { return try await answer.value() } catch { return .failure(.inside("nobody waits for this any more")) }
+        do { return try await answer.value() } catch {
+            return .failure(.internalError("the client no longer waits for this request"))
+        }
     }
 
-    /// Takes the answers to what was asked; what has none is asked again.
-    func take(_ answers: JSONObject, notify: (@Sendable (RPCNotification) -> Void)?) {
-        let settled = state.withLock { state in
+    /// Takes the client's answers. A question without an answer is asked again.
+    func provideAnswers(_ answers: JSONObject, notify: (@Sendable (RPCNotification) -> Void)?) {
+        let answered = state.withLock { state in
             state.notify = notify
-            let settled = state.questions.compactMap { question in
+            let answered = state.questions.compactMap { question in
                 answers[question.name].map { (question.answer, $0) }
             }
             state.questions.removeAll { answers[$0.name] != nil }
-            return settled
+            return answered
         }
-        for (promise, answer) in settled { promise.settle(.success(.success(answer))) }
+        for (promise, answer) in answered { promise.complete(.success(.success(answer))) }
     }
 
-    /// What comes next: the end, or a question. Whoever waits for it and goes away has called everything off.
-    func next() async throws -> Turn {
-        let waiter = Promise<Turn>()
-        let turn = state.withLock { state -> Turn? in
-            if let ended = state.ended { return .ended(ended) }
-            if !state.questions.isEmpty { return Self.turn(of: state.questions) }
+    /// Returns the final result or the open questions. Cancelling the wait abandons the request.
+    func next() async throws -> Outcome {
+        let waiter = Promise<Outcome>()
+        let outcome = state.withLock { state -> Outcome? in
+            if let result = state.result { return .completed(result) }
+            if !state.questions.isEmpty { return Self.outcome(of: state.questions) }
             state.waiter = waiter
             return nil
         }
-        if let turn { return turn }
+        if let outcome { return outcome }
         do { return try await waiter.value() } catch {
-            abandonment.settle(.success(()))
+            abandoned.complete(.success(()))
             throw error
         }
     }
 
-    func end(_ result: Result<JSONObject, any Error>) {
+    /// Records the final result and returns it to a waiting client.
+    func complete(_ result: Result<JSONObject, any Error>) {
         let waiter = state.withLock { state in
-            state.ended = result
+            state.result = result
             defer { state.waiter = nil }
             return state.waiter
         }
-        waiter?.settle(.success(.ended(result)))
+        waiter?.complete(.success(.completed(result)))
     }
 
-    func follow(_ notify: (@Sendable (RPCNotification) -> Void)?) { state.withLock { $0.notify = notify } }
+    /// Sets the notification handler of the client's current HTTP request.
+    func setNotify(_ notify: (@Sendable (RPCNotification) -> Void)?) { state.withLock { $0.notify = notify } }
 
-    /// Told to the request of the caller's that runs at the moment.
-    func tell(_ notification: RPCNotification) { state.withLock { $0.notify }?(notification) }
+    /// Sends a notification to the client's current HTTP request.
+    func send(_ notification: RPCNotification) { state.withLock { $0.notify }?(notification) }
 
-    private static func turn(of questions: [Question]) -> Turn {
+    private static func outcome(of questions: [Question]) -> Outcome {
         var requests = JSONObject()
         for question in questions { requests[question.name] = question.request }
-        return .asked(requests)
+        return .inputRequired(requests)
     }
 }
 
-/// The requests that wait in an app for the answers of those who made them.
+/// Suspended requests that wait for answers from their clients.
 struct SuspendedRequestStore: Sendable {
-    /// What a request must be to go on with one that waits.
-    struct Subject: Hashable, Sendable {
+    /// The properties that a continued request must share with the suspended one.
+    struct Key: Hashable, Sendable {
         let holder: String
         let endpoint: String
         let method: String
-        /// What was asked for, as a text, without what belongs to the asking.
+        /// The parameters as JSON text, without state, answers and `_meta`.
         let params: String
     }
 
     private struct Entry: Sendable {
-        let subject: Subject
-        let interview: SuspendedRequest
+        let key: Key
+        let request: SuspendedRequest
         let since: Duration
     }
 
-    /// How many may wait, of one user or grant and altogether; and how long.
-    static let limitOfOne = 8
+    /// At most 8 suspended requests per user or grant, and 64 in total. They expire after 300 s.
+    static let limitPerHolder = 8
     static let limit = 64
     static let lifetime = Duration.seconds(300)
-    /// Tells our states from apps' own.
+    /// Distinguishes Patchbay's request states from those of apps.
     static let prefix = "patchbay-"
 
     private var entries: [String: Entry] = [:]
 
-    /// Keeps a request until its caller comes back with what this gives: 128 bits that nobody can guess. What has waited for
-    /// too long is given back, to be given up.
+    /// Saves a request under a new random state of 128 bits. Returns the state and the expired requests, which the
+    /// caller must abandon.
     ///
-    /// - Throws: When there are too many.
-    mutating func keep(
-        _ interview: SuspendedRequest,
-        _ subject: Subject,
+    /// - Throws: An error if the limit is reached.
+    mutating func save(
+        _ request: SuspendedRequest,
+        for key: Key,
         at now: Duration
-    ) throws(RPCError) -> (key: String, old: [SuspendedRequest]) {
-        let old = entries.filter { now - $0.value.since >= Self.lifetime }
-        for key in old.keys { entries[key] = nil }
+    ) throws(RPCError) -> (state: String, expired: [SuspendedRequest]) {
+        let expired = entries.filter { now - $0.value.since >= Self.lifetime }
+        for state in expired.keys { entries[state] = nil }
         guard entries.count < Self.limit,
-            entries.values.count(where: { $0.subject.holder == subject.holder }) < Self.limitOfOne
-        else { throw .inside("too many requests wait for answers: \(Self.limitOfOne) are the most for one caller") }
-        let key = Self.prefix + SessionIDSigner.randomText()
-        entries[key] = Entry(subject: subject, interview: interview, since: now)
-        return (key, old.values.map(\.interview))
-    }
-
-    /// The request that waits under that key; each time once, and only for the same request of the same caller.
-    mutating func take(_ key: String, _ subject: Subject) throws(RPCError) -> SuspendedRequest {
-        guard let entry = entries[key], entry.subject == subject else {
-            throw .invalidParams(
-                "no request like this one waits under this requestState any more: make it anew without one"
+            entries.values.count(where: { $0.key.holder == key.holder }) < Self.limitPerHolder
+        else {
+            throw .internalError(
+                "too many requests wait for input: at most \(Self.limitPerHolder) per caller"
             )
         }
-        entries[key] = nil
-        return entry.interview
+        let state = Self.prefix + SessionIDSigner.randomText()
+        entries[state] = Entry(key: key, request: request, since: now)
+        return (state, expired.values.map(\.request))
+    }
+
+    /// Removes and returns the request with that state. The key must match, and a state is valid once.
+    mutating func resume(_ state: String, for key: Key) throws(RPCError) -> SuspendedRequest {
+        guard let entry = entries[state], entry.key == key else {
+            throw .invalidParams(
+                "this requestState is unknown or expired: send the request again without it"
+            )
+        }
+        entries[state] = nil
+        return entry.request
     }
 }

@@ -6,11 +6,11 @@ package struct ToolCall: Sendable {
     package let endpoint: Endpoint
     package let tool: String
     package let arguments: JSONObject
-    /// How long to wait for an app that is away, 10 s by itself.
+    /// The wait time for an unreachable app; 10 s by default.
     package let wait: Duration
-    /// How long the call may take in all; nil for 15 s of silence: an app at a breakpoint says nothing.
-    package let patience: Duration?
-    /// The longest edge of an image in the result; 0 for the original, as a link.
+    /// The timeout of the whole call; nil means 15 s without a byte, since an app at a breakpoint is silent.
+    package let timeout: Duration?
+    /// The maximum image edge in the result, in pixels; 0 keeps the original, as a link.
     package let maxPixels: Int
     package let notify: (@Sendable (RPCNotification) -> Void)?
 
@@ -19,7 +19,7 @@ package struct ToolCall: Sendable {
         of endpoint: Endpoint,
         arguments: JSONObject = [:],
         wait: Duration = .seconds(10),
-        patience: Duration? = nil,
+        timeout: Duration? = nil,
         maxPixels: Int = 1_568,
         notify: (@Sendable (RPCNotification) -> Void)? = nil
     ) {
@@ -27,55 +27,56 @@ package struct ToolCall: Sendable {
         self.tool = tool
         self.arguments = arguments
         self.wait = wait
-        self.patience = patience
+        self.timeout = timeout
         self.maxPixels = maxPixels
         self.notify = notify
     }
 }
 
-/// How long apps are waited for.
+/// The timeouts for requests to apps.
 package struct UpstreamTimeouts: Hashable, Sendable {
-    /// For an app that is away, by itself.
+    /// The default wait time for an unreachable app.
     package var wait: Duration = .seconds(10)
-    /// For a list that is known from an earlier time.
+    /// The timeout for a live list if a cached one exists.
     package var list: Duration = .seconds(2)
-    /// For each app where all are listed together.
-    package var oneOfAll: Duration = .seconds(1)
-    /// For an answer, while nothing comes, and altogether.
-    package var silence: Duration = .seconds(15)
-    package var longest: Duration = .seconds(120)
-    /// For a word on a stream of changes, which is most of the time silent. A phone that went without one shows by it, as then
-    /// the stream is opened anew.
-    package var listening: Duration = .seconds(300)
+    /// The timeout for each app in the aggregated list.
+    package var aggregatedList: Duration = .seconds(1)
+    /// The idle and the total timeout of a response.
+    package var idle: Duration = .seconds(15)
+    package var total: Duration = .seconds(120)
+    /// The idle timeout of a change stream, which is silent most of the time. After the timeout the stream is opened
+    /// again, which detects a lost device.
+    package var changeStreamIdle: Duration = .seconds(300)
 
-    /// For a caller's answer to what an app asks it.
-    package var question: Duration = .seconds(300)
+    /// The timeout for a client's answer to a request of the app.
+    package var clientAnswer: Duration = .seconds(300)
 
     package init() {}
 
-    var upstream: UpstreamLimits { UpstreamLimits(silence: silence, longest: longest) }
+    var upstream: UpstreamLimits { UpstreamLimits(idle: idle, total: total) }
 }
 
-/// What an app may take of us while it answers.
+/// The time and size limits of one response.
 struct UpstreamLimits: Hashable, Sendable {
-    /// How long nothing may come: neither bytes of an answer nor a message on its stream.
-    var silence: Duration = .seconds(15)
-    /// How long the whole may take, however much it tells on the way.
-    var longest: Duration = .seconds(120)
-    /// The most bytes of one answer.
+    /// The idle timeout: without bytes of a response and without a message on its stream.
+    var idle: Duration = .seconds(15)
+    /// The total timeout, progress notifications included.
+    var total: Duration = .seconds(120)
+    /// The maximum size of a response in bytes.
     var bytes = 32 * 1_048_576
 
-    /// For questions that are answered without work.
-    static let introduction = UpstreamLimits(silence: .seconds(5), longest: .seconds(10), bytes: 1_048_576)
+    /// For handshake requests, which are cheap to answer.
+    static let handshake = UpstreamLimits(idle: .seconds(5), total: .seconds(10), bytes: 1_048_576)
 
-    /// For a stream on which an app tells of changes.
-    static func listening(for silence: Duration) -> UpstreamLimits {
-        UpstreamLimits(silence: silence, longest: .seconds(86_400), bytes: .max)
+    /// For a change stream.
+    static func changeStream(idle: Duration) -> UpstreamLimits {
+        UpstreamLimits(idle: idle, total: .seconds(86_400), bytes: .max)
     }
 
-    /// The same on a stream of lines, whose end shows: what it is told comes beside it, and not as its answer.
-    static let following = UpstreamLimits(silence: .seconds(86_400), longest: .seconds(86_400), bytes: .max)
+    /// For a change stream over a line transport, where a lost connection is visible. Notifications arrive outside the
+    /// response there.
+    static let lineChangeStream = UpstreamLimits(idle: .seconds(86_400), total: .seconds(86_400), bytes: .max)
 
-    /// For a server that may not answer at all to what it does not know.
-    static let greeting = UpstreamLimits(silence: .seconds(2), longest: .seconds(2), bytes: 1_048_576)
+    /// For a server that may ignore an unknown method.
+    static let discovery = UpstreamLimits(idle: .seconds(2), total: .seconds(2), bytes: 1_048_576)
 }

@@ -4,22 +4,22 @@ package import Model
 import Synchronization
 import SystemIO
 
-/// What apps offer, live or from the shelf.
+/// Lists of apps, live or from the cache.
 extension AppProxy {
-    /// A list as a result, and why it is from an earlier time, if it is.
+    /// A list result, and the reason if the list is from the cache.
     struct List: Sendable {
         var result: JSONObject
         let staleness: AppError?
     }
 
-    /// The member of a list's result that has the entries; the methods that are kept for the time that an app is away.
+    /// The result member with the entries, by list method. The lists of these methods are cached.
     static let members = [
         "tools/list": "tools", "resources/list": "resources", "resources/templates/list": "resourceTemplates",
         "prompts/list": "prompts",
     ]
-    /// An app that tells of more pages than that goes round in circles; so does one that says a cursor twice.
+    /// The page limit of a list. An app with more pages is assumed to loop, as is an app that repeats a cursor.
     private static let pageLimit = 100
-    /// From so many tools on no further page is asked for: no model is given that many.
+    /// No further page is requested after this many tools, because no model can use more.
     private static let toolLimit = 1_000
 
     package func tools(of endpoint: Endpoint, for caller: AgentCaller) async throws(AppError) -> CachedToolList {
@@ -29,7 +29,7 @@ extension AppProxy {
         } catch {
             throw Self.failure(error, endpoint.id)
         }
-        let hasChanged = await look(at: endpoint.id)
+        let hasChanged = await markToolsSeen(of: endpoint.id)
         return CachedToolList(
             tools: list.result["tools"]?.array?.compactMap(\.object) ?? [],
             staleness: list.staleness,
@@ -37,60 +37,61 @@ extension AppProxy {
         )
     }
 
-    package func toolCount(of endpoint: Endpoint) async -> Int? { await shelf.record(of: endpoint.id).toolCount }
+    package func toolCount(of endpoint: Endpoint) async -> Int? { await cache.record(of: endpoint.id).toolCount }
 
-    /// What an app's tool wants to have in headers, by the list that its callers have; nothing where they have none.
+    /// Returns the headers that a tool's arguments must be sent in, according to the cached list. Empty for a caller
+    /// without access.
     func parameterHeaders(of tool: String, at id: EndpointID, for caller: AgentCaller) async -> ParameterHeaders {
-        guard let headers = await shelf.record(of: id).traits[tool]?.parameters, headers != .none,
+        guard let headers = await cache.record(of: id).annotations[tool]?.parameters, headers != .none,
             let endpoint = try? await endpoint(id), caller.may(.endpointCall, on: endpoint)
         else { return .none }
         return headers
     }
 
-    /// Somebody looks at an app's tools.
+    /// Marks an app's current tools as seen.
     ///
-    /// - Returns: Whether they are others than when somebody looked last.
-    func look(at id: EndpointID) async -> Bool {
-        let hasChanged = await shelf.record(of: id).hasChanged
-        await shelf.update(id) { $0.look() }
+    /// - Returns: Whether the tools changed since the last call.
+    func markToolsSeen(of id: EndpointID) async -> Bool {
+        let hasChanged = await cache.record(of: id).hasChanged
+        await cache.update(id) { $0.markSeen() }
         return hasChanged
     }
 
-    /// Asks the app, and takes what is on the shelf where it does not answer within the limit; one of which nothing is on the
-    /// shelf is waited for.
+    /// Returns a live list, or the cached list if the app does not answer within the limit. Without a cached list,
+    /// waits for the app.
     ///
-    /// - Throws: `AppError`, an `RPCError` of the app's own, `CancellationError`.
+    /// - Throws: `AppError`, the app's own `RPCError`, `CancellationError`.
     func list(
         _ method: String,
         of id: EndpointID,
         for caller: AgentCaller,
         within limit: Duration
     ) async throws -> List {
-        guard let shelved = await shelvedList(method, of: id) else {
+        guard let cached = await cachedList(method, of: id) else {
             let fresh = try await freshList(method, of: id, for: caller, wait: limits.wait)
             return List(result: fresh, staleness: nil)
         }
         do {
-            let fresh = try await withDeadline(limit, clock: clock) { [self] in
+            let fresh = try await withTimeout(limit, clock: clock) { [self] in
                 try await freshList(method, of: id, for: caller, wait: .zero)
             }
             if let fresh { return List(result: fresh, staleness: nil) }
             let seconds = Int(limit / .seconds(1))
-            return List(result: shelved, staleness: .tooSlow(id, seconds: seconds))
-        } catch let failure as AppError where Self.isPassing(failure) {
-            return List(result: shelved, staleness: failure)
+            return List(result: cached, staleness: .timedOut(id, seconds: seconds))
+        } catch let failure as AppError where Self.allowsCachedList(failure) {
+            return List(result: cached, staleness: failure)
         }
     }
 
-    /// A list as it was heard last; nil when it never was.
-    func shelvedList(_ method: String, of id: EndpointID) async -> JSONObject? {
-        guard var list = await shelf.record(of: id).list(of: method) else { return nil }
-        // It may have been put there by an earlier broker, who looked at it less.
-        if method == CachedApp.tools { list["tools"] = .array(ToolListSanitizer.pass(list["tools"]?.array ?? [])) }
+    /// Returns the cached list; nil if the app has never been listed.
+    func cachedList(_ method: String, of id: EndpointID) async -> JSONObject? {
+        guard var list = await cache.record(of: id).list(of: method) else { return nil }
+        // An earlier version of Patchbay may have cached the list with fewer checks.
+        if method == CachedApp.tools { list["tools"] = .array(ToolListSanitizer.sanitize(list["tools"]?.array ?? [])) }
         return list
     }
 
-    /// Every page of a list, as one, tools sorted by name; what it was goes on the shelf.
+    /// Requests all pages of a list, merges them, sorts tools by name, and caches the result.
     func freshList(
         _ method: String,
         of id: EndpointID,
@@ -99,75 +100,76 @@ extension AppProxy {
     ) async throws -> JSONObject {
         let member = Self.members[method] ?? ""
         var entries: [JSON] = []
-        var sieve = method == CachedApp.tools ? ToolListSanitizer() : nil
+        var sanitizer = method == CachedApp.tools ? ToolListSanitizer() : nil
         var cursor: JSON?
         var cursors: Set<JSON> = []
         var result = JSONObject()
         for _ in 0..<Self.pageLimit {
             var params = JSONObject()
             params["cursor"] = cursor
-            result = try await reach(MCPRequest(method, params), at: id, for: caller, wait: wait).outcome.get()
+            result = try await send(MCPRequest(method, params), at: id, for: caller, wait: wait).outcome.get()
             let page = result[member]?.array ?? []
-            entries += sieve == nil ? page : page.compactMap { sieve?.pass($0) }
+            entries += sanitizer == nil ? page : page.compactMap { sanitizer?.sanitize($0) }
             cursor = result["nextCursor"]
             guard let next = cursor, next != .null, cursors.insert(next).inserted else { break }
-            if sieve != nil, entries.count >= Self.toolLimit {
-                logger.warning("an app's further tools are not listed", metadata: ["endpoint": "\(id)"])
+            if sanitizer != nil, entries.count >= Self.toolLimit {
+                logger.warning("the app has too many tools; further pages are ignored", metadata: ["endpoint": "\(id)"])
                 break
             }
         }
         result["nextCursor"] = nil
         result[member] = .array(method == CachedApp.tools ? Self.sorted(entries) : entries)
-        await put(result, method, id)
+        await store(result, method: method, of: id)
         if method == CachedApp.tools { self.entries.withLock { $0[id]?.isListDue = false } }
         return result
     }
 
-    /// By name, so that an app whose order is another one after each launch has the same list.
+    /// Sorts by name, so that an app with an unstable order has the same list after each launch.
     static func sorted(_ tools: [JSON]) -> [JSON] {
         tools.sorted { ($0["name"]?.string ?? "") < ($1["name"]?.string ?? "") }
     }
 
-    private func put(_ result: JSONObject, _ method: String, _ id: EndpointID) async {
-        var kept = result
-        // What is kept is the list, and not how long one answer of the app was to be believed.
-        for name in ["_meta", "resultType", "ttlMs", "cacheScope"] { kept[name] = nil }
-        let isFirst = await shelf.record(of: id).lists[method] == nil
-        let isNews = await shelf.update(id) { [kept] in $0.note(kept, of: method) }
-        guard isNews, !isFirst else { return }
+    private func store(_ result: JSONObject, method: String, of id: EndpointID) async {
+        var stored = result
+        // Only the list is cached, without the metadata of one response.
+        for name in ["_meta", "resultType", "ttlMs", "cacheScope"] { stored[name] = nil }
+        let isFirst = await cache.record(of: id).lists[method] == nil
+        let hasChanged = await cache.update(id) { [stored] in $0.record(stored, of: method) }
+        guard hasChanged, !isFirst else { return }
         switch method {
-        case "tools/list": news.ring(id, .tools)
-        case "prompts/list": news.ring(id, .prompts)
-        default: news.ring(id, .resources)
+        case "tools/list": changeNotifier.notify(id, .tools)
+        case "prompts/list": changeNotifier.notify(id, .prompts)
+        default: changeNotifier.notify(id, .resources)
         }
     }
 
-    /// Whether the caller may know what the app offered before.
-    private static func isPassing(_ failure: AppError) -> Bool {
+    /// Returns whether the caller may see the cached list after this error.
+    private static func allowsCachedList(_ failure: AppError) -> Bool {
         switch failure {
-        case .notPermitted, .notApproved, .mismatch: false
+        case .forbidden, .notApproved, .mismatch: false
         default: true
         }
     }
 
-    /// As what the caller of an app is told.
+    /// Converts an error to the `AppError` for the caller.
     static func failure(_ error: any Error, _ id: EndpointID) -> AppError {
         switch error {
         case let failure as AppError: failure
-        case let error as RPCError: .unclear(id, "error \(error.code): \(SanitizedText(error.message, limit: 500))")
-        // Cancelled: nobody hears it.
-        default: .lostAfterDelivery(id)
+        case let error as RPCError:
+            .invalidResponse(id, "error \(error.code): \(SanitizedText(error.message, limit: 500))")
+        // Cancelled: no client receives this error.
+        default: .responseLost(id)
         }
     }
 }
 
-/// The list of an app's tools.
+/// An app's tools.
 package struct CachedToolList: Hashable, Sendable {
-    /// As the app wrote them, sorted by name.
+    /// The tools as the app sent them, sorted by name.
     package let tools: [JSONObject]
-    /// Why it is from an earlier time; nil where the app has just said it.
+    /// The reason why the list is from the cache; nil for a live list.
     package let staleness: AppError?
-    /// Other than at the time when somebody last looked at it.
+    /// Indicates whether the tools changed since a client last fetched them.
     package let hasChanged: Bool
 
     package init(tools: [JSONObject], staleness: AppError? = nil, hasChanged: Bool = false) {
@@ -179,13 +181,13 @@ package struct CachedToolList: Hashable, Sendable {
     package var isStale: Bool { staleness != nil }
 }
 
-/// The tools of an app that a wrong name may stand for, as the end of a sentence about it.
+/// The tools with names near to a wrong name, as the end of an error message.
 struct NearTools: Hashable, Sendable, CustomStringConvertible {
     private let names: [String]
 
     var isEmpty: Bool { names.isEmpty }
 
-    /// An alias is what the names begin with where the caller sees the tools of several apps.
+    /// Finds near names. An alias is added as prefix for a caller that sees several apps.
     init(_ name: String, _ tools: [JSONObject], alias: String? = nil) {
         names = NearNames.of(name, among: tools.compactMap { $0["name"]?.string }).map { name in
             SanitizedText(alias.map { ToolNamespace.name(of: name, alias: $0) } ?? name, limit: 128).text
@@ -196,12 +198,12 @@ struct NearTools: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension RPCError {
-    /// Whether it may be about a tool's name.
+    /// Indicates whether the error may be about a tool's name.
     var isAboutNames: Bool { [-32_601, -32_602].contains(code) }
 }
 
 extension MCPRequest {
-    /// With arguments that were given as a JSON text as the object that they hold.
+    /// The request with `arguments` as an object, if the client sent them as a JSON text.
     var withArgumentsAsObject: MCPRequest {
         guard let given = params["arguments"], given.object == nil, let arguments = given.objectOrText else {
             return self

@@ -1,30 +1,31 @@
 import JSON
 
-/// Lets through what clients take for a tool, and each name once.
+/// Keeps the valid tools of a list, and each name once.
 ///
-/// One entry that is none takes the whole list from some clients (the SDKs check every entry, and throw), and two tools of one name
-/// are refused by the models' APIs together with the request that they came with. What is as MCP's schema has it passes as it is.
+/// Some clients reject a whole list for one invalid entry, because the SDKs validate every entry. The models' APIs
+/// reject requests with duplicate tool names. Entries that match MCP's schema are not changed.
 struct ToolListSanitizer {
     private var names: Set<[UInt8]> = []
 
-    /// What passes of a whole list.
-    static func pass(_ entries: [JSON]) -> [JSON] {
-        var sieve = ToolListSanitizer()
-        return entries.compactMap { sieve.pass($0) }
+    /// Sanitizes a whole list.
+    static func sanitize(_ entries: [JSON]) -> [JSON] {
+        var sanitizer = ToolListSanitizer()
+        return entries.compactMap { sanitizer.sanitize($0) }
     }
 
-    /// - Returns: Nil for what is no object, has no name, or has one that was there before; optional members that are of another
-    ///   kind than they must be are left out, and a schema for the arguments is put where there is none.
-    mutating func pass(_ entry: JSON) -> JSON? {
+    /// Sanitizes one entry: removes optional members of the wrong type and adds a missing schema.
+    ///
+    /// - Returns: Nil for an entry without a name, with a duplicate name, or of another type.
+    mutating func sanitize(_ entry: JSON) -> JSON? {
         guard var tool = entry.object, let name = tool["name"]?.string, !name.isEmpty,
-            // In bytes: to a set of strings é is the same as e and its accent.
+            // Compared as bytes: a set of Swift strings treats é as equal to e with a combining accent.
             names.insert(Array(name.utf8)).inserted
         else { return nil }
         var schema = tool["inputSchema"]?.object ?? [:]
-        // Arguments are an object always; TypeScript's SDK wants to read it.
+        // Arguments are always an object, and the TypeScript SDK requires the type.
         if schema["type"] != "object" { schema["type"] = "object" }
         tool["inputSchema"] = .object(schema)
-        Self.sift(&tool) { name, value in
+        Self.removeMembers(&tool) { name, value in
             switch name {
             case "title", "description": value.string != nil
             case "outputSchema", "annotations", "execution", "_meta": value.object != nil
@@ -33,7 +34,7 @@ struct ToolListSanitizer {
             }
         }
         if var annotations = tool["annotations"]?.object {
-            Self.sift(&annotations) { name, value in
+            Self.removeMembers(&annotations) { name, value in
                 switch name {
                 case "title": value.string != nil
                 case "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint": value.bool != nil
@@ -45,20 +46,21 @@ struct ToolListSanitizer {
         return .object(tool)
     }
 
-    private static func sift(_ object: inout JSONObject, _ isRight: (String, JSON) -> Bool) {
-        for member in object.members where !isRight(member.name, member.value) { object[member.name] = nil }
+    private static func removeMembers(_ object: inout JSONObject, unless isValid: (String, JSON) -> Bool) {
+        for member in object.members where !isValid(member.name, member.value) { object[member.name] = nil }
     }
 }
 
-/// What a tool's own description says that matters for the way it is called.
+/// The parts of a tool's declaration that affect how it is called.
 struct ToolAnnotations: Hashable, Sendable {
-    /// The app says that calling it twice is as good as once. Its word counts, as it is the one that is called.
+    /// Indicates whether the app declares the tool read-only or idempotent. Only the called app itself is affected if
+    /// this is wrong.
     let mayRepeat: Bool
     let parameters: ParameterHeaders
-    /// It takes screenshots, as JPEG too if that is asked for.
+    /// Indicates whether the tool takes screenshots and supports JPEG.
     let offersJPEG: Bool
 
-    /// Nothing is known of it.
+    /// The annotations of an unlisted tool.
     static let unknown = ToolAnnotations(of: [:])
 
     init(of tool: JSONObject) {
@@ -68,13 +70,14 @@ struct ToolAnnotations: Hashable, Sendable {
         offersJPEG = MCPRequest.offersJPEG(tool)
     }
 
+    /// Returns the non-default annotations of a tool list by tool name.
     static func all(in list: JSONObject) -> [String: ToolAnnotations] {
-        var traits: [String: ToolAnnotations] = [:]
+        var annotations: [String: ToolAnnotations] = [:]
         for case .object(let tool) in list["tools"]?.array ?? [] {
-            let trait = ToolAnnotations(of: tool)
-            // The usual tool needs no entry.
-            if trait != unknown, let name = tool["name"]?.string { traits[name] = trait }
+            let annotation = ToolAnnotations(of: tool)
+            // Tools with default annotations are not stored.
+            if annotation != unknown, let name = tool["name"]?.string { annotations[name] = annotation }
         }
-        return traits
+        return annotations
     }
 }

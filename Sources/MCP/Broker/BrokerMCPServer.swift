@@ -4,41 +4,41 @@ package import Model
 package import Registry
 import ServiceLifecycle
 
-/// What an agent finds at `/mcp`: six tools over everything that can be reached, and the list itself as resources.
+/// The server at `/mcp`: six tools for all reachable endpoints, and the endpoint list as resources.
 package final class BrokerMCPServer: MCPServer, Service {
     let registry: EndpointRegistry
     let apps: any AppCaller
-    let trust: any AgentTrust
+    let approvals: any EndpointApprovals
     let tunnels: any TunnelProvider
-    let phones: Phones
-    /// Tells the registry whether an endpoint answers now.
+    let devices: DeviceProvider
+    /// Reports to the registry whether an endpoint answers.
     let probe: @Sendable (Endpoint) async -> Void
     let clock: any Clock<Duration>
-    private let news: ChangeCoalescer
+    private let changeCoalescer: ChangeCoalescer
 
     package init(
         registry: EndpointRegistry,
         apps: any AppCaller,
-        trust: any AgentTrust,
+        approvals: any EndpointApprovals,
         tunnels: any TunnelProvider,
-        phones: Phones,
+        devices: DeviceProvider,
         probe: @escaping @Sendable (Endpoint) async -> Void,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.registry = registry
         self.apps = apps
-        self.trust = trust
+        self.approvals = approvals
         self.tunnels = tunnels
-        self.phones = phones
+        self.devices = devices
         self.probe = probe
         self.clock = clock
-        news = ChangeCoalescer(clock: clock)
+        changeCoalescer = ChangeCoalescer(clock: clock)
     }
 
-    /// Follows the list and the phones, for those who subscribed.
-    package func run() async throws { await news.follow(registry, phones) }
+    /// Publishes changes of the endpoints and devices to subscribers.
+    package func run() async throws { await changeCoalescer.run(registry: registry, devices: devices) }
 
-    package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> { news.changes(for: caller) }
+    package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> { changeCoalescer.changes(for: caller) }
 
     package func description(for caller: AgentCaller) async -> ServerDescription { Self.description }
 
@@ -55,34 +55,34 @@ package final class BrokerMCPServer: MCPServer, Service {
     package func answer(_ request: MCPRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
         switch request.method {
         case "tools/list":
-            try request.checkPage()
-            // It never changes, and is the same for everybody.
+            try request.rejectCursor()
+            // The list is constant and the same for every caller.
             return ["tools": BrokerTool.definitions, "ttlMs": 3_600_000, "cacheScope": "public"]
         case "tools/call": return try await call(request, caller)
         case "resources/list": return try await resources(request.params, caller)
         case "resources/templates/list":
-            try request.checkPage()
+            try request.rejectCursor()
             return ["resourceTemplates": BrokerResource.templates]
         case "resources/read": return try await read(request.params, caller)
         case "resources/subscribe":
-            try await checkSubscription(request.params, caller)
+            try await validateSubscription(request.params, for: caller)
             return [:]
-        default: throw .unknownMethod(request.method)
+        default: throw .methodNotFound(request.method)
         }
     }
 
     private func call(_ request: MCPRequest, _ caller: AgentCaller) async throws(RPCError) -> JSONObject {
-        guard let name = request.params["name"]?.string else { throw .invalidParams("name must be a text") }
+        guard let name = request.params["name"]?.string else { throw .invalidParams("name must be a string") }
         guard let tool = BrokerTool(rawValue: name) else {
             let names = BrokerTool.allCases.map(\.rawValue).joined(separator: ", ")
-            throw .invalidParams("there is no tool of that name; there are \(names)")
+            throw .invalidParams("unknown tool; the tools are \(names)")
         }
         do throws(ToolError) {
             let arguments = try ToolArguments(request.params, known: tool.arguments)
             switch tool {
             case .list: return try await list(arguments, caller).json
             case .tools: return try await tools(arguments, caller).json
-            // As the app gave it.
+            // The result is returned as the app sent it.
             case .call: return try await call(arguments, caller, notify: request.notify)
             case .pair: return try await pair(arguments, caller).json
             case .wait: return try await wait(arguments, caller).json
@@ -94,46 +94,48 @@ package final class BrokerMCPServer: MCPServer, Service {
     }
 }
 
-/// Which endpoints a caller means, and whether it may do that with them.
+/// Selection of endpoints and checks of scopes.
 extension BrokerMCPServer {
-    /// So many of those that fit are named.
-    private static let candidates = 5
+    /// The maximum number of matching endpoints that an error lists.
+    private static let maxCandidates = 5
 
-    func check(_ scope: Scope, _ caller: AgentCaller) throws(ToolError) {
+    /// Throws if the caller's grant does not have the scope.
+    func requireScope(_ scope: Scope, for caller: AgentCaller) throws(ToolError) {
         guard caller.may(scope) else {
             throw ToolError(
-                "what you were granted does not allow \(scope.rawValue); ask the person who invited you for a grant that does"
+                "your grant does not allow \(scope.rawValue); ask the person who invited you for a grant that does"
             )
         }
     }
 
-    /// Every endpoint that the caller may know of, with how far it is trusted.
-    func seen(by caller: AgentCaller) async -> [Endpoint] {
-        await trust.judged(await registry.endpoints.filter(caller.sees))
+    /// Returns the endpoints that the caller may see, with their approval state.
+    func visibleEndpoints(to caller: AgentCaller) async -> [Endpoint] {
+        await approvals.evaluated(await registry.endpoints.filter(caller.sees))
     }
 
-    /// The one endpoint that a text means: its id, or a part of its names that no other one has.
-    func endpoint(_ text: String, _ caller: AgentCaller) async throws(ToolError) -> Endpoint {
-        let all = await seen(by: caller)
+    /// Returns the only endpoint that a text matches: its ID, or a part of its names that no other endpoint has.
+    func endpoint(matching text: String, for caller: AgentCaller) async throws(ToolError) -> Endpoint {
+        let all = await visibleEndpoints(to: caller)
         if let exact = all.first(where: { $0.id.text == text }) { return exact }
-        let fitting = all.filter { $0.fits(text) }
+        let matching = all.filter { $0.matches(text) }
         let shown = SanitizedText(text, limit: 60)
-        guard let first = fitting.first else {
-            throw ToolError("no endpoint fits \"\(shown)\": endpoint_list shows those there are")
+        guard let first = matching.first else {
+            throw ToolError("no endpoint matches \"\(shown)\": endpoint_list lists all")
         }
-        guard fitting.count == 1 else {
-            let ids = fitting.prefix(Self.candidates).map(\.id.text).joined(separator: ", ")
-            let more = fitting.count > Self.candidates ? " and \(fitting.count - Self.candidates) more" : ""
-            throw ToolError("\"\(shown)\" fits \(fitting.count) endpoints, say which: \(ids)\(more)")
+        guard matching.count == 1 else {
+            let ids = matching.prefix(Self.maxCandidates).map(\.id.text).joined(separator: ", ")
+            let more = matching.count > Self.maxCandidates ? " and \(matching.count - Self.maxCandidates) more" : ""
+            throw ToolError("\"\(shown)\" matches \(matching.count) endpoints, say which: \(ids)\(more)")
         }
         return first
     }
 
-    func rows(_ endpoints: [Endpoint]) async -> [EndpointSummary] {
-        let held = await trust.held(of: endpoints)
-        var rows: [EndpointSummary] = []
+    /// Returns the summaries of endpoints, as the tools list them.
+    func summaries(of endpoints: [Endpoint]) async -> [EndpointSummary] {
+        let held = await approvals.withSecrets(among: endpoints)
+        var summaries: [EndpointSummary] = []
         for endpoint in endpoints {
-            rows.append(
+            summaries.append(
                 EndpointSummary(
                     endpoint,
                     needsToken: apps.wantsSecret(endpoint) || endpoint.wantsToken && !held.contains(endpoint.id),
@@ -141,21 +143,21 @@ extension BrokerMCPServer {
                 )
             )
         }
-        return rows
+        return summaries
     }
 }
 
-/// The phones on the cable.
-package struct Phones: Sendable {
-    package let list: @Sendable () async -> [Device]
-    /// The list as it stands, then again after every change.
-    package let lists: @Sendable () async -> AsyncStream<[Device]>
+/// Access to the devices that usbmuxd shows.
+package struct DeviceProvider: Sendable {
+    package let devices: @Sendable () async -> [Device]
+    /// Yields the current list, then the list after each change.
+    package let deviceLists: @Sendable () async -> AsyncStream<[Device]>
 
     package init(
-        list: @escaping @Sendable () async -> [Device],
-        lists: @escaping @Sendable () async -> AsyncStream<[Device]>
+        devices: @escaping @Sendable () async -> [Device],
+        deviceLists: @escaping @Sendable () async -> AsyncStream<[Device]>
     ) {
-        self.list = list
-        self.lists = lists
+        self.devices = devices
+        self.deviceLists = deviceLists
     }
 }

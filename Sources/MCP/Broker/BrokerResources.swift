@@ -3,8 +3,9 @@ import JSON
 import Model
 import Registry
 
-/// The list as resources, which clients can subscribe to.
+/// The endpoint list as resources. Clients can subscribe to them.
 extension BrokerMCPServer {
+    /// Returns a page of the resources that the caller may see.
     func resources(_ params: JSONObject, _ caller: AgentCaller) async throws(RPCError) -> JSONObject {
         guard caller.may(.registryRead) else { return ["resources": []] }
         let cursor = try Self.cursor(params)
@@ -17,57 +18,59 @@ extension BrokerMCPServer {
         return result
     }
 
+    /// Returns the content of a resource.
     func read(_ params: JSONObject, _ caller: AgentCaller) async throws(RPCError) -> JSONObject {
-        guard let uri = params["uri"]?.string else { throw .invalidParams("uri must be a text") }
-        guard let resource = BrokerResource(uri), caller.may(.registryRead) else { throw .unknownResource(uri) }
+        guard let uri = params["uri"]?.string else { throw .invalidParams("uri must be a string") }
+        guard let resource = BrokerResource(uri), caller.may(.registryRead) else { throw .resourceNotFound(uri) }
         let json: JSON
         switch resource {
         case .endpoints:
             let revision = JSON.number(JSONNumber(Int(clamping: await registry.revision)))
-            let rows = await rows(await seen(by: caller))
-            json = ["rev": revision, "endpoints": .array(rows.map { .object($0.json) })]
+            let summaries = await summaries(of: await visibleEndpoints(to: caller))
+            json = ["revision": revision, "endpoints": .array(summaries.map { .object($0.json) })]
         case .endpoint(let id):
-            guard let endpoint = await seen(by: caller).first(where: { $0.id == id }) else {
-                throw .unknownResource(uri)
+            guard let endpoint = await visibleEndpoints(to: caller).first(where: { $0.id == id }) else {
+                throw .resourceNotFound(uri)
             }
             json = await details(of: endpoint)
         case .devices:
-            guard caller.seesAll else { throw .unknownResource(uri) }
-            json = Self.json(DeviceList(devices: await phones.list()))
+            guard caller.seesAll else { throw .resourceNotFound(uri) }
+            json = Self.json(DeviceList(devices: await devices.devices()))
         }
         return [
             "contents": [["uri": .string(uri), "mimeType": "application/json", "text": .string(json.text)]]
         ]
     }
 
-    /// Nobody is left to wait for news of what is not there, or not for it.
-    func checkSubscription(_ params: JSONObject, _ caller: AgentCaller) async throws(RPCError) {
-        guard let uri = params["uri"]?.string else { throw .invalidParams("uri must be a text") }
-        guard caller.may(.registryRead) else { throw .unknownResource(uri) }
+    /// Rejects subscriptions to resources that do not exist or that the caller may not see.
+    func validateSubscription(_ params: JSONObject, for caller: AgentCaller) async throws(RPCError) {
+        guard let uri = params["uri"]?.string else { throw .invalidParams("uri must be a string") }
+        guard caller.may(.registryRead) else { throw .resourceNotFound(uri) }
         switch BrokerResource(uri) {
         case .endpoints?: return
-        case .endpoint(let id)?: if await seen(by: caller).contains(where: { $0.id == id }) { return }
+        case .endpoint(let id)?: if await visibleEndpoints(to: caller).contains(where: { $0.id == id }) { return }
         case .devices?: if caller.seesAll { return }
         case nil: break
         }
-        throw .unknownResource(uri)
+        throw .resourceNotFound(uri)
     }
 
-    /// The row; of an approved endpoint also its approved routes and the facts that they report.
+    /// Returns the summary of an endpoint. For an approved endpoint, adds its approved routes and the facts that they
+    /// report.
     private func details(of endpoint: Endpoint) async -> JSON {
-        var json = await rows([endpoint]).first?.json ?? [:]
+        var json = await summaries(of: [endpoint]).first?.json ?? [:]
         guard endpoint.approval == .approved else { return .object(json) }
         json["reason"] = endpoint.reason.map(JSON.string)
         json["routes"] = Self.json(endpoint.approvedRoutes)
         json["txt"] = Self.json(endpoint.txt)
-        json["since"] = .string(JSONCoding.text(of: endpoint.since))
-        json["lastSeen"] = endpoint.lastSeen.map { .string(JSONCoding.text(of: $0)) }
+        json["firstSeenAt"] = .string(JSONCoding.text(of: endpoint.firstSeenAt))
+        json["lastSeenAt"] = endpoint.lastSeenAt.map { .string(JSONCoding.text(of: $0)) }
         return .object(json)
     }
 
     private static func cursor(_ params: JSONObject) throws(RPCError) -> String {
         guard let cursor = params["cursor"] else { return "" }
-        guard let text = cursor.string, EndpointID(text) != nil else { throw .invalidParams("no list has that cursor") }
+        guard let text = cursor.string, EndpointID(text) != nil else { throw .invalidParams("unknown cursor") }
         return text
     }
 
@@ -76,7 +79,7 @@ extension BrokerMCPServer {
     }
 }
 
-/// What can be read at `/mcp`, by its address.
+/// A resource at `/mcp`, identified by its URI.
 enum BrokerResource: Hashable, Sendable {
     case endpoints
     case endpoint(EndpointID)
@@ -119,7 +122,7 @@ enum BrokerResource: Hashable, Sendable {
         ["uriTemplate": "patchbay://endpoint/{id}", "name": "endpoint", "mimeType": "application/json"],
         [
             "uriTemplate": "patchbay://artifact/{sha}", "name": "artifact",
-            "description": "What was too large for a result; kept for an hour",
+            "description": "Content too large for a result; kept for an hour",
         ],
     ]
 }

@@ -1,6 +1,6 @@
 import JSON
 
-/// The six tools. Their list never changes: clients put it into every prompt, and many never ask for it again.
+/// The six tools. Their list is constant, because clients put the list into every prompt and many never read it again.
 enum BrokerTool: String, CaseIterable, Sendable {
     case list = "endpoint_list"
     case tools = "endpoint_tools"
@@ -9,7 +9,7 @@ enum BrokerTool: String, CaseIterable, Sendable {
     case wait = "endpoint_wait"
     case forward = "port_forward"
 
-    /// The arguments that it takes.
+    /// The names of the arguments.
     var arguments: Set<String> { Set(schema.members.map(\.name)) }
 
     static let definitions = JSON.array(allCases.map(\.definition))
@@ -54,42 +54,42 @@ enum BrokerTool: String, CaseIterable, Sendable {
     }
 
     private var schema: JSONObject {
-        func text(_ what: String) -> JSON { ["type": "string", "description": .string(what)] }
-        func words(_ words: [JSON], _ what: String) -> JSON {
-            ["type": "string", "enum": .array(words), "description": .string(what)]
+        func text(_ description: String) -> JSON { ["type": "string", "description": .string(description)] }
+        func choice(_ choice: [JSON], _ description: String) -> JSON {
+            ["type": "string", "enum": .array(choice), "description": .string(description)]
         }
-        // The least that it may be is left out, to be brief: that is plain, and checked.
-        func number(_ most: Int, _ what: String) -> JSON {
-            ["type": "integer", "maximum": .number(JSONNumber(most)), "description": .string(what)]
+        // The minimum is checked but not declared, to keep the list short.
+        func number(_ maximum: Int, _ description: String) -> JSON {
+            ["type": "integer", "maximum": .number(JSONNumber(maximum)), "description": .string(description)]
         }
         let endpoint = text("id, or a part that fits one")
         return switch self {
         case .list:
             [
                 "endpoint": text("part of id, app, device"),
-                "state": words(["online", "offline", "any"], "default any"),
-                "cursor": text("of the answer before"),
+                "state": choice(["online", "offline", "any"], "default any"),
+                "cursor": text("nextCursor"),
             ]
         case .tools: ["endpoint": endpoint, "name": text("one tool"), "query": text("part of name or description")]
         case .call:
             [
                 "endpoint": endpoint, "name": text("tool"), "arguments": ["type": "object"],
-                "wait_s": number(60, "for an app that is away; default 10"),
-                "timeout_s": number(120, "in all; default 15"),
-                "max_px": number(4_096, "edge of images, default 1568; 0: original"),
+                "waitSeconds": number(60, "for an offline app; default 10"),
+                "timeoutSeconds": number(120, "total; default 15"),
+                "maxPixels": number(4_096, "image edge, default 1568; 0: original"),
             ]
         case .pair: ["endpoint": endpoint, "code": text("token or Session URL")]
         case .wait:
             [
                 "endpoint": text("part of id, app, device"),
-                "event": words(["online", "offline", "restarted", "changed"], "default online"),
-                "timeout_s": number(60, "default 30"),
+                "event": choice(["online", "offline", "restarted", "changed"], "default online"),
+                "timeoutSeconds": number(60, "default 30"),
             ]
         case .forward:
             [
                 "action": ["enum": ["open", "list", "close"]], "endpoint": endpoint,
-                "remote_port": ["type": "integer", "description": "another one of its phone"],
-                "local_port": ["type": "integer", "description": "default any"], "tunnel": text("to close"),
+                "remotePort": ["type": "integer", "description": "other port of its phone"],
+                "localPort": ["type": "integer", "description": "default any"], "tunnel": text("to close"),
             ]
         }
     }

@@ -1,16 +1,16 @@
 import JSON
 import Model
 
-/// An endpoint in as few words as an agent needs.
+/// A short description of an endpoint for agents.
 ///
-/// Text that came from the app or from the network is in fields of its own, cleaned; of an endpoint that nobody has approved
-/// there is none at all but for its id.
+/// Text from the app or the network is sanitized and in separate members. An unapproved endpoint is described by its ID
+/// only, without such text.
 struct EndpointSummary: Hashable, Sendable {
-    /// Longer names are cut.
+    /// The maximum length of a name; longer names are truncated.
     private static let nameLimit = 40
 
     let endpoint: Endpoint
-    /// Whether the app wants its session token, and we have none.
+    /// True if the app requires its session token and the broker has none.
     let needsToken: Bool
     let tools: Int?
 
@@ -22,13 +22,13 @@ struct EndpointSummary: Hashable, Sendable {
 
     var isApproved: Bool { endpoint.approval == .approved }
 
-    /// Absent members are empty ones; without `auth` none is needed that is not there.
+    /// The summary as JSON. Empty members are omitted. Without `auth`, no token is missing.
     var json: JSONObject {
         var row: JSONObject = ["id": .string(endpoint.id.text)]
         if isApproved {
             row["app"] = Self.name(endpoint.app)
-            row["ver"] = endpoint.version.flatMap(Self.name)
-            row["dev"] = endpoint.place.device.flatMap(Self.name)
+            row["version"] = endpoint.version.flatMap(Self.name)
+            row["device"] = endpoint.location.device.flatMap(Self.name)
         }
         row["kind"] = .string(endpoint.kind.text)
         row["via"] = endpoint.via.map(JSON.string)
@@ -39,7 +39,7 @@ struct EndpointSummary: Hashable, Sendable {
         return row
     }
 
-    /// For a reader of the text alone: whether it is there, and what stands in the way of calling it.
+    /// The state of the endpoint and the reason that prevents a call, for clients that show text only.
     var status: String {
         var words = [endpoint.state.rawValue]
         if !isApproved { words.append("not approved") } else if needsToken { words.append("needs token") }
@@ -52,44 +52,45 @@ struct EndpointSummary: Hashable, Sendable {
 }
 
 extension Endpoint {
-    /// AppReveal from 0.10.0 on says so in its advert.
+    /// AppReveal 0.10.0 and later advertise this.
     var wantsToken: Bool { txt["auth"] == "session-token" }
 
     var via: String? {
         switch routes.first?.route {
         case .usb?: "usb"
-        case .lan?: "lan"
+        case .network?: "network"
         case nil: nil
         }
     }
 
-    /// Whether a part of its names is this text.
-    func fits(_ text: String) -> Bool {
+    /// Returns whether one of the endpoint's names contains this text, ignoring case.
+    func matches(_ text: String) -> Bool {
         let text = text.lowercased()
-        let names = [id.text, app.text, name.text, place.device?.text ?? ""]
+        let names = [id.text, app.text, name.text, location.device?.text ?? ""]
         return text.isEmpty || names.contains { $0.lowercased().contains(text) }
     }
 }
 
-extension Endpoint.Place {
+extension Endpoint.Location {
     var device: SanitizedText? { host ?? udid.map { SanitizedText("\($0)".suffix(12)) } }
 }
 
-/// Text of an app on its way to an agent.
+/// Sanitizes text of apps for agents.
 enum DisplayTextSanitizer {
     private static let limit = 2_000
 
-    /// The same JSON without what hides or disguises text in its titles and descriptions; names and values stay as they are.
-    static func cleaned(_ json: JSON) -> JSON {
+    /// Replaces control, bidirectional and zero-width characters in titles and descriptions, and truncates these texts. Other members are
+    /// unchanged.
+    static func sanitized(_ json: JSON) -> JSON {
         switch json {
-        case .array(let elements): .array(elements.map(cleaned))
+        case .array(let elements): .array(elements.map(sanitized))
         case .object(let object):
             .object(
                 JSONObject(
                     object.members.map { member in
                         let isText = member.name == "description" || member.name == "title"
-                        let text = isText ? member.value.string.map { JSON.string(cleaned($0)) } : nil
-                        return JSONObject.Member(name: member.name, value: text ?? cleaned(member.value))
+                        let text = isText ? member.value.string.map { JSON.string(sanitized($0)) } : nil
+                        return JSONObject.Member(name: member.name, value: text ?? sanitized(member.value))
                     }
                 )
             )
@@ -97,7 +98,7 @@ enum DisplayTextSanitizer {
         }
     }
 
-    private static func cleaned(_ text: String) -> String {
+    private static func sanitized(_ text: String) -> String {
         text.prefix(limit).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
             .map { SanitizedText($0, limit: limit).text }.joined(separator: "\n")
     }

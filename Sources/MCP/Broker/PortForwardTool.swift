@@ -2,15 +2,16 @@ import JSON
 package import Model
 import Tunnels
 
-/// `port_forward`.
+/// The tool `port_forward`.
 extension BrokerMCPServer {
-    enum Forwarding: String, CaseIterable {
+    /// The argument `action` of `port_forward`.
+    enum Action: String, CaseIterable {
         case open, list, close
     }
 
     func forward(_ arguments: ToolArguments, _ caller: AgentCaller) async throws(ToolError) -> ToolResult {
-        try check(.tunnelOpen, caller)
-        guard let action = try arguments.word("action", as: Forwarding.self) else {
+        try requireScope(.tunnelOpen, for: caller)
+        guard let action = try arguments.word("action", as: Action.self) else {
             throw ToolError("action is missing")
         }
         switch action {
@@ -27,25 +28,25 @@ extension BrokerMCPServer {
             do {
                 try await tunnels.close(id, of: caller)
             } catch TunnelError.noSuchTunnel {
-                throw ToolError("no tunnel of yours is called \"\(SanitizedText(id))\": action list shows them")
+                throw ToolError("you have no tunnel \"\(SanitizedText(id))\": action list shows your tunnels")
             } catch {
-                throw Self.refusal(error)
+                throw Self.toolError(error)
             }
             return ToolResult("closed", ["closed": .string(id)])
         }
     }
 
     private func open(_ arguments: ToolArguments, _ caller: AgentCaller) async throws(ToolError) -> ToolResult {
-        let endpoint = try await endpoint(try arguments.required("endpoint"), caller)
-        let local = UInt16(clamping: try arguments.number("local_port", in: 1...65_535) ?? 0)
+        let endpoint = try await endpoint(matching: try arguments.required("endpoint"), for: caller)
+        let local = UInt16(clamping: try arguments.number("localPort", in: 1...65_535) ?? 0)
         let spec = TunnelSpec(
             local: .tcp(host: "127.0.0.1", port: local),
-            target: try target(endpoint, port: try arguments.number("remote_port", in: 1...65_535)),
+            target: try target(endpoint, port: try arguments.number("remotePort", in: 1...65_535)),
             noRebind: true,
-            isKept: false
+            persistent: false
         )
         let tunnel: Tunnel
-        do { tunnel = try await tunnels.open(spec, for: caller) } catch { throw Self.refusal(error) }
+        do { tunnel = try await tunnels.open(spec, for: caller) } catch { throw Self.toolError(error) }
         return ToolResult(Self.line(tunnel), Self.json(tunnel))
     }
 
@@ -53,9 +54,9 @@ extension BrokerMCPServer {
         guard let port, endpoint.routes.first.map({ Int($0.port) != port }) ?? true else {
             return .endpoint(endpoint.id)
         }
-        guard let udid = endpoint.place.udid else {
+        guard let udid = endpoint.location.udid else {
             throw ToolError(
-                "another port can be reached on the cable only, and \(endpoint.id) is on the network: leave remote_port out"
+                "another port can only be reached over USB, and \(endpoint.id) is on the network: leave remotePort out"
             )
         }
         return .device(udid: udid, port: UInt16(clamping: port))
@@ -73,26 +74,28 @@ extension BrokerMCPServer {
         case .endpoint(let id): json["endpoint"] = .string(id.text)
         case .device(let udid, let port):
             json["device"] = .string("\(udid)")
-            json["remote_port"] = .number(JSONNumber(Int(port)))
+            json["remotePort"] = .number(JSONNumber(Int(port)))
         }
         return json
     }
 
     private static func address(_ tunnel: Tunnel) -> String {
-        let address = tunnel.bound.first ?? tunnel.spec.local
+        let address = tunnel.listenAddresses.first ?? tunnel.spec.local
         guard case .tcp(let host, let port) = address else { return "\(address)" }
         return "\(host ?? "127.0.0.1"):\(port)"
     }
 
-    private static func refusal(_ error: any Error) -> ToolError {
+    private static func toolError(_ error: any Error) -> ToolError {
         guard let problem = error as? Problem else { return ToolError("\(error)") }
-        return ToolError(problem.detail + (problem.next.map { "; next: \($0)" } ?? ""))
+        return ToolError(problem.detail + (problem.hint.map { "; next: \($0)" } ?? ""))
     }
 }
 
-/// The tunnels of whoever calls: an owner has all of them, a grant those that it opened.
+/// The tunnels of a caller: all tunnels for an owner, its own tunnels for a grant.
 package protocol TunnelProvider: Sendable {
-    /// - Throws: What says why not, for the caller to read.
+    /// Opens a tunnel.
+    ///
+    /// - Throws: An error that tells the caller the reason.
     func open(_ spec: TunnelSpec, for caller: AgentCaller) async throws -> Tunnel
     func tunnels(of caller: AgentCaller) async -> [Tunnel]
     func close(_ id: String, of caller: AgentCaller) async throws

@@ -1,27 +1,28 @@
 import JSON
 
-/// The arguments of one call of a tool of ours.
+/// The arguments of a call of one of the broker's tools.
 struct ToolArguments: Sendable {
     private let members: JSONObject
 
-    /// An argument that the tool does not have is refused: it is a misspelt one, whose meaning would be lost.
+    /// Parses the arguments. Unknown arguments are rejected, because a misspelled one would otherwise be ignored.
     init(_ params: JSONObject, known: Set<String>) throws(ToolError) {
         guard let members = (params["arguments"] ?? [:]).objectOrText else {
             throw ToolError("the arguments must be an object")
         }
         for member in members.members where !known.contains(member.name) {
             let names = known.sorted().joined(separator: ", ")
-            throw ToolError("there is no argument \"\(member.name.prefix(40))\" here; there are \(names)")
+            throw ToolError("unknown argument \"\(member.name.prefix(40))\"; the arguments are \(names)")
         }
         self.members = members
     }
 
     func text(_ name: String) throws(ToolError) -> String? {
         guard let value = members[name], !value.isNull else { return nil }
-        guard let text = value.string else { throw ToolError("\(name) must be a text") }
+        guard let text = value.string else { throw ToolError("\(name) must be a string") }
         return text
     }
 
+    /// Returns an argument that must be a string with at least one character.
     func required(_ name: String) throws(ToolError) -> String {
         guard let text = try text(name), !text.isEmpty else { throw ToolError("\(name) is missing") }
         return text
@@ -41,7 +42,7 @@ struct ToolArguments: Sendable {
         return object
     }
 
-    /// One of several words.
+    /// Returns an argument that must be one of several words.
     func word<Word: RawRepresentable & CaseIterable>(_ name: String, as type: Word.Type) throws(ToolError) -> Word?
     where Word.RawValue == String {
         guard let text = try text(name) else { return nil }
@@ -53,22 +54,22 @@ struct ToolArguments: Sendable {
 }
 
 extension JSON {
-    /// The object that this is, or that it holds as a JSON text: some models write their arguments so.
+    /// The object, parsed from a JSON string if necessary: some models send arguments as a string.
     var objectOrText: JSONObject? {
         object ?? string.flatMap { try? JSON(parsing: Array($0.utf8)) }?.object
     }
 }
 
-/// Why a tool of ours did not do what it was asked: what happened to which thing, and what to do next.
+/// The reason why one of the broker's tools failed, and the next step.
 ///
-/// It becomes a result with `isError`, so that the one who asked reads it, and not an error of the protocol.
+/// The caller gets a result with `isError` instead of a protocol error, so that the model can read the reason.
 struct ToolError: Error, Hashable, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// What a tool of ours gives back: the same data as lines to read and as a structure.
+/// The result of one of the broker's tools: the same data as text and as structured content.
 struct ToolResult: Sendable {
     let text: String
     let structure: JSONObject?
@@ -79,8 +80,8 @@ struct ToolResult: Sendable {
         self.structure = structure
     }
 
-    init(_ refusal: ToolError) {
-        text = refusal.description
+    init(_ error: ToolError) {
+        text = error.description
         structure = nil
         isError = true
     }

@@ -4,60 +4,60 @@ import Registry
 import ServiceLifecycle
 import SystemIO
 
-/// `endpoint_wait`.
+/// The tool `endpoint_wait`.
 extension BrokerMCPServer {
-    /// An endpoint that answered is probed seldom by itself, too seldom for who waits for it.
-    static let probePause = Duration.seconds(1)
-    /// How many endpoints one wait probes at most: a part of a name may fit hundreds.
+    /// The registry probes known endpoints too rarely for a waiting caller.
+    static let probeInterval = Duration.seconds(1)
+    /// The maximum number of endpoints that one wait probes. A part of a name may match hundreds.
     static let probeLimit = 16
 
     func wait(_ arguments: ToolArguments, _ caller: AgentCaller) async throws(ToolError) -> ToolResult {
-        try check(.registryRead, caller)
+        try requireScope(.registryRead, for: caller)
         let event = try arguments.word("event", as: EndpointEventMatcher.Event.self) ?? .online
-        let seconds = try arguments.number("timeout_s", in: 1...60) ?? 30
+        let seconds = try arguments.number("timeoutSeconds", in: 1...60) ?? 30
         let filter = try arguments.required("endpoint")
         let found: Endpoint?
         do {
-            // Who waits is answered as well when the broker stops.
+            // A waiting caller gets a response when the broker stops.
             found =
                 try await cancelWhenGracefulShutdown { [self] in
-                    try await withDeadline(.seconds(seconds), clock: clock) { [self] in
-                        try await look(for: event, filter, caller)
+                    try await withTimeout(.seconds(seconds), clock: clock) { [self] in
+                        try await waitForEvent(event, filter: filter, caller: caller)
                     }
                 } ?? nil
         } catch { found = nil }
         guard let found else {
-            let what =
-                "nothing that fits \"\(SanitizedText(filter, limit: 60))\" was \(event.rawValue) within \(seconds) s"
-            return ToolResult("timeout: \(what)", ["event": "timeout"])
+            let message =
+                "no endpoint that matches \"\(SanitizedText(filter, limit: 60))\" was \(event.rawValue) within \(seconds) s"
+            return ToolResult("timeout: \(message)", ["event": "timeout"])
         }
         return await result(event.rawValue, found)
     }
 
-    /// Probes what fits, first of all and then again and again, until a change is the one that is waited for.
-    private func look(
-        for event: EndpointEventMatcher.Event,
-        _ filter: String,
-        _ caller: AgentCaller
+    /// Probes the matching endpoints at once and then at every interval, until the expected event occurs.
+    private func waitForEvent(
+        _ event: EndpointEventMatcher.Event,
+        filter: String,
+        caller: AgentCaller
     ) async throws -> Endpoint? {
-        // What is listed may be 15 s old; of another launch nothing is known before the first look.
-        await probeFitting(filter, caller)
+        // The listed state may be 15 s old, and a new launch is unknown before the first probe.
+        await probeMatching(filter, for: caller)
         let (start, changes) = await registry.changes()
         guard case .snapshot(let endpoints, _) = start else { return nil }
-        let watch = EndpointEventMatcher(event, filter: filter, endpoints.filter(caller.sees))
-        if let endpoint = watch.found { return endpoint }
+        let matcher = EndpointEventMatcher(event, filter: filter, endpoints: endpoints.filter(caller.sees))
+        if let endpoint = matcher.match { return endpoint }
         return try await withThrowingTaskGroup(of: Endpoint?.self) { [self] group in
             group.addTask {
-                var watch = watch
+                var matcher = matcher
                 for await change in changes where caller.sees(change.endpoint) {
-                    if let endpoint = watch.take(change) { return endpoint }
+                    if let endpoint = matcher.handle(change) { return endpoint }
                 }
                 return nil
             }
             group.addTask { [self] in
                 while true {
-                    try await clock.sleep(for: Self.probePause)
-                    await probeFitting(filter, caller)
+                    try await clock.sleep(for: Self.probeInterval)
+                    await probeMatching(filter, for: caller)
                 }
             }
             defer { group.cancelAll() }
@@ -65,44 +65,45 @@ extension BrokerMCPServer {
         }
     }
 
-    /// Those on the network that a person has approved; the ports of phones are watched where they are found.
-    private func probeFitting(_ filter: String, _ caller: AgentCaller) async {
-        let fitting = await seen(by: caller).filter { $0.fits(filter) && $0.isOnApprovedNetwork }
+    /// Probes the matching endpoints with an approved network route. Device ports are probed by their own scanner.
+    private func probeMatching(_ filter: String, for caller: AgentCaller) async {
+        let matching = await visibleEndpoints(to: caller).filter { $0.matches(filter) && $0.isOnApprovedNetwork }
         await withDiscardingTaskGroup { group in
-            for endpoint in fitting.prefix(Self.probeLimit) { group.addTask { await self.probe(endpoint) } }
+            for endpoint in matching.prefix(Self.probeLimit) { group.addTask { await self.probe(endpoint) } }
         }
     }
 
     private func result(_ event: String, _ endpoint: Endpoint) async -> ToolResult {
-        guard let row = await rows(await trust.judged([endpoint])).first else {
+        guard let summary = await summaries(of: await approvals.evaluated([endpoint])).first else {
             return ToolResult(event, ["event": .string(event)])
         }
         return ToolResult(
-            "\(event): \(row.endpoint.id) (\(row.status))",
-            ["event": .string(event), "endpoint": .object(row.json)]
+            "\(event): \(summary.endpoint.id) (\(summary.status))",
+            ["event": .string(event), "endpoint": .object(summary.json)]
         )
     }
 }
 
 extension Endpoint {
-    /// Whether a route over the network may be dialled.
+    /// True if a network route of the endpoint may be dialed.
     fileprivate var isOnApprovedNetwork: Bool { routes.contains { $0.isApproved && $0.route.isNetwork } }
 }
 
-/// Looks for one event among the changes of the list.
+/// Finds one event among the changes of the endpoint list.
 struct EndpointEventMatcher: Sendable {
+    /// The argument `event` of `endpoint_wait`.
     enum Event: String, CaseIterable, Sendable {
         case online, offline, restarted, changed
     }
 
-    /// What tells one launch of an app from the next.
+    /// The facts that distinguish two launches of an app.
     private struct Launch: Hashable {
         let boot: SanitizedText?
         let port: UInt16?
         let isOnline: Bool
 
         init(_ endpoint: Endpoint) {
-            boot = endpoint.boot
+            boot = endpoint.launchID
             port = endpoint.routes.first?.port
             isOnline = endpoint.isOnline
         }
@@ -111,33 +112,33 @@ struct EndpointEventMatcher: Sendable {
     private let event: Event
     private let filter: String
     private var launches: [EndpointID: Launch] = [:]
-    /// What is so already.
-    private(set) var found: Endpoint?
+    /// An endpoint that satisfies the event already at the start.
+    private(set) var match: Endpoint?
 
-    init(_ event: Event, filter: String, _ endpoints: [Endpoint]) {
+    init(_ event: Event, filter: String, endpoints: [Endpoint]) {
         self.event = event
         self.filter = filter
-        for endpoint in endpoints where endpoint.fits(filter) {
+        for endpoint in endpoints where endpoint.matches(filter) {
             launches[endpoint.id] = Launch(endpoint)
-            let isSo = event == .online && endpoint.isOnline || event == .offline && endpoint.state == .offline
-            if isSo, found == nil { found = endpoint }
+            let isSatisfied = event == .online && endpoint.isOnline || event == .offline && endpoint.state == .offline
+            if isSatisfied, match == nil { match = endpoint }
         }
     }
 
-    /// The endpoint, if this change is the one that is waited for.
-    mutating func take(_ change: EndpointChange) -> Endpoint? {
+    /// Handles a change. Returns the endpoint if the change is the expected event.
+    mutating func handle(_ change: EndpointChange) -> Endpoint? {
         let endpoint = change.endpoint
-        guard endpoint.fits(filter) else { return nil }
+        guard endpoint.matches(filter) else { return nil }
         let (before, now) = (launches[endpoint.id], Launch(endpoint))
         launches[endpoint.id] = change.kind == .removed ? nil : now
-        let isIt =
+        let isMatch =
             switch event {
             case .online: change.kind != .removed && endpoint.isOnline
             case .offline: change.kind == .removed || endpoint.state == .offline
             case .restarted: change.kind != .removed && now.isOnline && before != now
             case .changed: true
             }
-        return isIt ? endpoint : nil
+        return isMatch ? endpoint : nil
     }
 }
 

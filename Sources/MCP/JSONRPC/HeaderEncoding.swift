@@ -1,11 +1,16 @@
 import FoundationEssentials
 
-/// How 2026-07-28 writes a value into a header: as it is, or as `=?base64?…?=` where a header cannot carry it.
+/// Encodes and decodes text in MCP's HTTP headers (MCP 2026-07-28, transports).
+///
+/// A value that a header cannot carry is written as `=?base64?…?=`; every other value is written unchanged.
 enum HeaderEncoding {
     private static let prefix = "=?base64?"
     private static let suffix = "?="
 
-    /// Nil when it says that it is encoded and is not, or in another way than the one way there is.
+    /// Decodes a header value.
+    ///
+    /// Returns nil if the Base64 is invalid or not in canonical form, or if a plain value has other characters than
+    /// printable ASCII and tabs.
     static func decode(_ text: String) -> String? {
         guard text.hasPrefix(prefix), text.hasSuffix(suffix), text.utf8.count >= prefix.utf8.count + suffix.utf8.count
         else { return text.utf8.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0x09 } ? text : nil }
@@ -15,10 +20,11 @@ enum HeaderEncoding {
     }
 }
 
-/// A text on its way into one of MCP's HTTP headers.
-enum HeaderValue {
-    /// MCP 2026-07-28, transports: what is no printable ASCII, begins or ends with a blank, or looks like the escape itself
-    /// goes as `=?base64?…?=`.
+extension HeaderEncoding {
+    /// Encodes a header value (MCP 2026-07-28, transports).
+    ///
+    /// The form `=?base64?…?=` is used for empty text, and for text with other characters than printable ASCII. It is also
+    /// used for text that begins or ends with a space or looks like the escape itself.
     static func encode(_ text: String) -> String {
         let isPlain =
             text.utf8.allSatisfy { (0x20...0x7E).contains($0) } && !text.isEmpty && !text.hasPrefix(" ")
@@ -26,8 +32,9 @@ enum HeaderValue {
         return isPlain ? text : "=?base64?\(Data(text.utf8).base64EncodedString())?="
     }
 
-    /// Whether a text that an app gave us may go back to it as it is: visible ASCII (MCP, session ids).
-    static func isVisible(_ text: String) -> Bool {
+    /// Returns whether a text from an app can be sent back in a header unchanged: 1 to 1,024 characters of visible
+    /// ASCII (MCP, session IDs).
+    static func isVisibleASCII(_ text: String) -> Bool {
         (1...1_024).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 }

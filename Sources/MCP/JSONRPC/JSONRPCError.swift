@@ -1,6 +1,6 @@
 package import JSON
 
-/// The error of a JSON-RPC answer, as it goes over the wire.
+/// The error object of a JSON-RPC response.
 package struct RPCError: Error, Hashable, Sendable {
     package let code: Int
     package let message: String
@@ -12,39 +12,40 @@ package struct RPCError: Error, Hashable, Sendable {
         self.data = data
     }
 
-    /// The whole answer to a request with that id; nil where the id could not be read.
+    /// Returns the complete error response to the request with that ID.
     ///
-    /// Then there is none in it: JSON-RPC 2.0 wants null there, which no schema of MCP takes.
-    package func answer(to id: RPCID?) -> JSON {
+    /// Without a readable ID the response has no `id` member. JSON-RPC 2.0 asks for null there, which no MCP schema
+    /// accepts.
+    package func response(to id: RPCID?) -> JSON {
         var error: JSONObject = ["code": .number(JSONNumber(code)), "message": .string(message)]
         error["data"] = data
-        var answer: JSONObject = ["jsonrpc": "2.0"]
-        answer["id"] = id?.json
-        answer["error"] = .object(error)
-        return .object(answer)
+        var response: JSONObject = ["jsonrpc": "2.0"]
+        response["id"] = id?.json
+        response["error"] = .object(error)
+        return .object(response)
     }
 }
 
 extension RPCError {
-    /// JSON-RPC 2.0, section 5.1.
-    package static func parse(_ message: String) -> RPCError { RPCError(-32_700, message) }
+    /// Invalid JSON (JSON-RPC 2.0, section 5.1).
+    package static func parseError(_ message: String) -> RPCError { RPCError(-32_700, message) }
     package static func invalidRequest(_ message: String) -> RPCError { RPCError(-32_600, message) }
-    package static func unknownMethod(_ method: String) -> RPCError {
+    package static func methodNotFound(_ method: String) -> RPCError {
         RPCError(-32_601, "there is no method \(method)")
     }
     package static func invalidParams(_ message: String) -> RPCError { RPCError(-32_602, message) }
-    package static func inside(_ message: String) -> RPCError { RPCError(-32_603, message) }
-    /// MCP 2025-11-25, resources: resource not found. From 2026-07-28 on it is `invalidParams`.
-    package static func unknownResource(_ uri: String) -> RPCError {
-        RPCError(-32_002, "there is no resource of this address", data: ["uri": .string(uri)])
+    package static func internalError(_ message: String) -> RPCError { RPCError(-32_603, message) }
+    /// Resource not found (MCP 2025-11-25, resources). From 2026-07-28 on the code is `invalidParams`.
+    package static func resourceNotFound(_ uri: String) -> RPCError {
+        RPCError(-32_002, "there is no resource with this URI", data: ["uri": .string(uri)])
     }
-    /// MCP 2026-07-28: a header contradicts the body.
-    package static func mismatch(_ message: String) -> RPCError { RPCError(-32_020, message) }
-    /// MCP 2026-07-28: a revision that is not spoken here.
-    package static func revision(_ requested: String) -> RPCError {
+    /// A header that contradicts the body (MCP 2026-07-28).
+    package static func headerMismatch(_ message: String) -> RPCError { RPCError(-32_020, message) }
+    /// A protocol version that this broker does not support (MCP 2026-07-28).
+    package static func unsupportedProtocolVersion(_ requested: String) -> RPCError {
         RPCError(
             -32_022,
-            "this revision of MCP is not spoken here",
+            "unsupported protocol version",
             data: [
                 "supported": .array(ProtocolVersion.allCases.map { .string($0.rawValue) }),
                 "requested": .string(requested),

@@ -1,18 +1,20 @@
 package import JSON
 
-/// One JSON-RPC 2.0 message.
+/// A JSON-RPC 2.0 message.
 package enum RPCMessage: Hashable, Sendable {
     case request(RPCRequest)
     case notification(RPCNotification)
-    /// Of the one that was asked; nil where its asker sent no id that could be read.
+    /// A response; its ID is nil if the request had no readable one.
     case response(id: RPCID?, Result<JSON, RPCError>)
 
-    /// - Throws: An error that says what is wrong with it, for the answer.
+    /// Parses a message.
+    ///
+    /// - Throws: The error to respond with.
     package init(_ json: JSON) throws(RPCError) {
         guard let object = json.object else { throw .invalidRequest("a message must be an object") }
-        guard object["jsonrpc"] == "2.0" else { throw .invalidRequest("a message must say \"jsonrpc\": \"2.0\"") }
+        guard object["jsonrpc"] == "2.0" else { throw .invalidRequest("a message must have \"jsonrpc\": \"2.0\"") }
         if let method = object["method"] {
-            guard let method = method.string else { throw .invalidRequest("a method must be a text") }
+            guard let method = method.string else { throw .invalidRequest("a method must be a string") }
             self = try Self.call(method, object)
         } else if object["result"] != nil || object["error"] != nil {
             self = .response(id: object["id"].flatMap(RPCID.init), Self.outcome(object))
@@ -27,7 +29,9 @@ package enum RPCMessage: Hashable, Sendable {
         }
         let params = object["params"]?.object
         guard let id = object["id"] else { return .notification(RPCNotification(method: method, params: params)) }
-        guard let id = RPCID(id) else { throw .invalidRequest("an id must be a number, or a text of whole characters") }
+        guard let id = RPCID(id) else {
+            throw .invalidRequest("an id must be a number or a string without unpaired surrogates")
+        }
         return .request(RPCRequest(id: id, method: method, params: params))
     }
 
@@ -47,7 +51,7 @@ package enum RPCMessage: Hashable, Sendable {
         case .response(let id, .success(let result)):
             ["jsonrpc": "2.0", "id": id?.json ?? .null, "result": result]
         case .response(let id, .failure(let error)):
-            error.answer(to: id)
+            error.response(to: id)
         }
     }
 
@@ -60,7 +64,7 @@ package enum RPCMessage: Hashable, Sendable {
     }
 }
 
-/// A call that is to be answered.
+/// A JSON-RPC request, which expects a response.
 package struct RPCRequest: Hashable, Sendable {
     package let id: RPCID
     package let method: String
@@ -73,7 +77,7 @@ package struct RPCRequest: Hashable, Sendable {
     }
 }
 
-/// A message that nobody answers.
+/// A JSON-RPC notification, which has no response.
 package struct RPCNotification: Hashable, Sendable {
     package let method: String
     package let params: JSONObject?
@@ -84,13 +88,15 @@ package struct RPCNotification: Hashable, Sendable {
     }
 }
 
-/// What joins an answer to its request: JSON-RPC 2.0 allows texts and numbers, MCP no null.
+/// The ID that links a response to its request: a string or a number. MCP does not allow null.
 package enum RPCID: Hashable, Sendable {
     case text(String)
     case number(JSONNumber)
 
-    /// Nil for what is none, and for a text with half a surrogate pair in it, which is U+FFFD by then and would come back as
-    /// another id.
+    /// Returns nil if the value is neither a string nor a number.
+    ///
+    /// Also returns nil for a string with an unpaired surrogate: the parser has replaced that by U+FFFD, so the client
+    /// would get a different ID back.
     init?(_ json: JSON) {
         switch json {
         case .string(let text) where text.unicodeScalars.contains("\u{FFFD}"): return nil

@@ -1,88 +1,101 @@
 import JSON
 
-/// A revision of the Model Context Protocol, by the date that is its name.
+/// A version of the Model Context Protocol, named by its date.
 package enum ProtocolVersion: String, Sendable, CaseIterable, Comparable {
-    case november2024 = "2024-11-05"
-    case march2025 = "2025-03-26"
-    case june2025 = "2025-06-18"
-    case november2025 = "2025-11-25"
-    case july2026 = "2026-07-28"
+    case v2024_11_05 = "2024-11-05"
+    case v2025_03_26 = "2025-03-26"
+    case v2025_06_18 = "2025-06-18"
+    case v2025_11_25 = "2025-11-25"
+    case v2026_07_28 = "2026-07-28"
 
-    /// From 2026-07-28 on there is no handshake and no session: each request says everything.
-    package var isStateless: Bool { self >= .july2026 }
+    /// From 2026-07-28 on the protocol has no handshake and no session; each request is self-contained.
+    package var isStateless: Bool { self >= .v2026_07_28 }
 
-    /// What a client is offered that asks for one unknown to us, or for one without a handshake.
-    package static let latestWithHandshake = november2025
+    /// The version that `initialize` offers to a client that asks for an unknown version or for a stateless one.
+    package static let latestWithHandshake = v2025_11_25
 
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// The rules by which one request is answered, chosen anew for each.
+/// The protocol rules for one request, selected per request.
 enum ProtocolMode: Hashable, Sendable {
-    /// 2026-07-28: the request says everything.
+    /// MCP 2026-07-28: the request is self-contained.
     case stateless
-    /// After a handshake, which agreed on this revision.
-    case handshake(ProtocolVersion)
+    /// A session protocol, with the version that the handshake negotiated.
+    case session(ProtocolVersion)
 
-    /// Where a value stands in the parameters that 2026-07-28 wants in the header Mcp-Name too.
-    private static let named = ["tools/call": "name", "prompts/get": "name", "resources/read": "uri"]
+    /// The parameter of each method that 2026-07-28 requires in the header `Mcp-Name` too.
+    private static let nameParameters = ["tools/call": "name", "prompts/get": "name", "resources/read": "uri"]
 
-    /// Looks at a request as 2026-07-28 (Streamable HTTP, server validation) wants it, where it is one of that revision.
-    /// `agreed` is the revision of its session. What is thrown is answered with status 400.
+    /// Selects the mode of a request and validates the headers of a stateless one (MCP 2026-07-28, Streamable HTTP,
+    /// server validation).
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - meta: The protocol members of its `_meta`.
+    ///   - headers: Its HTTP headers.
+    ///   - negotiated: The version of its session.
+    /// - Throws: The error to respond with, with status 400.
     init(
         of request: RPCRequest,
-        _ meta: RequestMeta,
-        _ headers: MCPRequestHeaders,
-        agreed: ProtocolVersion?
+        meta: RequestMeta,
+        headers: MCPRequestHeaders,
+        negotiated: ProtocolVersion?
     ) throws(RPCError) {
-        let said = headers.revision.first
-        if meta.revision != nil
-            || (request.method != "initialize" && said.flatMap(ProtocolVersion.init)?.isStateless == true)
+        let header = headers.protocolVersion.first
+        if meta.protocolVersion != nil
+            || (request.method != "initialize" && header.flatMap(ProtocolVersion.init)?.isStateless == true)
         {
-            try Self.checkStateless(request, meta, headers)
+            try Self.validateStateless(request, meta: meta, headers: headers)
             self = .stateless
         } else if request.method == "initialize" {
-            self = .handshake(.latestWithHandshake)
+            self = .session(.latestWithHandshake)
         } else {
-            self = .handshake(try Self.revision(headers, agreed: agreed))
+            self = .session(try Self.version(in: headers, negotiated: negotiated))
         }
     }
 
-    /// The revision of what has no `_meta` of its own: notifications, streams, and every request of the eras before.
-    static func revision(_ headers: MCPRequestHeaders, agreed: ProtocolVersion?) throws(RPCError) -> ProtocolVersion {
-        // The header came with 2025-06-18; who sends none is taken for the revision before (2025-11-25, transports).
-        guard let said = headers.revision.first else { return agreed ?? .march2025 }
-        guard let revision = ProtocolVersion(rawValue: said) else { throw .revision(said) }
-        return revision
+    /// Returns the version of a message without its own `_meta`: a notification, a stream, or a request of a session
+    /// protocol.
+    static func version(in headers: MCPRequestHeaders, negotiated: ProtocolVersion?) throws(RPCError) -> ProtocolVersion
+    {
+        // The header exists since 2025-06-18. A client without the header is treated as 2025-03-26 (MCP 2025-11-25,
+        // transports).
+        guard let header = headers.protocolVersion.first else { return negotiated ?? .v2025_03_26 }
+        guard let version = ProtocolVersion(rawValue: header) else { throw .unsupportedProtocolVersion(header) }
+        return version
     }
 
-    private static func checkStateless(
+    /// Requires the `_meta` members and headers of 2026-07-28, and that they agree with each other and with the body.
+    private static func validateStateless(
         _ request: RPCRequest,
-        _ meta: RequestMeta,
-        _ headers: MCPRequestHeaders
+        meta: RequestMeta,
+        headers: MCPRequestHeaders
     ) throws(RPCError) {
-        guard let revision = meta.revision?.string, meta.capabilities?.object != nil else {
+        guard let version = meta.protocolVersion?.string, meta.capabilities?.object != nil else {
             throw .invalidParams(
-                "_meta must have \(RequestMeta.revisionName), a text, and \(RequestMeta.capabilitiesName), an object"
+                "_meta must have \(RequestMeta.protocolVersionKey), a string, and \(RequestMeta.capabilitiesKey), an object"
             )
         }
-        try check("MCP-Protocol-Version", headers.revision, is: revision)
-        try check("Mcp-Method", headers.method, is: request.method)
-        if let name = named[request.method].flatMap({ request.params?[$0]?.string }) {
-            try check("Mcp-Name", headers.name.map { HeaderEncoding.decode($0) ?? "" }, is: name)
+        try requireHeader("MCP-Protocol-Version", headers.protocolVersion, equals: version)
+        try requireHeader("Mcp-Method", headers.method, equals: request.method)
+        if let name = nameParameters[request.method].flatMap({ request.params?[$0]?.string }) {
+            try requireHeader("Mcp-Name", headers.name.map { HeaderEncoding.decode($0) ?? "" }, equals: name)
         } else if headers.name.count > 1 {
-            throw .mismatch("the header Mcp-Name comes twice")
+            throw .headerMismatch("the header Mcp-Name is repeated")
         }
-        guard ProtocolVersion(rawValue: revision)?.isStateless == true else { throw .revision(revision) }
+        guard ProtocolVersion(rawValue: version)?.isStateless == true else {
+            throw .unsupportedProtocolVersion(version)
+        }
     }
 
-    private static func check(_ header: String, _ values: [String], is expected: String) throws(RPCError) {
-        guard let value = values.first else { throw .mismatch("the header \(header) is missing") }
-        guard values.count == 1 else { throw .mismatch("the header \(header) comes twice") }
-        guard value == expected else { throw .mismatch("the header \(header) is not what the body says") }
+    private static func requireHeader(_ header: String, _ values: [String], equals expected: String) throws(RPCError) {
+        guard let value = values.first else { throw .headerMismatch("the header \(header) is missing") }
+        guard values.count == 1 else { throw .headerMismatch("the header \(header) is repeated") }
+        guard value == expected else { throw .headerMismatch("the header \(header) contradicts the body") }
     }
 
-    /// The status of an answer that is an error.
+    /// Returns the HTTP status of an error response.
     func status(of error: RPCError) -> Int {
         guard self == .stateless else { return 200 }
         return switch error.code {

@@ -1,7 +1,8 @@
 import JSON
 
-/// Server-sent events (WHATWG HTML, section 9.2) as MCP uses them: one message each, which is one line.
+/// Encodes server-sent events (WHATWG HTML, section 9.2). MCP sends one message per event, on one line.
 enum SSEEncoder {
+    /// Returns an event with a JSON-RPC message.
     static func message(_ json: JSON) -> [UInt8] {
         var bytes = Array("event: message\ndata: ".utf8)
         json.append(to: &bytes)
@@ -9,26 +10,28 @@ enum SSEEncoder {
         return bytes
     }
 
-    /// A comment, which keeps a quiet stream from being closed.
+    /// A comment. It keeps proxies and clients from closing an idle stream.
     static let comment = Array(":\n\n".utf8)
 
-    /// How soon a reader comes back after its stream has ended, in milliseconds.
+    /// The reconnect delay for clients: 500 ms after the stream ends.
     static let retry = Array("retry: 500\n\n".utf8)
 }
 
-/// Takes an event stream apart into the data of its events (WHATWG HTML, section 9.2.6), however its bytes are cut.
+/// Decodes an event stream into the data of its events (WHATWG HTML, section 9.2.6). The bytes may be split anywhere.
 ///
-/// Only `data` counts here: MCP uses no event names but `message`, and ids and retry times are for streams that are taken up
-/// again, which an answer to a call is not.
+/// Only the field `data` is used. MCP has no event name but `message`; IDs and retry times matter for resumable streams
+/// only.
 struct SSEDecoder: Sendable {
     private var line: [UInt8] = []
     private var data: [UInt8] = []
     private var hasData = false
     private var endedWithReturn = false
 
-    /// How many bytes came of the event that is not complete.
+    /// The number of buffered bytes of the incomplete event.
     var count: Int { line.count + data.count }
 
+    /// Decodes more bytes.
+    ///
     /// - Returns: The data of the events that these bytes complete.
     mutating func append(_ bytes: some Sequence<UInt8>) -> [[UInt8]] {
         var events: [[UInt8]] = []

@@ -1,35 +1,37 @@
 import FoundationEssentials
 package import JSON
 
-/// What is kept, for whom, and until when; without the bytes and without I/O.
+/// The index of stored artifacts: their holders and expiry times. It has neither the bytes nor any I/O.
 ///
-/// Bounded in things and in bytes: what was put there longest ago makes room. Times are since any fixed moment.
+/// The number of entries and of bytes is limited; the entry that expires first is removed to make room. All times are
+/// relative to one fixed moment.
 struct ArtifactIndex: Sendable {
-    struct Thing: Hashable, Sendable {
+    /// A stored artifact, without its bytes.
+    struct Entry: Hashable, Sendable {
         let mimeType: String
         let size: Int
-        /// Those whose calls it came from.
+        /// The holders of the calls that returned the artifact.
         var holders: Set<String>
         var expires: Duration
     }
 
     static let lifetime = Duration.seconds(3_600)
 
-    let places: Int
-    let bytes: Int
-    private(set) var things: [String: Thing] = [:]
-    private(set) var used = 0
+    let maxEntries: Int
+    let maxBytes: Int
+    private(set) var entries: [String: Entry] = [:]
+    private(set) var usedBytes = 0
 
-    init(places: Int = 200, bytes: Int = 256 << 20) {
-        self.places = places
-        self.bytes = bytes
+    init(maxEntries: Int = 200, maxBytes: Int = 256 << 20) {
+        self.maxEntries = maxEntries
+        self.maxBytes = maxBytes
     }
 
-    func fits(_ size: Int) -> Bool { size <= bytes }
+    func fits(_ size: Int) -> Bool { size <= maxBytes }
 
-    /// Puts something there, or keeps what is there for one more holder and an hour more.
+    /// Adds an artifact. An existing one gets another holder and a new lifetime of 1 h.
     ///
-    /// Returns what had to go for it.
+    /// Returns the hashes of the removed entries.
     mutating func put(
         _ sha: String,
         mimeType: String,
@@ -37,77 +39,85 @@ struct ArtifactIndex: Sendable {
         for holder: String,
         at now: Duration
     ) -> [String] {
-        let holders = things[sha].map { $0.expires > now ? $0.holders : [] } ?? []
-        let thing = Thing(
+        let holders = entries[sha].map { $0.expires > now ? $0.holders : [] } ?? []
+        let entry = Entry(
             mimeType: mimeType,
             size: size,
             holders: holders.union([holder]),
             expires: now + Self.lifetime
         )
-        return put(sha, thing, at: now)
+        return put(sha, entry, at: now)
     }
 
-    /// Puts something there that was there before, for as long as it says.
+    /// Adds a restored artifact with its remaining lifetime.
     ///
-    /// Returns what had to go for it.
-    mutating func put(_ sha: String, _ thing: Thing, at now: Duration) -> [String] {
-        // The very same is there again, however old.
+    /// Returns the hashes of the removed entries.
+    mutating func put(_ sha: String, _ entry: Entry, at now: Duration) -> [String] {
+        // An old entry with the same content is replaced.
         remove(sha)
-        var gone = expire(at: now)
-        while used + thing.size > bytes || things.count >= places,
-            let oldest = things.min(by: { ($0.value.expires, $0.key) < ($1.value.expires, $1.key) })?.key
+        var removed = expire(at: now)
+        while usedBytes + entry.size > maxBytes || entries.count >= maxEntries,
+            let oldest = entries.min(by: { ($0.value.expires, $0.key) < ($1.value.expires, $1.key) })?.key
         {
             remove(oldest)
-            gone.append(oldest)
+            removed.append(oldest)
         }
-        things[sha] = thing
-        used += thing.size
-        return gone
+        entries[sha] = entry
+        usedBytes += entry.size
+        return removed
     }
 
-    /// Takes away what is too old, and says what that was.
+    /// Removes the expired entries and returns their hashes.
     mutating func expire(at now: Duration) -> [String] {
-        let gone = things.filter { $0.value.expires <= now }.map(\.key).sorted()
-        for sha in gone { remove(sha) }
-        return gone
+        let removed = entries.filter { $0.value.expires <= now }.map(\.key).sorted()
+        for sha in removed { remove(sha) }
+        return removed
     }
 
-    /// Nil also where it is there for others: nobody learns what others have. No holder is one who may see everything.
-    func find(_ sha: String, for holder: String?, at now: Duration) -> Thing? {
-        guard let thing = things[sha], thing.expires > now else { return nil }
-        guard let holder else { return thing }
-        return thing.holders.contains(holder) ? thing : nil
+    /// Returns an artifact of a holder; any artifact if the holder is nil.
+    ///
+    /// The result is nil for an artifact of other holders too, so that its existence is not revealed.
+    func find(_ sha: String, for holder: String?, at now: Duration) -> Entry? {
+        guard let entry = entries[sha], entry.expires > now else { return nil }
+        guard let holder else { return entry }
+        return entry.holders.contains(holder) ? entry : nil
     }
 
     mutating func remove(_ sha: String) {
-        if let thing = things.removeValue(forKey: sha) { used -= thing.size }
+        if let entry = entries.removeValue(forKey: sha) { usedBytes -= entry.size }
     }
 }
 
-/// What stands on the disk beside something that is kept, so that the broker's next run knows whose it is and until when.
+/// The metadata file of an artifact, from which the next run of the broker restores the holders and the expiry.
 struct ArtifactMetadata: Hashable, Codable {
     let mimeType: String
     let size: Int
     let holders: Set<String>
-    let expires: Date
+    let expiresAt: Date
 
-    init(_ thing: ArtifactIndex.Thing, expires: Date) {
-        mimeType = thing.mimeType
-        size = thing.size
-        holders = thing.holders
-        self.expires = expires
+    init(_ entry: ArtifactIndex.Entry, expiresAt: Date) {
+        mimeType = entry.mimeType
+        size = entry.size
+        holders = entry.holders
+        self.expiresAt = expiresAt
     }
 
-    /// The same on a shelf whose time is `now` at that date; nil when it is too old. A clock that was wrong makes nothing live
-    /// longer than it would have from now on.
-    func thing(at now: Duration, on date: Date) -> ArtifactIndex.Thing? {
-        let left = min(.seconds(expires.timeIntervalSince(date)), ArtifactIndex.lifetime)
+    /// Returns the entry for an index; nil if the artifact has expired.
+    ///
+    /// The remaining lifetime is limited to 1 h, so that a wrong clock cannot extend it.
+    ///
+    /// - Parameters:
+    ///   - now: The current time of the index.
+    ///   - date: The current date.
+    /// - Returns: The entry.
+    func entry(at now: Duration, on date: Date) -> ArtifactIndex.Entry? {
+        let left = min(.seconds(expiresAt.timeIntervalSince(date)), ArtifactIndex.lifetime)
         guard left > .zero else { return nil }
-        return ArtifactIndex.Thing(mimeType: mimeType, size: size, holders: holders, expires: now + left)
+        return ArtifactIndex.Entry(mimeType: mimeType, size: size, holders: holders, expires: now + left)
     }
 }
 
-/// What stands in an answer for what is kept elsewhere: a `resource_link`.
+/// A reference to a stored artifact in a result: a `resource_link`.
 package struct ArtifactLink: Hashable, Sendable {
     package let sha: String
     package let mimeType: String
@@ -115,9 +125,9 @@ package struct ArtifactLink: Hashable, Sendable {
 
     package var uri: String { ArtifactStore.scheme + sha }
 
-    /// A content block, in the words of 2025-06-18 and later.
+    /// Returns the content block, in the form of 2025-06-18 and later.
     ///
-    /// - Parameter reason: Why it is not in the answer itself.
+    /// - Parameter reason: The reason why the content is not in the result.
     /// - Returns: The block.
     package func block(because reason: String? = nil) -> JSON {
         var block: JSONObject = [

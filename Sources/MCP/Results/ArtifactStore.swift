@@ -6,11 +6,11 @@ import Model
 import ServiceLifecycle
 import SystemIO
 
-/// Keeps what is too heavy for an answer, to be fetched by its address `patchbay://artifact/SHA-256`.
+/// Stores content that is too large for a result, readable at `patchbay://artifact/SHA-256`.
 ///
-/// Readable for whoever's call it came from and for owners, for an hour, in files of mode 0600 in a folder of its own. A note
-/// beside each says whose it is and until when: a broker that is started again goes on from there. Reads and writes on the
-/// files' own thread.
+/// An artifact is readable for 1 h by the holders of the calls that returned it and by owners. Artifacts are files of
+/// mode 0600 in a directory of their own. A metadata file beside each lets a restarted broker restore it. Files are
+/// read and written on the thread for file I/O.
 package actor ArtifactStore: ArtifactReader, Service {
     package static let scheme = "patchbay://artifact/"
 
@@ -20,20 +20,22 @@ package actor ArtifactStore: ArtifactReader, Service {
     private let clock: any Clock<Duration>
     private let uptime: @Sendable () -> Duration
     private let logger: Logger
-    private var shelf: ArtifactIndex
-    private var isReady = false
+    private var index: ArtifactIndex
+    private var isRestored = false
 
+    /// Creates a store.
+    ///
     /// - Parameters:
-    ///   - folder: Made when it is needed, for nobody else to look into.
-    ///   - places: The most things.
-    ///   - bytes: The most bytes of all of them.
-    ///   - clock: When to look for what is too old.
-    ///   - uptime: The time since any fixed moment.
-    ///   - logger: Told when a file cannot be removed or read.
+    ///   - folder: Created on first use with mode 0700.
+    ///   - maxEntries: The maximum number of artifacts.
+    ///   - maxBytes: The maximum size of all artifacts together.
+    ///   - clock: Times the removal of expired artifacts.
+    ///   - uptime: The time since a fixed moment.
+    ///   - logger: Gets a warning if a file cannot be removed or read.
     package init(
         in folder: String,
-        places: Int = 200,
-        bytes: Int = 256 << 20,
+        maxEntries: Int = 200,
+        maxBytes: Int = 256 << 20,
         clock: any Clock<Duration> = ContinuousClock(),
         uptime: (@Sendable () -> Duration)? = nil,
         logger: Logger
@@ -43,69 +45,73 @@ package actor ArtifactStore: ArtifactReader, Service {
         let start = ContinuousClock.now
         self.uptime = uptime ?? { ContinuousClock.now - start }
         self.logger = logger
-        shelf = ArtifactIndex(places: places, bytes: bytes)
+        index = ArtifactIndex(maxEntries: maxEntries, maxBytes: maxBytes)
     }
 
-    /// Removes what is too old: what an earlier broker left at once, the rest every minute.
+    /// Removes expired artifacts: those of an earlier run at once, others every minute.
     package func run() async throws {
         restore()
         await cancelWhenGracefulShutdown {
-            while (try? await self.clock.sleep(for: .seconds(60))) != nil { await self.sweep() }
+            while (try? await self.clock.sleep(for: .seconds(60))) != nil { await self.removeExpired() }
         }
     }
 
-    /// Keeps these bytes for whoever's call they came from.
+    /// Stores an artifact for the caller.
     ///
     /// - Throws: `ArtifactError`.
-    package func keep(
+    package func save(
         _ bytes: [UInt8],
         mimeType: String,
         for caller: AgentCaller
     ) throws(ArtifactError) -> ArtifactLink {
-        guard shelf.fits(bytes.count) else { throw .tooLarge(bytes.count) }
+        guard index.fits(bytes.count) else { throw .tooLarge(bytes.count) }
         try prepare()
         let sha = SHA256.hash(data: bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        if shelf.things[sha] == nil { try write(bytes, to: path(of: sha)) }
-        delete(shelf.put(sha, mimeType: mimeType, size: bytes.count, for: caller.holder, at: uptime()))
-        note(sha)
+        if index.entries[sha] == nil { try write(bytes, to: path(of: sha)) }
+        delete(index.put(sha, mimeType: mimeType, size: bytes.count, for: caller.holder, at: uptime()))
+        writeMetadata(of: sha)
         return ArtifactLink(sha: sha, mimeType: mimeType, size: bytes.count)
     }
 
+    /// Returns an artifact that the caller may read. An unreadable file is removed from the index.
     package func artifact(_ sha: String, for caller: AgentCaller) -> Artifact? {
         restore()
-        guard let thing = shelf.find(sha, for: caller.isOwner ? nil : caller.holder, at: uptime()) else { return nil }
+        guard let entry = index.find(sha, for: caller.isOwner ? nil : caller.holder, at: uptime()) else { return nil }
         do throws(ArtifactError) {
-            return Artifact(bytes: try read(path(of: sha)), mimeType: thing.mimeType)
+            return Artifact(bytes: try read(path(of: sha)), mimeType: entry.mimeType)
         } catch {
-            logger.warning("an artifact cannot be read any more", metadata: ["error": "\(error)"])
-            shelf.remove(sha)
+            logger.warning("cannot read an artifact; it is removed from the index", metadata: ["error": "\(error)"])
+            index.remove(sha)
             return nil
         }
     }
 
-    private func sweep() { delete(shelf.expire(at: uptime())) }
+    private func removeExpired() { delete(index.expire(at: uptime())) }
 
     private func delete(_ shas: [String]) {
-        for path in shas.flatMap({ [note(of: $0), path(of: $0)] }) where unlink(path) != 0 && errno != ENOENT {
+        for path in shas.flatMap({ [metadataPath(of: $0), path(of: $0)] }) where unlink(path) != 0 && errno != ENOENT {
             logger.warning(
-                "an artifact cannot be removed",
-                metadata: ["file": "\(path)", "error": "\(SocketError.words(for: errno))"]
+                "cannot remove a file of an artifact",
+                metadata: ["file": "\(path)", "error": "\(SocketError.message(for: errno))"]
             )
         }
     }
 
     private func path(of sha: String) -> String { "\(folder)/\(sha)" }
-    private func note(of sha: String) -> String { "\(path(of: sha)).json" }
+    private func metadataPath(of sha: String) -> String { "\(path(of: sha)).json" }
 
-    /// Without it the thing is there for this run alone.
-    private func note(_ sha: String) {
-        guard let thing = shelf.things[sha] else { return }
-        let left = (thing.expires - uptime()).components.seconds
+    /// Without the metadata file, the artifact is lost at the next restart.
+    private func writeMetadata(of sha: String) {
+        guard let entry = index.entries[sha] else { return }
+        let left = (entry.expires - uptime()).components.seconds
         do {
-            let note = ArtifactMetadata(thing, expires: Date() + TimeInterval(left))
-            try write(Array(try JSONCoding.encoder().encode(note)), to: self.note(of: sha))
+            let metadata = ArtifactMetadata(entry, expiresAt: Date() + TimeInterval(left))
+            try write(Array(try JSONCoding.encoder().encode(metadata)), to: metadataPath(of: sha))
         } catch {
-            logger.warning("an artifact will not survive a restart", metadata: ["error": "\(error)"])
+            logger.warning(
+                "cannot write the metadata of an artifact; the artifact is lost at the next restart",
+                metadata: ["error": "\(error)"]
+            )
         }
     }
 
@@ -114,20 +120,25 @@ package actor ArtifactStore: ArtifactReader, Service {
         restore()
     }
 
-    /// Puts on the shelf what an earlier broker left and is still to be there. What has no note, or not all of its bytes, goes.
+    /// Restores the artifacts of an earlier run. Expired ones and those without metadata or with missing bytes are
+    /// deleted.
     private func restore() {
-        if isReady { return }
-        isReady = true
+        if isRestored { return }
+        isRestored = true
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         let shas = Set(names.map { String($0.prefix(64)) })
         for sha in shas where sha.utf8.count == 64 && sha.allSatisfy(\.isHexDigit) {
-            guard let note = try? JSONCoding.decoder().decode(ArtifactMetadata.self, from: Data(read(note(of: sha)))),
-                size(of: path(of: sha)) == note.size, let thing = note.thing(at: uptime(), on: Date())
+            guard
+                let metadata = try? JSONCoding.decoder().decode(
+                    ArtifactMetadata.self,
+                    from: Data(read(metadataPath(of: sha)))
+                ),
+                size(of: path(of: sha)) == metadata.size, let entry = metadata.entry(at: uptime(), on: Date())
             else {
                 delete([sha])
                 continue
             }
-            delete(shelf.put(sha, thing, at: uptime()))
+            delete(index.put(sha, entry, at: uptime()))
         }
     }
 
@@ -158,11 +169,11 @@ package actor ArtifactStore: ArtifactReader, Service {
     }
 
     private func failure(_ path: String) -> ArtifactError {
-        .notSaved(path: path, reason: SocketError.words(for: errno))
+        .notSaved(path: path, reason: SocketError.message(for: errno))
     }
 }
 
-/// Why something heavy could not be kept.
+/// The reason why an artifact could not be stored.
 package enum ArtifactError: Error, Hashable, Sendable {
     case tooLarge(Int)
     case notSaved(path: String, reason: String)
@@ -171,13 +182,14 @@ package enum ArtifactError: Error, Hashable, Sendable {
 extension ArtifactError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .tooLarge(let count): "\(count) bytes are more than the broker keeps"
-        case .notSaved(let path, let reason): "\(path) could not be written: \(reason); make room or correct its owner"
+        case .tooLarge(let count): "\(count) bytes exceed the limit of the artifact store"
+        case .notSaved(let path, let reason):
+            "\(path) could not be written: \(reason); free disk space or correct the owner"
         }
     }
 }
 
-/// What is kept outside of an answer because it is too heavy for one.
+/// Content that was too large for a result.
 package struct Artifact: Hashable, Sendable {
     package let bytes: [UInt8]
     package let mimeType: String
@@ -188,8 +200,8 @@ package struct Artifact: Hashable, Sendable {
     }
 }
 
-/// Where such things are fetched.
+/// Reads stored artifacts.
 package protocol ArtifactReader: Sendable {
-    /// Nil where there is none, or none for this caller.
+    /// Returns nil if the artifact does not exist or belongs to other holders.
     func artifact(_ sha: String, for caller: AgentCaller) async -> Artifact?
 }

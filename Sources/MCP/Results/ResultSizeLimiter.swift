@@ -2,18 +2,18 @@ import FoundationEssentials
 package import Images
 package import JSON
 
-/// Brings the result of a tool to what agents' clients take.
+/// Reduces tool results to sizes that MCP clients accept.
 ///
-/// They refuse a result of more than 1,048,576 characters, and images over 5 MB or 2,000 pixels. So images are made smaller,
-/// which is said beside them, and what is still heavy goes by reference; a result that is light comes back as it was. An image
-/// that is none goes by reference, too: models' APIs refuse it, and the whole conversation from then on.
+/// Clients reject results over 1,048,576 characters, and images over 5 MB or 2,000 pixels. Images are therefore scaled
+/// down, with a note. Other large content is stored as an artifact and replaced by a link. Small results are unchanged.
+/// Invalid images become links too: model APIs reject them, and with them the rest of the conversation.
 package struct ResultSizeLimiter: Sendable {
-    /// The most bytes of one text, of the structured content, and of all images together, in an answer.
+    /// The maximum size in a result of one text, of the structured content, and of all images together: 1 MiB.
     package static let limit = 1 << 20
-    /// How much of a text that goes by reference stands in the answer all the same.
-    private static let preview = 2_000
-    /// The longest edge of an image that is not opened here; models' APIs refuse longer ones.
-    private static let unopenedEdge = 8_000
+    /// The number of leading characters of a linked text that remain in the result.
+    private static let previewLength = 2_000
+    /// The maximum edge of an image that is not decoded here. Model APIs reject longer ones.
+    private static let maxUndecodedEdge = 8_000
 
     private let images: ImageResizer
     private let artifacts: ArtifactStore
@@ -23,98 +23,112 @@ package struct ResultSizeLimiter: Sendable {
         self.artifacts = artifacts
     }
 
+    /// Limits the size of a result.
+    ///
     /// - Parameters:
-    ///   - result: A `CallToolResult` as an app gave it.
-    ///   - maxPixels: The longest edge of an image; 0 for the originals, as links.
-    ///   - caller: Who may fetch what goes by reference.
-    /// - Returns: The same with other images, and with links in the place of what is heavy.
-    package func trim(_ result: JSONObject, maxPixels: Int, for caller: AgentCaller) async -> JSONObject {
+    ///   - result: A `CallToolResult` from an app.
+    ///   - maxPixels: The maximum edge of an image; 0 to link the originals.
+    ///   - caller: The caller that may read the artifacts.
+    /// - Returns: The result with scaled images and links.
+    package func limitSize(of result: JSONObject, maxPixels: Int, for caller: AgentCaller) async -> JSONObject {
         let blocks = result["content"]?.array ?? []
-        guard blocks.contains(where: { $0["type"] == "image" }) || JSON.object(result).weight > Self.limit else {
+        guard blocks.contains(where: { $0["type"] == "image" }) || JSON.object(result).approximateSize > Self.limit
+        else {
             return result
         }
-        var trim = Trim(maxPixels: maxPixels, caller: caller)
-        var seen: [JSON] = []
-        for block in blocks { seen += await withoutLargeImage(block, &trim) }
+        var budget = Budget(maxPixels: maxPixels, caller: caller)
+        var blocksWithFittedImages: [JSON] = []
+        for block in blocks { blocksWithFittedImages += await fitImage(block, &budget) }
         var content: [JSON] = []
-        for block in seen { content += await light(trim.substituted(inBlock: block), for: caller) }
+        for block in blocksWithFittedImages {
+            content += await limitBlock(budget.replaceBase64(inBlock: block), for: caller)
+        }
 
-        var trimmed = result
+        var limited = result
         if let structured = result["structuredContent"] {
-            let structured = trim.substituted(in: structured)
-            trimmed["structuredContent"] = structured
-            if structured.weight > Self.limit, let link = await link(structured.bytes, "application/json", caller) {
-                // Clients that check it against a schema miss it; none would take it either.
-                trimmed["structuredContent"] = nil
+            let structured = budget.replaceBase64(in: structured)
+            limited["structuredContent"] = structured
+            if structured.approximateSize > Self.limit,
+                let link = await link(structured.bytes, mimeType: "application/json", for: caller)
+            {
+                // Clients that validate it against a schema report it missing, but none would accept this size either.
+                limited["structuredContent"] = nil
                 content.append(link.block(because: "the structured content, \(link.size) bytes"))
             }
         }
-        if result["content"] != nil { trimmed["content"] = .array(content) }
-        return trimmed
+        if result["content"] != nil { limited["content"] = .array(content) }
+        return limited
     }
 
     // MARK: Images
 
-    private struct Trim {
+    private struct Budget {
         let maxPixels: Int
         let caller: AgentCaller
-        /// What images may still take.
-        var room = ResultSizeLimiter.limit
-        var substitutions: [Base64Replacer] = []
+        /// The remaining size for images.
+        var remainingImageBytes = ResultSizeLimiter.limit
+        var replacers: [Base64Replacer] = []
 
-        func substituted(in json: JSON) -> JSON { substitutions.reduce(json) { $1.applied(to: $0) } }
+        func replaceBase64(in json: JSON) -> JSON { replacers.reduce(json) { $1.applied(to: $0) } }
 
-        func substituted(inBlock block: JSON) -> JSON {
-            guard !substitutions.isEmpty, block["type"] == "text", var object = block.object,
+        func replaceBase64(inBlock block: JSON) -> JSON {
+            guard !replacers.isEmpty, block["type"] == "text", var object = block.object,
                 let text = object["text"]?.string
             else { return block }
-            object["text"] = .string(substitutions.reduce(text) { $1.applied(toText: $0) })
+            object["text"] = .string(replacers.reduce(text) { $1.applied(toText: $0) })
             return .object(object)
         }
     }
 
-    private func withoutLargeImage(_ block: JSON, _ trim: inout Trim) async -> [JSON] {
+    private func fitImage(_ block: JSON, _ budget: inout Budget) async -> [JSON] {
         guard block["type"] == "image", let object = block.object, let base64 = object["data"]?.string else {
             return [block]
         }
-        if trim.maxPixels == 0, let bytes = Data(base64Encoded: base64).map(Array.init) {
+        if budget.maxPixels == 0, let bytes = Data(base64Encoded: base64).map(Array.init) {
             let mimeType = ImageFormat(of: bytes)?.mimeType ?? Self.mimeType(object["mimeType"])
-            return await replaced(base64, bytes, mimeType, nil, &trim)
+            return await linked(base64, bytes, mimeType: mimeType, because: nil, &budget)
         }
         do throws(ImageError) {
-            let (original, fitted) = try await images.reduce(base64: base64, to: trim.maxPixels)
+            let (original, fitted) = try await images.resize(base64: base64, to: budget.maxPixels)
             let data = fitted == original ? base64 : Data(fitted.bytes).base64EncodedString()
-            guard data.utf8.count <= trim.room else {
-                let reason = "more images than one answer takes"
-                return await replaced(base64, original.bytes, original.format.mimeType, reason, &trim)
+            guard data.utf8.count <= budget.remainingImageBytes else {
+                let reason = "the images of one result are too large together"
+                return await linked(
+                    base64,
+                    original.bytes,
+                    mimeType: original.format.mimeType,
+                    because: reason,
+                    &budget
+                )
             }
-            trim.room -= data.utf8.count
+            budget.remainingImageBytes -= data.utf8.count
             guard fitted != original else { return [.object(object.with(data, fitted.format.mimeType))] }
-            if let link = await link(original.bytes, original.format.mimeType, trim.caller) {
-                trim.substitutions.append(Base64Replacer(text: base64, uri: link.uri))
+            if let link = await link(original.bytes, mimeType: original.format.mimeType, for: budget.caller) {
+                budget.replacers.append(Base64Replacer(text: base64, uri: link.uri))
             }
-            return [.object(object.with(data, fitted.format.mimeType))] + Self.note(of: original, fitted)
+            return [.object(object.with(data, fitted.format.mimeType))] + Self.scaleNote(from: original, to: fitted)
         } catch {
             let bytes = Data(base64Encoded: base64).map(Array.init) ?? Array(base64.utf8)
-            if let image = ImageHeader(of: bytes), image.longEdge <= Self.unopenedEdge,
-                base64.utf8.count <= trim.room
+            if let image = ImageHeader(of: bytes), image.longEdge <= Self.maxUndecodedEdge,
+                base64.utf8.count <= budget.remainingImageBytes
             {
-                trim.room -= base64.utf8.count
+                budget.remainingImageBytes -= base64.utf8.count
                 return [.object(object.with(base64, image.mimeType))]
             }
             let mimeType = Self.mimeType(of: bytes, called: object["mimeType"], after: error)
-            return await replaced(base64, bytes, mimeType, error.description, &trim)
+            return await linked(base64, bytes, mimeType: mimeType, because: error.description, &budget)
         }
     }
 
-    /// Whoever looks at a picture of the screen and taps where it saw something has to know that it saw another size.
-    private static func note(of original: ImageFile, _ fitted: ImageFile) -> [JSON] {
+    /// Tells the client the scale, so that it can convert coordinates for taps.
+    private static func scaleNote(from original: ImageFile, to fitted: ImageFile) -> [JSON] {
         guard (original.width, original.height) != (fitted.width, fitted.height) else { return [] }
         let sizes = "\(original.width)x\(original.height) to \(fitted.width)x\(fitted.height)"
         return [["type": "text", "text": .string("[scaled from \(sizes) pixels]")]]
     }
 
-    /// The type of what was not opened. What is no image is not called one: whoever fetches it would show it to the model.
+    /// Returns the media type of an image that was not decoded. Invalid images get no image type, because clients would
+    /// show them to the model.
     private static func mimeType(of bytes: [UInt8], called name: JSON?, after error: ImageError) -> String {
         let other = "application/octet-stream"
         switch error {
@@ -126,53 +140,55 @@ package struct ResultSizeLimiter: Sendable {
         }
     }
 
-    private func replaced(
+    private func linked(
         _ base64: String,
         _ bytes: [UInt8],
-        _ mimeType: String,
-        _ reason: String?,
-        _ trim: inout Trim
+        mimeType: String,
+        because reason: String?,
+        _ budget: inout Budget
     ) async -> [JSON] {
-        // Few clients show a link's description, and those before 2025-06-18 get no link.
+        // Few clients show the description of a link, and clients before 2025-06-18 get no link.
         let note = reason.map { [["type": "text", "text": .string("[not shown: \($0)]")] as JSON] } ?? []
-        guard let link = await link(bytes, mimeType, trim.caller) else {
-            return [["type": "text", "text": .string("[an image of \(bytes.count) bytes, which could not be kept]")]]
+        guard let link = await link(bytes, mimeType: mimeType, for: budget.caller) else {
+            return [["type": "text", "text": .string("[an image of \(bytes.count) bytes, which could not be stored]")]]
                 + note
         }
-        trim.substitutions.append(Base64Replacer(text: base64, uri: link.uri))
+        budget.replacers.append(Base64Replacer(text: base64, uri: link.uri))
         return [link.block(because: reason)] + note
     }
 
     // MARK: Everything else
 
-    private func light(_ block: JSON, for caller: AgentCaller) async -> [JSON] {
-        guard block["type"] != "image", block.weight > Self.limit, var object = block.object else { return [block] }
+    private func limitBlock(_ block: JSON, for caller: AgentCaller) async -> [JSON] {
+        guard block["type"] != "image", block.approximateSize > Self.limit, var object = block.object else {
+            return [block]
+        }
         if object["type"] == "text", let text = object["text"]?.string {
             let isJSON = text.first == "{" || text.first == "["
-            let link = await link(Array(text.utf8), isJSON ? "application/json" : "text/plain", caller)
-            let rest = link.map { "the whole is at \($0.uri)" } ?? "the rest could not be kept"
-            let preview = "\(text.prefix(Self.preview))\n[… \(text.utf8.count) bytes in all; \(rest)]"
+            let link = await link(Array(text.utf8), mimeType: isJSON ? "application/json" : "text/plain", for: caller)
+            let rest = link.map { "the complete text is at \($0.uri)" } ?? "the rest could not be stored"
+            let preview = "\(text.prefix(Self.previewLength))\n[… \(text.utf8.count) bytes in all; \(rest)]"
             object["text"] = .string(preview)
             return [.object(object)] + (link.map { [$0.block()] } ?? [])
         }
         let (bytes, mimeType) = Self.content(of: object) ?? (block.bytes, "application/json")
-        guard let link = await link(bytes, mimeType, caller) else {
-            return [["type": "text", "text": .string("[\(bytes.count) bytes, which could not be kept]")]]
+        guard let link = await link(bytes, mimeType: mimeType, for: caller) else {
+            return [["type": "text", "text": .string("[\(bytes.count) bytes, which could not be stored]")]]
         }
         return [link.block()]
     }
 
-    /// What an audio block or an embedded resource carries.
+    /// Returns the content of an audio block or an embedded resource.
     private static func content(of block: JSONObject) -> (bytes: [UInt8], mimeType: String)? {
-        let carrier = block["resource"]?.object ?? block
-        if let text = carrier["text"]?.string {
-            return (Array(text.utf8), mimeType(carrier["mimeType"], "text/plain"))
+        let source = block["resource"]?.object ?? block
+        if let text = source["text"]?.string {
+            return (Array(text.utf8), mimeType(source["mimeType"], "text/plain"))
         }
-        let base64 = carrier["blob"]?.string ?? carrier["data"]?.string
-        return base64.flatMap { Data(base64Encoded: $0) }.map { (Array($0), mimeType(carrier["mimeType"])) }
+        let base64 = source["blob"]?.string ?? source["data"]?.string
+        return base64.flatMap { Data(base64Encoded: $0) }.map { (Array($0), mimeType(source["mimeType"])) }
     }
 
-    /// A media type as RFC 6838 spells it, or what says nothing.
+    /// Returns a valid media type (RFC 6838), or the default.
     private static func mimeType(_ json: JSON?, _ other: String = "application/octet-stream") -> String {
         guard let text = json?.string, text.utf8.count <= 80, text.split(separator: "/").count == 2 else {
             return other
@@ -185,14 +201,14 @@ package struct ResultSizeLimiter: Sendable {
         return isPlain ? text : other
     }
 
-    /// Nil where there is no room for it, which the store has reasons for; the answer goes on without.
-    private func link(_ bytes: [UInt8], _ mimeType: String, _ caller: AgentCaller) async -> ArtifactLink? {
-        try? await artifacts.keep(bytes, mimeType: mimeType, for: caller)
+    /// Stores an artifact. Returns nil if the store rejects it; the result then has no link.
+    private func link(_ bytes: [UInt8], mimeType: String, for caller: AgentCaller) async -> ArtifactLink? {
+        try? await artifacts.save(bytes, mimeType: mimeType, for: caller)
     }
 }
 
 extension JSONObject {
-    /// The block of an image with another one in it.
+    /// Returns the image block with other data.
     fileprivate func with(_ data: String, _ mimeType: String) -> JSONObject {
         var block = self
         block["data"] = .string(data)
@@ -202,14 +218,14 @@ extension JSONObject {
 }
 
 extension JSON {
-    /// About as many bytes as it has as text; escapes are not counted.
-    fileprivate var weight: Int {
+    /// The approximate size as JSON text in bytes, without escapes.
+    fileprivate var approximateSize: Int {
         switch self {
         case .null, .bool: 5
         case .number(let number): number.text.utf8.count + 1
         case .string(let text): text.utf8.count + 3
-        case .array(let elements): elements.reduce(2) { $0 + $1.weight }
-        case .object(let object): object.members.reduce(2) { $0 + $1.name.utf8.count + 4 + $1.value.weight }
+        case .array(let elements): elements.reduce(2) { $0 + $1.approximateSize }
+        case .object(let object): object.members.reduce(2) { $0 + $1.name.utf8.count + 4 + $1.value.approximateSize }
         }
     }
 }

@@ -1,15 +1,15 @@
 package import AccessControl
 package import Model
 
-/// Who calls through an agent's door, and what that one may do there.
+/// The principal of an MCP request and its permissions.
 package struct AgentCaller: Sendable {
-    /// For the audit log.
+    /// The actor for the audit log.
     package let caller: AuditActor
-    /// Nil for an owner, who may do everything.
+    /// The permissions of a grant; nil for an owner, which may do everything.
     package let permissions: Permissions?
-    /// The door that it came through, for the audit log.
+    /// The server through which the request came, for the audit log.
     package let origin: RequestSource
-    /// The user whose process it is; nil where the kernel does not say.
+    /// The UID of the client process; nil if the kernel does not report one.
     package let user: UInt32?
 
     package init(_ caller: AuditActor, permissions: Permissions?, origin: RequestSource = .broker, user: UInt32? = nil)
@@ -22,27 +22,28 @@ package struct AgentCaller: Sendable {
 
     package var isOwner: Bool { permissions == nil }
 
-    /// The grant that it calls under, if it does.
+    /// The ID of the caller's grant, if it has one.
     package var grant: String? { if case .grant(let id) = caller { id } else { nil } }
 
+    /// Returns whether the caller has a scope.
     package func may(_ scope: Scope) -> Bool { permissions?.allow(scope) ?? true }
 
     package func may(_ scope: Scope, on endpoint: Endpoint) -> Bool { may(scope) && sees(endpoint) }
 
-    /// Whether it may know of this endpoint at all.
+    /// Returns whether the caller may see this endpoint.
     package func sees(_ endpoint: Endpoint) -> Bool {
         permissions?.selector.includes(endpoint) ?? true
     }
 
-    /// Whether it may know of what is no endpoint yet: a phone.
+    /// True if the caller may see objects that are not endpoints, such as devices.
     package var seesAll: Bool { permissions.map { $0.selector == .all } ?? true }
 
-    /// The same for every call of the same user or the same grant: whose a session or an artifact is.
+    /// An identifier shared by all requests of the same user or grant. Sessions and artifacts belong to a holder.
     package var holder: String {
         switch caller {
         case .process(let uid, _, _): "uid:\(uid)"
         case .grant(let id): "grant:\(id)"
-        case .stranger: "stranger"
+        case .anonymous: "anonymous"
         case .broker: "broker"
         }
     }

@@ -1,6 +1,8 @@
 import JSON
 
-/// What a client can be asked while a request of its own runs, as it said in its handshake or says with the request.
+/// The requests that an MCP client accepts while its own request runs.
+///
+/// A client declares them in its handshake or, since 2026-07-28, with each request.
 package struct ClientCapabilities: OptionSet, Hashable, Sendable {
     package let rawValue: UInt8
 
@@ -10,14 +12,15 @@ package struct ClientCapabilities: OptionSet, Hashable, Sendable {
     static let sampling = ClientCapabilities(rawValue: 2)
     static let samplingTools = ClientCapabilities(rawValue: 4)
     static let samplingContext = ClientCapabilities(rawValue: 8)
-    static let forms = ClientCapabilities(rawValue: 16)
-    static let addresses = ClientCapabilities(rawValue: 32)
+    static let elicitationForm = ClientCapabilities(rawValue: 16)
+    static let elicitationURL = ClientCapabilities(rawValue: 32)
 
     private static let all: ClientCapabilities = [
-        .roots, .sampling, .samplingTools, .samplingContext, .forms, .addresses,
+        .roots, .sampling, .samplingTools, .samplingContext, .elicitationForm, .elicitationURL,
     ]
 
-    /// What of a client's capabilities apps can make use of through the broker; tasks and experiments are not carried.
+    /// Reads the capabilities that apps can use through the broker. Tasks and experimental capabilities are not
+    /// forwarded.
     init(_ capabilities: JSONObject) {
         var found: ClientCapabilities = capabilities["roots"]?.object == nil ? [] : .roots
         if let sampling = capabilities["sampling"]?.object {
@@ -26,16 +29,16 @@ package struct ClientCapabilities: OptionSet, Hashable, Sendable {
             if sampling["context"]?.object != nil { found.insert(.samplingContext) }
         }
         if let elicitation = capabilities["elicitation"]?.object {
-            let hasAddresses = elicitation["url"]?.object != nil
-            if hasAddresses { found.insert(.addresses) }
-            // Until 2025-11-25 there was nothing but forms, and no word for it.
-            if !hasAddresses || elicitation["form"]?.object != nil { found.insert(.forms) }
+            let hasURL = elicitation["url"]?.object != nil
+            if hasURL { found.insert(.elicitationURL) }
+            // Before 2025-11-25, form elicitation was the only kind and was not declared separately.
+            if !hasURL || elicitation["form"]?.object != nil { found.insert(.elicitationForm) }
         }
         self = found
     }
 
-    /// The same in the words of the protocol, for an app.
-    var capabilities: JSONObject {
+    /// The capabilities as a `ClientCapabilities` object of the protocol, for the handshake with an app.
+    var json: JSONObject {
         var capabilities = JSONObject()
         if contains(.roots) { capabilities["roots"] = [:] }
         if contains(.sampling) {
@@ -44,26 +47,26 @@ package struct ClientCapabilities: OptionSet, Hashable, Sendable {
             if contains(.samplingContext) { sampling["context"] = [:] }
             capabilities["sampling"] = .object(sampling)
         }
-        if contains(.addresses) {
-            capabilities["elicitation"] = contains(.forms) ? ["form": [:], "url": [:]] : ["url": [:]]
-        } else if contains(.forms) {
+        if contains(.elicitationURL) {
+            capabilities["elicitation"] = contains(.elicitationForm) ? ["form": [:], "url": [:]] : ["url": [:]]
+        } else if contains(.elicitationForm) {
             capabilities["elicitation"] = [:]
         }
         return capabilities
     }
 
-    /// Whether it said that it answers this.
+    /// Returns whether the client declared that it accepts this request.
     func allow(_ method: String, _ params: JSONObject?) -> Bool {
         switch method {
         case "roots/list": contains(.roots)
         case "sampling/createMessage":
             contains(params?["tools"] == nil && params?["toolChoice"] == nil ? .sampling : [.sampling, .samplingTools])
-        case "elicitation/create": contains(params?["mode"] == "url" ? .addresses : .forms)
+        case "elicitation/create": contains(params?["mode"] == "url" ? .elicitationURL : .elicitationForm)
         default: false
         }
     }
 
-    /// For a session's id; nothing where there is nothing.
+    /// The capabilities as hexadecimal text for a session ID; empty if there are none.
     var text: String { isEmpty ? "" : String(rawValue, radix: 16) }
 
     init?(text: some StringProtocol) {
@@ -76,15 +79,15 @@ package struct ClientCapabilities: OptionSet, Hashable, Sendable {
     }
 }
 
-/// How grave a log message is (RFC 5424, section 6.2.1, by MCP's names).
+/// The severity of a log message, by MCP's names (RFC 5424, section 6.2.1).
 enum LogLevel: Int, Comparable {
     case debug, info, notice, warning, error, critical, alert, emergency
 
     private static let names = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
     init?(_ name: String) {
-        guard let place = Self.names.firstIndex(of: name) else { return nil }
-        self.init(rawValue: place)
+        guard let index = Self.names.firstIndex(of: name) else { return nil }
+        self.init(rawValue: index)
     }
 
     var name: String { Self.names[rawValue] }

@@ -1,81 +1,94 @@
 import JSON
 import SystemIO
 
-/// The way on which an app asks the one who asked it, while the request runs.
+/// Sends requests of an app to the MCP client (elicitation, sampling, roots) while a request of that client runs.
 package struct ClientRequester: Sendable {
-    typealias Question =
+    typealias SendRequest =
         @Sendable (_ method: String, _ params: JSONObject?, _ isBound: Bool) async ->
         Result<JSON, RPCError>
 
-    /// What joins the requests of one client of one holder: they have one session at an app, and share it with nobody.
+    /// Identifies the client and its holder. All requests with the same key share a session at an app, which no other
+    /// client uses.
     let key: String
-    /// What the client and we agreed on, which is what an app is asked to speak.
-    let revision: ProtocolVersion
-    let faculties: ClientCapabilities
-    /// Whether everything under that key is one client, so that any of its requests may carry a question; else each has a
-    /// session of its own while it runs.
-    let isOneClient: Bool
-    /// Whether results that ask (2026-07-28, `input_required`) are answered on this way too; else they are passed on.
-    let takesResults: Bool
-    /// Brings a question to the client, and its answer back: one that is bound to the request ends with it, another may be
-    /// about any request of that client. A cancelled task means that nobody wants the answer any more.
-    let ask: Question
+    /// The version that the client negotiated. The app is asked for the same version.
+    let protocolVersion: ProtocolVersion
+    let capabilities: ClientCapabilities
+    /// True if the key belongs to exactly one client. Any of its requests can then carry a request of the app.
+    ///
+    /// Otherwise each client request has an app session of its own while it runs.
+    let isSingleClient: Bool
+    /// True if `input_required` results (MCP 2026-07-28) are answered through this requester too. Otherwise they are
+    /// passed on to the client.
+    let handlesInputRequired: Bool
+    /// Sends a request to the client and returns its response.
+    ///
+    /// A bound request ends with the client request that it belongs to. An unbound one may concern any request of that
+    /// client. Cancelling the task cancels the request.
+    let sendRequest: SendRequest
 }
 
-/// Asking a client of the eras of the handshake, on the stream of its own request.
+/// Requests to a client with a session, on the stream of the client's own request.
 extension StreamableHTTPTransport {
-    /// The way back to the client of a request; nil where it cannot be asked anything, and has no wishes of its own (a log
-    /// level). Without a request that runs there is nobody to ask, and still it is this client.
-    func wayBack(of inquiry: ParsedRequest, _ running: InFlightRequest?, hasWishes: Bool) -> ClientRequester? {
-        guard case .handshake(let revision) = inquiry.era, let session = inquiry.session,
-            hasWishes || !inquiry.faculties.isEmpty
+    /// Returns the requester for a client request.
+    ///
+    /// Returns nil if the client accepts no requests and has set no log level. Without a running request, sending
+    /// fails, but the requester still identifies the client.
+    func clientRequester(for parsed: ParsedRequest, during inFlight: InFlightRequest?, hasLogLevel: Bool)
+        -> ClientRequester?
+    {
+        guard case .session(let version) = parsed.mode, let session = parsed.session,
+            hasLogLevel || !parsed.capabilities.isEmpty
         else { return nil }
         return ClientRequester(
             key: session.id,
-            revision: revision,
-            faculties: inquiry.faculties,
-            isOneClient: true,
-            takesResults: true
+            protocolVersion: version,
+            capabilities: parsed.capabilities,
+            isSingleClient: true,
+            handlesInputRequired: true
         ) { method, params, isBound in
-            guard let running else { return .failure(.inside("nothing runs during which this could be asked")) }
-            return await ask(method, params, of: session, during: isBound ? running : nil)
+            guard let inFlight else { return .failure(.internalError("no request of the client is running")) }
+            return await sendRequest(method, params, of: session, during: isBound ? inFlight : nil)
         }
     }
 
-    /// Answers with an error when the request has ended before the client has answered. What belongs to none of the client's
-    /// requests goes over the stream of any.
-    private func ask(
+    /// Sends a request to the client.
+    ///
+    /// Returns an error if the client's own request ends before the client has responded. An unbound request uses the
+    /// stream of any running request of the session.
+    private func sendRequest(
         _ method: String,
         _ params: JSONObject?,
         of session: SessionStore.Session,
-        during running: InFlightRequest?
+        during inFlight: InFlightRequest?
     ) async -> Result<JSON, RPCError> {
-        let answer = Promise<Result<JSON, RPCError>>()
-        guard let id = await sessions.pose(to: session, { answer.settle(.success($0)) }) else {
-            return .failure(.inside("\(SessionStore.questionLimit) questions are before this client already"))
+        let response = Promise<Result<JSON, RPCError>>()
+        guard let id = await sessions.registerServerRequest(to: session, { response.complete(.success($0)) }) else {
+            return .failure(
+                .internalError("the client has \(SessionStore.serverRequestLimit) unanswered requests already")
+            )
         }
-        let question = RPCRequest(id: id, method: method, params: params)
-        running?.ending.join(answer)
-        let isAsked =
-            if let running { running.tell(.request(question)) } else {
-                await sessions.tell(.request(question), to: session)
+        let serverRequest = RPCRequest(id: id, method: method, params: params)
+        inFlight?.completion.register(response)
+        let isSent =
+            if let inFlight { inFlight.send(.request(serverRequest)) } else {
+                await sessions.send(.request(serverRequest), to: session)
             }
-        if !isAsked {
-            answer.settle(.success(.failure(.inside("the client does not read what it is told"))))
+        if !isSent {
+            response.complete(.success(.failure(.internalError("the client does not read its stream"))))
         }
         let outcome: Result<JSON, RPCError>
-        do { outcome = try await answer.value() } catch {
-            // The client need not go on with it.
+        do { outcome = try await response.value() } catch {
+            // Tells the client to stop working on the request.
             let end = RPCNotification(method: "notifications/cancelled", params: ["requestId": id.json])
-            if let running {
-                running.tell(.notification(end))
+            if let inFlight {
+                inFlight.send(.notification(end))
             } else {
-                await sessions.tell(.notification(end), to: session)
+                await sessions.send(.notification(end), to: session)
             }
-            outcome = .failure(.inside("nobody waits for this any more"))
+            outcome = .failure(.internalError("the request was cancelled"))
         }
-        running?.ending.leave(answer)
-        await sessions.withdraw(id, of: session)
+        inFlight?.completion.unregister(response)
+        await sessions.cancelServerRequest(id, of: session)
         return outcome
     }
 }

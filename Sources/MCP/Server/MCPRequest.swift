@@ -1,23 +1,25 @@
 package import JSON
 
-/// A request to a server, without what belongs to the era it came in.
+/// A request to an MCP server, independent of the protocol version.
 package struct MCPRequest: Sendable {
     package let method: String
-    /// Without the protocol's own members of `_meta`; a `progressToken` is taken out too.
+    /// The parameters without the protocol's own members of `_meta` and without `progressToken`.
     package private(set) var params: JSONObject
-    /// What the caller can do for an app that asks back.
+    /// The client capabilities that an app can use.
     package let capabilities: JSONObject
-    /// The gravest log messages that the caller can do without are those below this level (RFC 5424's names); nil for one
-    /// that wants none.
+    /// The lowest level of log messages that the caller wants (names of RFC 5424); nil if it wants none.
     package let logLevel: String?
-    /// How an app asks the caller something while the request runs; nil where it cannot.
-    package let wayBack: ClientRequester?
-    /// Whether the caller takes a question as a result and asks again with the answer (2026-07-28).
-    package let mayAskAgain: Bool
-    /// How long it may take in all; nil for as long as is usual.
-    package private(set) var patience: Duration?
-    /// Passes on what is told while the request runs: `notifications/progress` (without its token, which the door adds) and
-    /// `notifications/message`. Nil where the caller asked for none.
+    /// Sends requests of the app to the client; nil if the client accepts none.
+    package let clientRequester: ClientRequester?
+    /// True if the client accepts an `input_required` result and repeats its request with the response (MCP
+    /// 2026-07-28).
+    package let supportsInputRequired: Bool
+    /// The maximum total duration; nil for the default.
+    package private(set) var timeout: Duration?
+    /// Forwards `notifications/progress` and `notifications/message` to the client while the request runs; nil if the
+    /// client asked for none.
+    ///
+    /// The transport adds the progress token.
     package let notify: (@Sendable (RPCNotification) -> Void)?
 
     package init(
@@ -25,29 +27,29 @@ package struct MCPRequest: Sendable {
         _ params: JSONObject = [:],
         capabilities: JSONObject = [:],
         logLevel: String? = nil,
-        wayBack: ClientRequester? = nil,
-        mayAskAgain: Bool = false,
-        patience: Duration? = nil,
+        clientRequester: ClientRequester? = nil,
+        supportsInputRequired: Bool = false,
+        timeout: Duration? = nil,
         notify: (@Sendable (RPCNotification) -> Void)? = nil
     ) {
         self.method = method
         self.params = params
         self.capabilities = capabilities
         self.logLevel = logLevel
-        self.wayBack = wayBack
-        self.mayAskAgain = mayAskAgain
-        self.patience = patience
+        self.clientRequester = clientRequester
+        self.supportsInputRequired = supportsInputRequired
+        self.timeout = timeout
         self.notify = notify
     }
 
-    /// The same, for which the app has so long.
-    func with(patience: Duration) -> MCPRequest {
+    /// Returns a copy with this timeout.
+    func with(timeout: Duration) -> MCPRequest {
         var request = self
-        request.patience = patience
+        request.timeout = timeout
         return request
     }
 
-    /// The same with other parameters.
+    /// Returns a copy with these parameters.
     func with(_ params: JSONObject) -> MCPRequest {
         var request = self
         request.params = params
@@ -56,42 +58,45 @@ package struct MCPRequest: Sendable {
 }
 
 extension MCPRequest {
-    /// For a list that has one page: asked for another one, it has none.
-    func checkPage() throws(RPCError) {
+    /// Rejects every cursor, for a list with a single page.
+    func rejectCursor() throws(RPCError) {
         guard params["cursor"] == nil || params["cursor"] == .null else {
-            throw .invalidParams("no list has that cursor")
+            throw .invalidParams("unknown cursor")
         }
     }
 }
 
-/// What counts when it is an app that is asked.
+/// Properties of requests to an app.
 extension MCPRequest {
-    /// What it is for the audit log: a tool's name, else the method.
+    /// The subject of an audit entry: the tool's name, otherwise the method.
     var subject: String { tool ?? method }
 
-    /// Whether the app may get it twice; only what it says of a tool allows that of a call.
+    /// Returns whether the request may be sent to the app twice. A tool call may be repeated only if the tool's annotations
+    /// allow that.
     func mayRepeat(_ traits: ToolAnnotations) -> Bool { tool == nil || traits.mayRepeat }
 
-    /// The tool that it calls, if it calls one.
+    /// The name of the tool, if the request is a tool call.
     var tool: String? { method == "tools/call" ? params["name"]?.string : nil }
 }
 
-/// Screenshots as JPEG: as PNG a phone's screen is several times as heavy, on the wire and for the app's main thread, and where
-/// it is too heavy for an agent it is made a JPEG here anyway.
+/// Screenshots in JPEG format.
+///
+/// A PNG of a phone's screen is several times larger, on the network and for the app's main thread. If too large for an
+/// agent, the broker would convert a PNG to JPEG anyway.
 extension MCPRequest {
     private static let screenshot = "screenshot"
     private static let form = "format"
     private static let jpeg: JSON = "jpeg"
 
-    /// It asks for a picture and leaves open in which form.
+    /// True if the request is a screenshot that leaves the format open.
     var isOpenToJPEG: Bool {
         guard tool == Self.screenshot, let arguments = params["arguments"] else { return tool == Self.screenshot }
-        // A null is a choice, too: what it means is the app's business.
+        // An explicit null is a choice as well; its meaning is up to the app.
         return arguments.object.map { $0[Self.form] == nil } ?? false
     }
 
-    /// The same, asking for a JPEG.
-    var askingForJPEG: MCPRequest {
+    /// A copy that asks for JPEG.
+    var requestingJPEG: MCPRequest {
         var arguments = params["arguments"]?.object ?? [:]
         arguments[Self.form] = Self.jpeg
         var params = params
@@ -99,12 +104,12 @@ extension MCPRequest {
         return with(params)
     }
 
-    /// Whether a tool says that it gives pictures as JPEG to whoever asks for that.
+    /// Returns whether a tool declares that it can return JPEG screenshots.
     static func offersJPEG(_ tool: JSONObject) -> Bool {
         guard tool["name"]?.string == screenshot, let format = tool["inputSchema"]?["properties"]?[form] else {
             return false
         }
-        if let words = format["enum"]?.array { return words.contains(jpeg) }
+        if let formats = format["enum"]?.array { return formats.contains(jpeg) }
         return format["description"]?.string?.lowercased().contains("jpeg") ?? false
     }
 }

@@ -1,25 +1,26 @@
 package import JSON
 
-/// What answers at one MCP URL: the broker itself, one app, or all apps together.
+/// A server behind an MCP URL: the broker itself, one app, or all apps together.
 ///
-/// A server speaks in the words of no revision: it gets what was asked without the protocol's own `_meta`, and gives the bare
-/// result. The door does what differs from era to era: handshake, sessions, `ping`, `server/discover`, subscriptions,
-/// `resultType`, `ttlMs` and `cacheScope`, status codes and streams.
+/// A server is independent of protocol versions. It gets requests without the protocol's own `_meta` and returns bare
+/// results. The transport implements the rest: handshake, sessions, `ping`, `server/discover`, subscriptions,
+/// `resultType`, `ttlMs`, `cacheScope`, status codes and streams.
 package protocol MCPServer: Sendable {
-    /// What it says about itself in `initialize` and `server/discover`.
+    /// Returns the server's part of the results of `initialize` and `server/discover`.
     func description(for caller: AgentCaller) async -> ServerDescription
 
-    /// Answers `tools/*`, `resources/list|templates/list|read`, `prompts/*` and `completion/complete`.
+    /// Handles `tools/*`, `resources/list|templates/list|read`, `prompts/*` and `completion/complete`.
     ///
-    /// A cancelled task means that the caller wants the answer no more.
+    /// The task is cancelled when the caller no longer needs the response.
     ///
-    /// - Throws: `RPCError`; `unknownMethod` for what it does not do. What went wrong with a tool is a result with `isError`.
+    /// - Throws: `RPCError`; `methodNotFound` for an unsupported method. A tool that fails returns a result with
+    ///   `isError`.
     func answer(_ request: MCPRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject
 
-    /// What a tool wants to have in headers, too, as far as that is known without asking anybody.
+    /// Returns the parameter headers of a tool, if known without asking the app.
     func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders
 
-    /// What changes from now on, for those who subscribed, until the task is cancelled.
+    /// Returns the changes from now on, for subscribers, until the task is cancelled.
     func changes(for caller: AgentCaller) -> AsyncStream<ServerChange>
 }
 
@@ -27,13 +28,14 @@ extension MCPServer {
     package func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders { .none }
 }
 
-/// What a server says about itself.
+/// The description of a server for `initialize` and `server/discover`.
 package struct ServerDescription: Hashable, Sendable {
-    /// `name`, `version` and what else `Implementation` may have.
+    /// `name`, `version` and the other members of `Implementation`.
     package let info: JSONObject
-    /// In the words of 2025-11-25; the door takes away what an older or newer revision does not know.
+    /// The capabilities as 2025-11-25 defines them. The transport removes capabilities that another version does not
+    /// have.
     package let capabilities: JSONObject
-    /// Never with text that came from an app or from the network, but for an app's own server.
+    /// Instructions for the model. They contain text from an app or from the network only for an app's own server.
     package let instructions: String?
 
     package init(info: JSONObject, capabilities: JSONObject, instructions: String? = nil) {
@@ -44,17 +46,18 @@ package struct ServerDescription: Hashable, Sendable {
 }
 
 extension ServerDescription {
+    /// Returns whether the server has a capability.
     func has(_ family: String) -> Bool { capabilities[family] != nil }
 
-    /// A switch inside a capability, `resources.subscribe` for one.
+    /// Returns whether a flag inside a capability is true, for example `resources.subscribe`.
     func has(_ family: String, _ name: String) -> Bool { capabilities[family]?[name] == true }
 }
 
-/// Something about a server that subscribers may want to hear.
+/// A change that subscribers of a server are notified of.
 package enum ServerChange: Hashable, Sendable {
     case tools
     case prompts
     case resources
-    /// The resource of that address.
+    /// The resource of this URI.
     case resource(String)
 }

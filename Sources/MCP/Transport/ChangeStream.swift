@@ -1,79 +1,83 @@
 import JSON
 import ServiceLifecycle
 
-/// The streams that tell of changes: one kind in 2026-07-28, another one before.
+/// Streams of changes: `subscriptions/listen` in 2026-07-28, and GET streams in the session protocols.
 extension StreamableHTTPTransport {
-    func listen<Writer: MCPResponseBodyWriter & ~Copyable>(
+    /// Serves `subscriptions/listen` (MCP 2026-07-28).
+    func streamSubscription<Writer: MCPResponseBodyWriter & ~Copyable>(
         _ subscription: SubscriptionRequest,
-        for call: MCPHTTPRequest,
+        for httpRequest: MCPHTTPRequest,
         of caller: AgentCaller,
         to writer: inout Writer
     ) async throws {
-        // Subscribed before it is said, so that nothing is missed in between.
+        // Subscribed before the acknowledgement is sent, so that no change is missed in between.
         let changes = server.changes(for: caller)
-        for uri in subscription.addresses.sorted() {
-            // An app is asked to tell; that it cannot is known when nothing comes.
+        for uri in subscription.resourceURIs.sorted() {
+            // The app is asked to send updates. A failure is ignored: the client then gets no updates.
             _ = try? await server.answer(MCPRequest("resources/subscribe", ["uri": .string(uri)]), of: caller)
         }
-        try await ChangeStream(heartbeat).run(
-            for: call,
+        try await ChangeStream(keepAliveTimer).run(
+            for: httpRequest,
             to: &writer,
             changes: changes,
             first: SSEEncoder.message(subscription.acknowledgement),
             last: SSEEncoder.message(subscription.end)
-        ) { subscription.message($0) }
+        ) { subscription.message(for: $0) }
     }
 
-    func follow<Writer: MCPResponseBodyWriter & ~Copyable>(
+    /// Serves the GET stream of a session protocol.
+    ///
+    /// A resumed stream starts with notifications about everything that may have changed while the broker was down.
+    func streamSession<Writer: MCPResponseBodyWriter & ~Copyable>(
         _ session: SessionStore.Session?,
         isResumed: Bool,
-        for call: MCPHTTPRequest,
+        for httpRequest: MCPHTTPRequest,
         of caller: AgentCaller,
         to writer: inout Writer
     ) async throws {
         let changes = server.changes(for: caller)
         let description = await server.description(for: caller)
-        let listening = ChangeStream(heartbeat)
+        let changeStream = ChangeStream(keepAliveTimer)
         var number: Int?
-        if let session { number = await sessions.open(session) { listening.stop() } }
+        if let session { number = await sessions.openStream(of: session) { changeStream.stop() } }
         var first = SSEEncoder.retry
         if isResumed {
-            // What happened while the broker was away, nobody knows; so the client looks at everything again.
-            for change in [ServerChange.tools, .prompts, .resources] where description.tells(of: change) {
+            // The changes during the downtime of the broker are unknown. The client is told to read everything again.
+            for change in [ServerChange.tools, .prompts, .resources] where description.announces(of: change) {
                 first += SSEEncoder.message(change.notification)
             }
         }
-        let addresses: [String] =
+        let uris: [String] =
             if isResumed, let session { await sessions.subscriptions(of: session).sorted() } else { [] }
-        for uri in addresses { first += SSEEncoder.message(ServerChange.resource(uri).notification) }
-        // An app has been told by an earlier run, if at all. It may be away, which holds nothing up here.
-        async let _: Void = tell(addresses, of: caller)
+        for uri in uris { first += SSEEncoder.message(ServerChange.resource(uri).notification) }
+        // A restored subscription may be unknown to the app. An unreachable app does not delay the stream.
+        async let _: Void = subscribe(uris, of: caller)
         let end: Result<Void, any Error>
         do {
-            try await listening.run(for: call, to: &writer, changes: changes, first: first, last: nil) {
+            try await changeStream.run(for: httpRequest, to: &writer, changes: changes, first: first, last: nil) {
                 [sessions] change in
                 if case .resource(let uri) = change {
-                    guard let session, await sessions.isSubscribed(uri, session) else { return nil }
+                    guard let session, await sessions.isSubscribed(uri, in: session) else { return nil }
                     return change.notification
                 }
-                return description.tells(of: change) ? change.notification : nil
+                return description.announces(of: change) ? change.notification : nil
             }
             end = .success(())
         } catch { end = .failure(error) }
-        if let session, let number { await sessions.close(number, of: session) }
+        if let session, let number { await sessions.closeStream(number, of: session) }
         try end.get()
     }
 
-    /// An app is asked to tell when these change; that it cannot is known when nothing comes.
-    private func tell(_ addresses: [String], of caller: AgentCaller) async {
-        for uri in addresses where !Task.isCancelled {
+    /// Asks the app for updates of these resources. Failures are ignored: the client then gets no updates.
+    private func subscribe(_ uris: [String], of caller: AgentCaller) async {
+        for uri in uris where !Task.isCancelled {
             _ = try? await server.answer(MCPRequest("resources/subscribe", ["uri": .string(uri)]), of: caller)
         }
     }
 }
 
 extension ServerDescription {
-    fileprivate func tells(of change: ServerChange) -> Bool {
+    fileprivate func announces(of change: ServerChange) -> Bool {
         switch change {
         case .tools: has("tools", "listChanged")
         case .prompts: has("prompts", "listChanged")
@@ -91,34 +95,44 @@ extension ServerChange {
     }
 }
 
-/// A stream of a server's changes, until the reader goes, somebody ends it, or the broker stops.
+/// A stream of a server's changes. It ends when the reader disconnects, the stream is replaced, or the broker stops.
 struct ChangeStream: Sendable {
+    /// An event of the stream.
     enum Event: Sendable {
         case change(ServerChange)
-        case quiet
-        /// The reader is to be told that this was all.
+        case keepAlive
+        /// The broker stops; the reader gets the final message.
         case end
     }
 
-    /// Changes that wait for a slow reader; then the stream ends, and the reader comes back and looks anew.
+    /// The maximum number of changes that wait for a slow reader. At the limit the stream ends; the reader reconnects
+    /// and reads the lists again.
     private static let backlog = 256
 
     private let events: AsyncStream<Event>
-    private let told: AsyncStream<Event>.Continuation
-    private let heartbeat: KeepAliveTimer
+    private let continuation: AsyncStream<Event>.Continuation
+    private let keepAliveTimer: KeepAliveTimer
 
-    init(_ heartbeat: KeepAliveTimer) {
-        (events, told) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingOldest(Self.backlog))
-        self.heartbeat = heartbeat
+    init(_ keepAliveTimer: KeepAliveTimer) {
+        (events, continuation) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingOldest(Self.backlog))
+        self.keepAliveTimer = keepAliveTimer
     }
 
-    /// Ends it without a word, for a stream that takes its place.
-    func stop() { told.finish() }
+    /// Ends the stream without a final message, because another stream replaces it.
+    func stop() { continuation.finish() }
 
-    /// Follows the changes until the end. `first` is sent before everything else, `last` when it is the broker that ends the
-    /// stream; `message` says what a change is to this reader, nil where it is nothing to it.
+    /// Streams the changes until the end.
+    ///
+    /// - Parameters:
+    ///   - httpRequest: The HTTP request of the stream.
+    ///   - writer: Writes the response.
+    ///   - changes: The changes of the server.
+    ///   - first: Sent before everything else.
+    ///   - last: Sent if the broker ends the stream.
+    ///   - message: Returns the message for a change; nil if the reader did not subscribe to that change.
+    /// - Throws: If the reader has disconnected.
     func run<Writer: MCPResponseBodyWriter & ~Copyable>(
-        for call: MCPHTTPRequest,
+        for httpRequest: MCPHTTPRequest,
         to writer: inout Writer,
         changes: AsyncStream<ServerChange>,
         first: [UInt8],
@@ -127,26 +141,26 @@ struct ChangeStream: Sendable {
     ) async throws {
         try await writer.begin(MCPHTTPResponse.events)
         try await writer.send(first)
-        call.onDeparture? { [told] in told.finish() }
-        let beats = heartbeat.join { [told] in told.yield(.quiet) }
-        defer { heartbeat.leave(beats) }
-        try await withThrowingDiscardingTaskGroup { [told] group in
+        httpRequest.onDisconnect? { [continuation] in continuation.finish() }
+        let registration = keepAliveTimer.register { [continuation] in continuation.yield(.keepAlive) }
+        defer { keepAliveTimer.unregister(registration) }
+        try await withThrowingDiscardingTaskGroup { [continuation] group in
             group.addTask {
                 await withGracefulShutdownHandler {
                     for await change in changes {
-                        if case .dropped = told.yield(.change(change)) { break }
+                        if case .dropped = continuation.yield(.change(change)) { break }
                     }
-                    told.finish()
+                    continuation.finish()
                 } onGracefulShutdown: {
-                    told.yield(.end)
-                    told.finish()
+                    continuation.yield(.end)
+                    continuation.finish()
                 }
             }
             for await event in events {
                 switch event {
                 case .change(let change):
                     if let json = await message(change) { try await writer.send(SSEEncoder.message(json)) }
-                case .quiet: try await writer.send(SSEEncoder.comment)
+                case .keepAlive: try await writer.send(SSEEncoder.comment)
                 case .end: if let last { try await writer.send(last) }
                 }
             }

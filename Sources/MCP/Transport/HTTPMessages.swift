@@ -1,6 +1,6 @@
 import JSON
 
-/// One HTTP request at an MCP address, as far as MCP is concerned.
+/// The parts of an HTTP request that MCP uses.
 package struct MCPHTTPRequest: Sendable {
     package enum Method: String, Sendable {
         case post = "POST"
@@ -8,53 +8,56 @@ package struct MCPHTTPRequest: Sendable {
         case delete = "DELETE"
     }
 
-    /// What the most that a body may have is, in bytes.
+    /// The maximum size of a body: 4 MiB.
     package static let bodyLimit = 4 * 1_024 * 1_024
 
     package let method: Method
     package let headers: MCPRequestHeaders
     package let body: [UInt8]
-    /// Takes what is to be done when the caller has gone, at once where it has; nil where nobody can tell.
-    package let onDeparture: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
+    /// Registers a closure to run when the client disconnects, immediately if it already has; nil if disconnects cannot
+    /// be detected.
+    package let onDisconnect: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
     package init(
         _ method: Method,
         headers: MCPRequestHeaders,
         body: [UInt8] = [],
-        onDeparture: (@Sendable (@escaping @Sendable () -> Void) -> Void)? = nil
+        onDisconnect: (@Sendable (@escaping @Sendable () -> Void) -> Void)? = nil
     ) {
         self.method = method
         self.headers = headers
         self.body = body
-        self.onDeparture = onDeparture
+        self.onDisconnect = onDisconnect
     }
 }
 
-/// The header fields that MCP knows, each with every value it came with: two of one kind are an error in 2026-07-28.
+/// The header fields of MCP, each with all its values. In 2026-07-28 a repeated header is an error.
 package struct MCPRequestHeaders: Hashable, Sendable {
     package let accept: [String]
-    package let revision: [String]
+    package let protocolVersion: [String]
     package let session: [String]
     package let method: [String]
     package let name: [String]
-    /// Which event a client had last on a stream that broke.
+    /// `Last-Event-ID`: the last event that the client received on a broken stream.
     let lastEvent: [String]
-    /// It was a line of standard input before `patchbay mcp` made a request of it: its client knows of no headers.
-    let isFromLines: Bool
-    /// What a tool wants to have beside its arguments, by the field's name in lower case.
+    /// True if `patchbay mcp` created the request from a line of standard input. Its client has no headers of its own.
+    let isFromStdio: Bool
+    /// The `Mcp-Param-…` headers by name in lower case.
     let parameters: [String: [String]]
 
+    /// Reads the headers of a request.
+    ///
     /// - Parameters:
-    ///   - values: Every value of the field of that name, in any case.
-    ///   - fields: Every field, of which those that begin with `Mcp-Param-` are taken.
+    ///   - values: Returns every value of the field of a name in any case.
+    ///   - fields: All fields; those that begin with `Mcp-Param-` are used.
     package init(values: (String) -> [String], fields: some Sequence<(name: String, value: String)>) {
         accept = values("Accept")
-        revision = values("MCP-Protocol-Version")
+        protocolVersion = values("MCP-Protocol-Version")
         session = values("Mcp-Session-Id")
         method = values("Mcp-Method")
         name = values("Mcp-Name")
         lastEvent = values("Last-Event-ID")
-        isFromLines = values("Patchbay-Transport") == ["stdio"]
+        isFromStdio = values("Patchbay-Transport") == ["stdio"]
         var parameters: [String: [String]] = [:]
         for field in fields {
             let name = field.name.lowercased()
@@ -63,20 +66,20 @@ package struct MCPRequestHeaders: Hashable, Sendable {
         self.parameters = parameters
     }
 
-    /// A caller that says nothing takes what there is.
-    var takesJSON: Bool {
-        accept.isEmpty || media.contains { ["application/json", "application/*", "*/*"].contains($0) }
+    /// True also if the client sent no `Accept` header.
+    var acceptsJSON: Bool {
+        accept.isEmpty || mediaTypes.contains { ["application/json", "application/*", "*/*"].contains($0) }
     }
 
-    /// Only one that says so can be expected to read events.
-    var takesEvents: Bool { media.contains("text/event-stream") }
+    /// True only if the client explicitly accepts an event stream.
+    var acceptsEvents: Bool { mediaTypes.contains("text/event-stream") }
 
-    private var media: [String] {
+    private var mediaTypes: [String] {
         accept.flatMap { $0.split(separator: ",") }.map { $0.prefix { $0 != ";" }.filter { $0 != " " }.lowercased() }
     }
 }
 
-/// A whole answer over HTTP.
+/// A complete HTTP response.
 package struct MCPHTTPResponse: Hashable, Sendable {
     package struct Header: Hashable, Sendable {
         package let name: String
@@ -87,7 +90,7 @@ package struct MCPHTTPResponse: Hashable, Sendable {
     package let headers: [Header]
     package let body: [UInt8]
 
-    /// With no body: taken, gone, or not something this address does.
+    /// Creates a response without a body.
     init(_ status: Int, headers: [Header] = []) {
         self.status = status
         self.headers = headers
@@ -100,7 +103,7 @@ package struct MCPHTTPResponse: Hashable, Sendable {
         body = json.bytes
     }
 
-    /// A stream of events that is over at once.
+    /// Creates an event stream that ends immediately.
     init(events: [UInt8]) {
         status = 200
         headers = Self.events
@@ -108,25 +111,26 @@ package struct MCPHTTPResponse: Hashable, Sendable {
     }
 
     init(_ status: Int, _ error: RPCError, to id: RPCID? = nil) {
-        self.init(status, json: error.answer(to: id))
+        self.init(status, json: error.response(to: id))
     }
 
     static let accepted = MCPHTTPResponse(202)
 
-    /// The head of an answer that is a stream of events. The second keeps nginx and its like from holding events back; that
-    /// nothing is to be kept, the HTTP door says of every answer.
+    /// The headers of an event stream. `X-Accel-Buffering` keeps nginx and similar proxies from buffering events.
+    ///
+    /// The HTTP server adds `Cache-Control` to every response.
     static let events = [
         Header(name: "Content-Type", value: "text/event-stream"),
         Header(name: "X-Accel-Buffering", value: "no"),
     ]
 }
 
-/// The way back to the caller: one whole answer, or a head and then events until the end.
+/// Writes the response to a client: one complete response, or a head followed by events.
 ///
-/// It is used by one task. What it throws means that the caller is gone.
+/// It is used by one task. A thrown error means that the client has disconnected.
 package protocol MCPResponseBodyWriter: ~Copyable {
-    mutating func write(_ reply: MCPHTTPResponse) async throws
-    /// Sends a head with status 200; then come only `send` and `end`.
+    mutating func write(_ response: MCPHTTPResponse) async throws
+    /// Sends a head with status 200. Only `send` and `end` may follow.
     mutating func begin(_ headers: [MCPHTTPResponse.Header]) async throws
     mutating func send(_ bytes: [UInt8]) async throws
     mutating func end() async throws

@@ -3,33 +3,36 @@ import JSON
 import Synchronization
 import SystemIO
 
-/// One request on its way through a server: what it tells meanwhile, its end, and everything that may end it before.
+/// A request that a server is handling: its notifications, its outcome, and everything that can end it early.
 ///
-/// The answer is a plain document where nothing comes before it; else a stream of events, as from the first of them on.
+/// The response is plain JSON if no event precedes the result. Otherwise it is an event stream that starts with the
+/// first event.
 struct InFlightRequest: Sendable {
+    /// An event of the response stream.
     enum Event: Sendable {
-        /// A notification, or a question to the client.
+        /// A notification for the client or a request to it.
         case message(RPCMessage)
-        /// Nothing has been said for a while.
-        case quiet
+        /// The stream has been idle; a comment is due.
+        case keepAlive
     }
 
+    /// The end of a request.
     enum Outcome: Sendable {
-        case answered(JSON, status: Int)
-        /// The client took the request back.
+        case completed(JSON, status: Int)
+        /// The client cancelled the request.
         case cancelled
-        /// The client is not there any more.
-        case left
+        /// The client has disconnected.
+        case disconnected
     }
 
-    /// Notifications that wait for a slow reader; further ones are dropped.
+    /// The maximum number of notifications that wait for a slow reader. Further ones are dropped.
     private static let backlog = 256
 
-    /// Told by whoever calls the request off; the first word counts.
-    final class Ending: Sendable {
+    /// The outcome of the request; the first one set is final.
+    final class Completion: Sendable {
         private struct State {
             var outcome: Outcome?
-            var questions: [Promise<Result<JSON, RPCError>>] = []
+            var serverRequests: [Promise<Result<JSON, RPCError>>] = []
         }
 
         private let state = Mutex(State())
@@ -38,71 +41,82 @@ struct InFlightRequest: Sendable {
         init(_ events: AsyncStream<Event>.Continuation) { self.events = events }
 
         func end(with new: Outcome) {
-            let questions = state.withLock { state in
+            let serverRequests = state.withLock { state in
                 if state.outcome == nil { state.outcome = new }
-                defer { state.questions = [] }
-                return state.questions
+                defer { state.serverRequests = [] }
+                return state.serverRequests
             }
             events.finish()
-            for question in questions { question.settle(.success(.failure(Self.over))) }
+            for serverRequest in serverRequests { serverRequest.complete(.success(.failure(Self.requestEnded))) }
         }
 
-        /// Nil until it has ended.
-        var value: Outcome? { state.withLock { $0.outcome } }
+        /// The outcome; nil while the request runs.
+        var outcome: Outcome? { state.withLock { $0.outcome } }
 
-        /// Answers a question when nobody is there any more who could.
-        func join(_ question: Promise<Result<JSON, RPCError>>) {
+        /// Registers a request to the client, which fails when the client's own request ends.
+        func register(_ serverRequest: Promise<Result<JSON, RPCError>>) {
             let isOver = state.withLock { state in
-                if state.outcome == nil { state.questions.append(question) }
+                if state.outcome == nil { state.serverRequests.append(serverRequest) }
                 return state.outcome != nil
             }
-            if isOver { question.settle(.success(.failure(Self.over))) }
+            if isOver { serverRequest.complete(.success(.failure(Self.requestEnded))) }
         }
 
-        func leave(_ question: Promise<Result<JSON, RPCError>>) {
-            state.withLock { $0.questions.removeAll { $0 === question } }
+        func unregister(_ serverRequest: Promise<Result<JSON, RPCError>>) {
+            state.withLock { $0.serverRequests.removeAll { $0 === serverRequest } }
         }
 
-        private static let over = RPCError.inside("the one who asked for this is not there any more")
+        private static let requestEnded = RPCError.internalError("the client's request has ended")
     }
 
-    let ending: Ending
+    let completion: Completion
     private let events: AsyncStream<Event>
-    private let told: AsyncStream<Event>.Continuation
-    private let heartbeat: KeepAliveTimer
+    private let continuation: AsyncStream<Event>.Continuation
+    private let keepAliveTimer: KeepAliveTimer
 
-    init(_ heartbeat: KeepAliveTimer) {
-        (events, told) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingOldest(Self.backlog))
-        ending = Ending(told)
-        self.heartbeat = heartbeat
+    init(_ keepAliveTimer: KeepAliveTimer) {
+        (events, continuation) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingOldest(Self.backlog))
+        completion = Completion(continuation)
+        self.keepAliveTimer = keepAliveTimer
     }
 
-    /// - Returns: False where the request is over, or the client reads so slowly that it would never see it.
+    /// Sends a message to the client.
+    ///
+    /// - Returns: False if the request has ended or too many messages wait for the client.
     @discardableResult
-    func tell(_ message: RPCMessage) -> Bool {
-        if case .enqueued = told.yield(.message(message)) { true } else { false }
+    func send(_ message: RPCMessage) -> Bool {
+        if case .enqueued = continuation.yield(.message(message)) { true } else { false }
     }
 
-    /// Runs the request and writes what comes of it; a stream begins with `opening`, and soon where there is one. `work` is cancelled when nobody wants its answer any more; throws when
-    /// the caller has gone.
+    /// Runs the request and writes its response.
+    ///
+    /// - Parameters:
+    ///   - httpRequest: The HTTP request.
+    ///   - writer: Writes the response.
+    ///   - opening: The first event of a stream. With an opening, the stream starts at the next tick of the
+    ///     keep-alive timer.
+    ///   - work: Returns the response. Cancelled when the request ends early.
+    /// - Throws: If the client has disconnected.
     func run<Writer: MCPResponseBodyWriter & ~Copyable>(
-        for call: MCPHTTPRequest,
+        for httpRequest: MCPHTTPRequest,
         to writer: inout Writer,
         opening: [UInt8]? = nil,
         _ work: @escaping @Sendable () async -> (JSON, status: Int)
     ) async throws {
-        let headers = call.headers
+        let headers = httpRequest.headers
         var isStream = false
-        call.onDeparture? { [ending] in ending.end(with: .left) }
-        // Clients give up on an answer without a head after 30 s and more.
-        let beats = headers.takesEvents ? heartbeat.join(isSoon: opening != nil) { [told] in told.yield(.quiet) } : nil
-        defer { if let beats { heartbeat.leave(beats) } }
-        try await withThrowingDiscardingTaskGroup { [ending] group in
+        httpRequest.onDisconnect? { [completion] in completion.end(with: .disconnected) }
+        // Clients time out after 30 s or more without a response head.
+        let registration =
+            headers.acceptsEvents
+            ? keepAliveTimer.register(isSoon: opening != nil) { [continuation] in continuation.yield(.keepAlive) } : nil
+        defer { if let registration { keepAliveTimer.unregister(registration) } }
+        try await withThrowingDiscardingTaskGroup { [completion] group in
             group.addTask {
                 let (json, status) = await work()
-                ending.end(with: .answered(json, status: status))
+                completion.end(with: .completed(json, status: status))
             }
-            for await event in events where headers.takesEvents {
+            for await event in events where headers.acceptsEvents {
                 if !isStream {
                     try await writer.begin(MCPHTTPResponse.events)
                     if let opening { try await writer.send(opening) }
@@ -110,7 +124,7 @@ struct InFlightRequest: Sendable {
                 isStream = true
                 switch event {
                 case .message(let message): try await writer.send(SSEEncoder.message(message.json))
-                case .quiet: try await writer.send(SSEEncoder.comment)
+                case .keepAlive: try await writer.send(SSEEncoder.comment)
                 }
             }
             group.cancelAll()
@@ -122,43 +136,43 @@ struct InFlightRequest: Sendable {
         isStream: Bool,
         to writer: inout Writer
     ) async throws {
-        switch (ending.value, isStream) {
-        case (.answered(let json, let status), false):
+        switch (completion.outcome, isStream) {
+        case (.completed(let json, let status), false):
             try await writer.write(MCPHTTPResponse(status, json: json))
-        case (.answered(let json, _), true):
+        case (.completed(let json, _), true):
             try await writer.send(SSEEncoder.message(json))
             try await writer.end()
         case (.cancelled, false), (nil, false):
-            // Whoever cancels wants no answer; the HTTP request has to have one.
+            // MCP wants no response to a cancelled request, but HTTP does.
             try await writer.write(.accepted)
         case (.cancelled, true), (nil, true):
             try await writer.end()
-        case (.left, _):
+        case (.disconnected, _):
             throw CancellationError()
         }
     }
 }
 
-/// What a client hears of a call when its connection ended before the answer, as when the broker was killed.
+/// The response to a call that lost its connection before the result, for example when the broker was killed.
 ///
-/// The stream of an answer begins with an event whose id names the call (MCP 2025-11-25, transports, resumability). The client
-/// shows that id when it comes back. So the broker needs no record of the call, and answers after a restart, too.
+/// A response stream begins with an event whose ID names the call (MCP 2025-11-25, transports, resumability). A client
+/// that reconnects sends that ID. The broker therefore needs no record of the call and can respond after a restart too.
 enum CallResumption {
     private static let prefix = "call-"
-    /// In bytes of an event's id.
+    /// The maximum length of an event ID in bytes.
     private static let limit = 512
-    /// The SDKs try twice; the broker may need a second to start again.
+    /// The reconnect delay in milliseconds. The MCP SDKs try twice, and the broker may need 1 s to restart.
     private static let retry = 1_000
 
-    /// The event that a stream begins with; nil where the call's id is too long.
+    /// Returns the first event of a stream; nil if the request ID is too long.
     static func event(for id: RPCID) -> [UInt8]? {
         let name = prefix + Data(id.json.bytes).base64EncodedString()
         guard name.utf8.count <= limit else { return nil }
         return Array("id: \(name)\nretry: \(retry)\ndata:\n\n".utf8)
     }
 
-    /// The answer to the call that an event's id names; nil where it names none.
-    static func answer(to eventID: String) -> JSON? {
+    /// Returns the response to the call that an event ID names; nil if the ID names none.
+    static func response(to eventID: String) -> JSON? {
         guard eventID.hasPrefix(prefix), eventID.utf8.count <= limit,
             let bytes = Data(base64Encoded: String(eventID.dropFirst(prefix.count))),
             let id = (try? JSON(parsing: Array(bytes))).flatMap(RPCID.init)
@@ -171,6 +185,6 @@ enum CallResumption {
             delivered, result unknown: the connection to the broker ended while this call was under way. The app may have \
             carried it out. Look at the app's state before you call again.
             """,
-        code: "lost-after-delivery"
+        code: "response-lost"
     )
 }

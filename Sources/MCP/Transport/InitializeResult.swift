@@ -1,78 +1,80 @@
 import JSON
 
-/// How a server says what it is: `initialize` and `server/discover`.
+/// Builds the results of `initialize` and `server/discover`.
 enum InitializeResponse {
-    /// The answer to `initialize`, and the revision that it agrees on.
-    static func handshake(
+    /// Returns the result of `initialize` and the negotiated version.
+    static func initializeResult(
         _ params: JSONObject,
         _ server: ServerDescription
-    ) throws(RPCError) -> (result: JSONObject, revision: ProtocolVersion) {
-        guard let wanted = params["protocolVersion"]?.string else {
-            throw .invalidParams("initialize must say its protocolVersion, a text")
+    ) throws(RPCError) -> (result: JSONObject, version: ProtocolVersion) {
+        guard let requested = params["protocolVersion"]?.string else {
+            throw .invalidParams("the parameter protocolVersion of initialize must be a string")
         }
-        var revision = ProtocolVersion(rawValue: wanted) ?? .latestWithHandshake
-        if revision.isStateless { revision = .latestWithHandshake }
+        var version = ProtocolVersion(rawValue: requested) ?? .latestWithHandshake
+        if version.isStateless { version = .latestWithHandshake }
         var result: JSONObject = [
-            "protocolVersion": .string(revision.rawValue),
-            "capabilities": .object(capabilities(of: server, in: revision)),
-            "serverInfo": .object(info(of: server, in: revision)),
+            "protocolVersion": .string(version.rawValue),
+            "capabilities": .object(capabilities(of: server, in: version)),
+            "serverInfo": .object(info(of: server, in: version)),
         ]
         result["instructions"] = server.instructions.map(JSON.string)
-        return (result, revision)
+        return (result, version)
     }
 
-    static func discovery(_ server: ServerDescription) -> JSONObject {
+    static func discoverResult(_ server: ServerDescription) -> JSONObject {
         var result: JSONObject = [
             "supportedVersions": .array(ProtocolVersion.allCases.reversed().map { .string($0.rawValue) }),
-            "capabilities": .object(capabilities(of: server, in: .july2026)),
+            "capabilities": .object(capabilities(of: server, in: .v2026_07_28)),
         ]
         result["instructions"] = server.instructions.map(JSON.string)
         return result
     }
 
-    private static func capabilities(of server: ServerDescription, in revision: ProtocolVersion) -> JSONObject {
+    private static func capabilities(of server: ServerDescription, in version: ProtocolVersion) -> JSONObject {
         var capabilities = server.capabilities
-        // Nothing of ours carries tasks: neither as 2025-11-25 had them nor as an extension.
+        // The broker does not forward tasks, neither those of 2025-11-25 nor the extension.
         capabilities["tasks"] = nil
-        if !revision.isStateless { capabilities["extensions"] = nil }
-        if revision < .march2025 { capabilities["completions"] = nil }
+        if !version.isStateless { capabilities["extensions"] = nil }
+        if version < .v2025_03_26 { capabilities["completions"] = nil }
         return capabilities
     }
 
-    private static func info(of server: ServerDescription, in revision: ProtocolVersion) -> JSONObject {
+    private static func info(of server: ServerDescription, in version: ProtocolVersion) -> JSONObject {
         var info = server.info
-        if revision < .june2025 { info["title"] = nil }
-        if revision < .november2025 { for name in ["icons", "websiteUrl", "description"] { info[name] = nil } }
+        if version < .v2025_06_18 { info["title"] = nil }
+        if version < .v2025_11_25 { for name in ["icons", "websiteUrl", "description"] { info[name] = nil } }
         return info
     }
 }
 
-/// What the protocol itself has to say in a request's `_meta`.
+/// The protocol's own members of a request's `_meta`.
 struct RequestMeta: Hashable, Sendable {
     static let prefix = "io.modelcontextprotocol/"
-    static let revisionName = prefix + "protocolVersion"
-    static let capabilitiesName = prefix + "clientCapabilities"
-    static let clientName = prefix + "clientInfo"
-    static let logLevelName = prefix + "logLevel"
-    static let subscriptionName = prefix + "subscriptionId"
-    static let serverName = prefix + "serverInfo"
+    static let protocolVersionKey = prefix + "protocolVersion"
+    static let capabilitiesKey = prefix + "clientCapabilities"
+    static let clientInfoKey = prefix + "clientInfo"
+    static let logLevelKey = prefix + "logLevel"
+    static let subscriptionIDKey = prefix + "subscriptionId"
+    static let serverInfoKey = prefix + "serverInfo"
 
-    let revision: JSON?
+    let protocolVersion: JSON?
     let capabilities: JSON?
     let logLevel: String?
     let progressToken: RPCID?
 
-    /// Takes it out of the parameters; what is left is the server's.
+    /// Removes the members from the parameters. The remaining parameters belong to the server.
     init(from params: inout JSONObject) {
         guard var meta = params["_meta"]?.object else {
-            (revision, capabilities, logLevel, progressToken) = (nil, nil, nil, nil)
+            (protocolVersion, capabilities, logLevel, progressToken) = (nil, nil, nil, nil)
             return
         }
-        revision = meta[Self.revisionName]
-        capabilities = meta[Self.capabilitiesName]
-        logLevel = meta[Self.logLevelName]?.string
+        protocolVersion = meta[Self.protocolVersionKey]
+        capabilities = meta[Self.capabilitiesKey]
+        logLevel = meta[Self.logLevelKey]?.string
         progressToken = meta["progressToken"].flatMap(RPCID.init)
-        for name in [Self.revisionName, Self.capabilitiesName, Self.clientName, Self.logLevelName, "progressToken"] {
+        for name in [
+            Self.protocolVersionKey, Self.capabilitiesKey, Self.clientInfoKey, Self.logLevelKey, "progressToken",
+        ] {
             meta[name] = nil
         }
         params["_meta"] = meta.members.isEmpty ? nil : .object(meta)

@@ -1,21 +1,21 @@
 import ServiceLifecycle
 import Synchronization
 
-/// Tells whoever waits in silence, every 15 s at most, that it is time for a sign of life.
+/// Triggers a keep-alive comment on each idle stream, every 15 s at most.
 ///
-/// One timer for all: a timer for each request costs more than many a request.
+/// All streams share one timer, because a timer per request costs more than many requests themselves.
 package final class KeepAliveTimer: Service {
-    /// Between two looks; a silence is broken at the third.
-    static let pause = Duration.seconds(5)
-    private static let patience = 3
+    /// The time between two ticks. A keep-alive is sent at the third tick.
+    static let tickInterval = Duration.seconds(5)
+    private static let ticksPerKeepAlive = 3
 
-    private struct Listener {
-        var looks = 0
-        let beat: @Sendable () -> Void
+    private struct Subscriber {
+        var ticks = 0
+        let sendKeepAlive: @Sendable () -> Void
     }
 
     private struct State {
-        var listeners: [Int: Listener] = [:]
+        var subscribers: [Int: Subscriber] = [:]
         var count = 0
     }
 
@@ -26,34 +26,42 @@ package final class KeepAliveTimer: Service {
 
     package func run() async throws {
         await cancelWhenGracefulShutdown {
-            while (try? await self.clock.sleep(for: Self.pause)) != nil { self.look() }
+            while (try? await self.clock.sleep(for: Self.tickInterval)) != nil { self.tick() }
         }
     }
 
-    /// The first beat comes with the first look where it is to be soon.
+    /// Registers a stream.
     ///
-    /// - Returns: What to leave with.
-    func join(isSoon: Bool = false, _ beat: @escaping @Sendable () -> Void) -> Int {
+    /// - Parameters:
+    ///   - isSoon: Send the first keep-alive at the next tick.
+    ///   - sendKeepAlive: Sends a keep-alive.
+    /// - Returns: The number for `unregister`.
+    func register(isSoon: Bool = false, _ sendKeepAlive: @escaping @Sendable () -> Void) -> Int {
         state.withLock { state in
             state.count += 1
-            state.listeners[state.count] = Listener(looks: isSoon ? Self.patience - 1 : 0, beat: beat)
+            state.subscribers[state.count] = Subscriber(
+                ticks: isSoon ? Self.ticksPerKeepAlive - 1 : 0,
+                sendKeepAlive: sendKeepAlive
+            )
             return state.count
         }
     }
 
-    func leave(_ number: Int) { state.withLock { _ = $0.listeners.removeValue(forKey: number) } }
+    func unregister(_ number: Int) { state.withLock { _ = $0.subscribers.removeValue(forKey: number) } }
 
-    private func look() {
+    private func tick() {
         let due = state.withLock { state in
             var due: [@Sendable () -> Void] = []
-            for number in state.listeners.keys {
-                state.listeners[number]?.looks += 1
-                guard let listener = state.listeners[number], listener.looks >= Self.patience else { continue }
-                state.listeners[number]?.looks = 0
-                due.append(listener.beat)
+            for number in state.subscribers.keys {
+                state.subscribers[number]?.ticks += 1
+                guard let subscriber = state.subscribers[number], subscriber.ticks >= Self.ticksPerKeepAlive else {
+                    continue
+                }
+                state.subscribers[number]?.ticks = 0
+                due.append(subscriber.sendKeepAlive)
             }
             return due
         }
-        for beat in due { beat() }
+        for sendKeepAlive in due { sendKeepAlive() }
     }
 }

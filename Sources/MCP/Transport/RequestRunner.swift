@@ -1,64 +1,73 @@
 import JSON
 
-/// Asking the server, and bringing its answers back.
+/// Runs requests on the server and writes their responses.
 extension StreamableHTTPTransport {
-    /// What a server is asked; everything else the door answers itself, or nobody does.
-    private static let forwarded: Set<String> = [
+    /// The methods that are forwarded to the server. The transport handles others itself or rejects them.
+    private static let forwardedMethods: Set<String> = [
         "tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read", "prompts/list",
         "prompts/get", "completion/complete",
     ]
 
+    /// Runs one request or a batch, and writes the response.
     func run<Writer: MCPResponseBodyWriter & ~Copyable>(
-        _ inquiries: [Result<ParsedRequest, RejectedMessage>],
-        _ isBatch: Bool,
-        for call: MCPHTTPRequest,
+        _ parsedRequests: [Result<ParsedRequest, RejectedMessage>],
+        isBatch: Bool,
+        for httpRequest: MCPHTTPRequest,
         of caller: AgentCaller,
         to writer: inout Writer
     ) async throws {
-        let running = InFlightRequest(heartbeat)
-        if !isBatch, case .success(let inquiry)? = inquiries.first {
-            let takesEvents = call.headers.takesEvents
-            let wish = if let session = inquiry.session { await sessions.logLevel(of: session) } else { LogLevel?.none }
-            let level = Self.logLevel(for: inquiry, wish)
-            let notify = takesEvents ? Self.notifier(for: inquiry, level, running) : nil
-            let wayBack = takesEvents ? wayBack(of: inquiry, running, hasWishes: wish != nil) : nil
-            if let session = inquiry.session {
-                let tell: (@Sendable (RPCMessage) -> Bool)? = takesEvents ? { @Sendable in running.tell($0) } : nil
-                await sessions.enter(inquiry.id, of: session, tell: tell) { running.ending.end(with: .cancelled) }
+        let inFlight = InFlightRequest(keepAliveTimer)
+        if !isBatch, case .success(let parsed)? = parsedRequests.first {
+            let acceptsEvents = httpRequest.headers.acceptsEvents
+            let requestedLevel =
+                if let session = parsed.session { await sessions.logLevel(of: session) } else { LogLevel?.none }
+            let level = Self.logLevel(for: parsed, requestedLevel)
+            let notify = acceptsEvents ? Self.notifier(for: parsed, level: level, on: inFlight) : nil
+            let clientRequester =
+                acceptsEvents ? clientRequester(for: parsed, during: inFlight, hasLogLevel: requestedLevel != nil) : nil
+            if let session = parsed.session {
+                let send: (@Sendable (RPCMessage) -> Bool)? = acceptsEvents ? { @Sendable in inFlight.send($0) } : nil
+                await sessions.begin(request: parsed.id, of: session, send: send) {
+                    inFlight.completion.end(with: .cancelled)
+                }
             }
             let end: Result<Void, any Error>
             do {
-                try await running.run(for: call, to: &writer, opening: Self.opening(of: inquiry, call)) {
-                    await answer(inquiry, of: caller, level, wayBack, notify)
+                try await inFlight.run(
+                    for: httpRequest,
+                    to: &writer,
+                    opening: Self.opening(of: parsed, in: httpRequest)
+                ) {
+                    await answer(parsed, of: caller, level: level, clientRequester: clientRequester, notify: notify)
                 }
                 end = .success(())
             } catch { end = .failure(error) }
-            if let session = inquiry.session { await sessions.leave(inquiry.id, of: session) }
+            if let session = parsed.session { await sessions.end(request: parsed.id, of: session) }
             return try end.get()
         }
-        try await running.run(for: call, to: &writer) { await answer(inquiries, of: caller) }
+        try await inFlight.run(for: httpRequest, to: &writer) { await answer(parsedRequests, of: caller) }
     }
 
-    /// What the stream of an answer begins with, for a client that comes back when the stream breaks.
-    private static func opening(of inquiry: ParsedRequest, _ call: MCPHTTPRequest) -> [UInt8]? {
-        // A client of an earlier revision takes an event without data for a broken message.
-        guard case .handshake(.november2025) = inquiry.era, inquiry.session != nil, inquiry.method == "tools/call",
-            !call.headers.isFromLines
+    /// Returns the first event of a response stream, which lets a client resume after a broken connection.
+    private static func opening(of parsed: ParsedRequest, in httpRequest: MCPHTTPRequest) -> [UInt8]? {
+        // Clients of an earlier version treat an event without data as a broken message.
+        guard case .session(.v2025_11_25) = parsed.mode, parsed.session != nil, parsed.method == "tools/call",
+            !httpRequest.headers.isFromStdio
         else { return nil }
-        return CallResumption.event(for: inquiry.id)
+        return CallResumption.event(for: parsed.id)
     }
 
-    /// All at once; the answers come in the order of the requests.
+    /// Runs the requests of a batch concurrently. The responses are in the order of the requests.
     private func answer(
-        _ inquiries: [Result<ParsedRequest, RejectedMessage>],
+        _ parsedRequests: [Result<ParsedRequest, RejectedMessage>],
         of caller: AgentCaller
     ) async -> (JSON, status: Int) {
         let answers = await withTaskGroup(of: (Int, JSON).self) { group in
-            for (place, inquiry) in inquiries.enumerated() {
+            for (index, parsed) in parsedRequests.enumerated() {
                 group.addTask {
-                    switch inquiry {
-                    case .failure(let refused): (place, refused.error.answer(to: refused.id))
-                    case .success(let inquiry): (place, await answerInBatch(inquiry, of: caller))
+                    switch parsed {
+                    case .failure(let rejected): (index, rejected.error.response(to: rejected.id))
+                    case .success(let parsed): (index, await answerInBatch(parsed, of: caller))
                     }
                 }
             }
@@ -67,65 +76,66 @@ extension StreamableHTTPTransport {
         return (.array(answers.sorted { $0.0 < $1.0 }.map(\.1)), 200)
     }
 
-    private func answerInBatch(_ inquiry: ParsedRequest, of caller: AgentCaller) async -> JSON {
+    private func answerInBatch(_ parsed: ParsedRequest, of caller: AgentCaller) async -> JSON {
         do throws(RPCError) {
-            // MCP 2025-03-26, lifecycle: what follows it needs what it gives.
-            if inquiry.method == "initialize" { throw .invalidRequest("initialize must not be part of a batch") }
-            guard let result = try await answerHere(inquiry, caller) else {
-                return await answer(inquiry, of: caller, nil, nil, nil).0
+            // MCP 2025-03-26, lifecycle: later messages depend on its result.
+            if parsed.method == "initialize" { throw .invalidRequest("initialize must not be part of a batch") }
+            guard let result = try await answerLocally(parsed, caller) else {
+                return await answer(parsed, of: caller, level: nil, clientRequester: nil, notify: nil).0
             }
-            return RPCMessage.response(id: inquiry.id, .success(.object(result))).json
+            return RPCMessage.response(id: parsed.id, .success(.object(result))).json
         } catch {
-            return error.answer(to: inquiry.id)
+            return error.response(to: parsed.id)
         }
     }
 
     private func answer(
-        _ inquiry: ParsedRequest,
+        _ parsed: ParsedRequest,
         of caller: AgentCaller,
-        _ level: LogLevel?,
-        _ wayBack: ClientRequester?,
-        _ notify: (@Sendable (RPCNotification) -> Void)?
+        level: LogLevel?,
+        clientRequester: ClientRequester?,
+        notify: (@Sendable (RPCNotification) -> Void)?
     ) async -> (JSON, status: Int) {
-        let shape = ResultAdapter(era: inquiry.era, method: inquiry.method)
+        let adapter = ResultAdapter(mode: parsed.mode, method: parsed.method)
         do throws(RPCError) {
-            guard Self.forwarded.contains(inquiry.method) else { throw .unknownMethod(inquiry.method) }
+            guard Self.forwardedMethods.contains(parsed.method) else { throw .methodNotFound(parsed.method) }
             let request = MCPRequest(
-                inquiry.method,
-                inquiry.params,
-                capabilities: inquiry.era == .stateless
-                    ? inquiry.meta.capabilities?.object ?? [:] : wayBack?.faculties.capabilities ?? [:],
+                parsed.method,
+                parsed.params,
+                capabilities: parsed.mode == .stateless
+                    ? parsed.meta.capabilities?.object ?? [:] : clientRequester?.capabilities.json ?? [:],
                 logLevel: notify == nil ? nil : level?.name,
-                wayBack: wayBack,
-                mayAskAgain: inquiry.era == .stateless,
+                clientRequester: clientRequester,
+                supportsInputRequired: parsed.mode == .stateless,
                 notify: notify
             )
             let result =
                 if let artifact = try await artifact(request, of: caller) { artifact } else {
                     try await server.answer(request, of: caller)
                 }
-            let info = inquiry.era == .stateless ? await server.description(for: caller).info : [:]
-            let shaped = try shape.shape(result, server: info)
-            return (RPCMessage.response(id: inquiry.id, .success(.object(shaped))).json, 200)
+            let info = parsed.mode == .stateless ? await server.description(for: caller).info : [:]
+            let adapted = try adapter.adapt(result, server: info)
+            return (RPCMessage.response(id: parsed.id, .success(.object(adapted))).json, 200)
         } catch {
-            let error = shape.shape(error)
-            return (error.answer(to: inquiry.id), inquiry.era.status(of: error))
+            let error = adapter.adapt(error)
+            return (error.response(to: parsed.id), parsed.mode.status(of: error))
         }
     }
 
-    /// From which level on the caller wants log messages; nil for none. Before 2026-07-28 the server decides which it sends
-    /// where the client has not.
-    private static func logLevel(for inquiry: ParsedRequest, _ wish: LogLevel?) -> LogLevel? {
-        inquiry.era == .stateless ? inquiry.meta.logLevel.flatMap(LogLevel.init) : wish ?? .debug
+    /// Returns the lowest log level that the caller wants; nil for none.
+    ///
+    /// Before 2026-07-28 the server decides if the client has set no level.
+    private static func logLevel(for parsed: ParsedRequest, _ requestedLevel: LogLevel?) -> LogLevel? {
+        parsed.mode == .stateless ? parsed.meta.logLevel.flatMap(LogLevel.init) : requestedLevel ?? .debug
     }
 
-    /// Passes on what the caller asked to be told; nil where that is nothing.
+    /// Returns a closure that forwards the notifications that the caller asked for; nil if it asked for none.
     private static func notifier(
-        for inquiry: ParsedRequest,
-        _ level: LogLevel?,
-        _ running: InFlightRequest
+        for parsed: ParsedRequest,
+        level: LogLevel?,
+        on inFlight: InFlightRequest
     ) -> (@Sendable (RPCNotification) -> Void)? {
-        let token = inquiry.meta.progressToken
+        let token = parsed.meta.progressToken
         guard token != nil || level != nil else { return nil }
         return { notification in
             switch notification.method {
@@ -133,10 +143,10 @@ extension StreamableHTTPTransport {
                 guard let token else { return }
                 var params = notification.params ?? [:]
                 params["progressToken"] = token.json
-                running.tell(.notification(RPCNotification(method: notification.method, params: params)))
+                inFlight.send(.notification(RPCNotification(method: notification.method, params: params)))
             case "notifications/message":
-                let said = notification.params?["level"]?.string.flatMap(LogLevel.init) ?? .info
-                if let level, said >= level { running.tell(.notification(notification)) }
+                let messageLevel = notification.params?["level"]?.string.flatMap(LogLevel.init) ?? .info
+                if let level, messageLevel >= level { inFlight.send(.notification(notification)) }
             default:
                 break
             }

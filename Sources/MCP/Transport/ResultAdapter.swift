@@ -1,32 +1,39 @@
 import JSON
 
-/// What a server's bare result lacks in the era of whoever asked, and what that era does not know.
+/// Adapts a server's bare result to a protocol version: adds required members and removes unknown ones.
 struct ResultAdapter: Sendable {
-    /// Results that say how long they may be kept.
+    /// The methods that return a cache lifetime.
     private static let cacheable: Set<String> = [
         "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read",
     ]
-    /// What only 2026-07-28 knows.
-    private static let modern = ["resultType", "ttlMs", "cacheScope"]
+    /// Members that only 2026-07-28 has.
+    private static let statelessMembers = ["resultType", "ttlMs", "cacheScope"]
 
-    let era: ProtocolMode
+    let mode: ProtocolMode
     let method: String
 
-    /// The result as the era has it; `server` is who answers. Throws where the era has no words for it.
-    func shape(_ result: JSONObject, server: JSONObject) throws(RPCError) -> JSONObject {
-        switch era {
-        case .stateless: stateless(result, server)
-        case .handshake(let revision): try handshake(result, revision)
+    /// Returns the result in the form of the protocol version.
+    ///
+    /// - Parameters:
+    ///   - result: The bare result.
+    ///   - server: The `Implementation` of the server.
+    /// - Returns: The adapted result.
+    /// - Throws: If the version cannot express the result.
+    func adapt(_ result: JSONObject, server: JSONObject) throws(RPCError) -> JSONObject {
+        switch mode {
+        case .stateless: adaptForStateless(result, server)
+        case .session(let version): try adaptForSession(result, version)
         }
     }
 
-    func shape(_ error: RPCError) -> RPCError {
-        // The code of its own for a resource that is not there is gone in 2026-07-28.
-        guard era == .stateless, error.code == -32_002 else { return error }
+    /// Returns the error with the code of the protocol version.
+    func adapt(_ error: RPCError) -> RPCError {
+        // 2026-07-28 has no separate code for a missing resource.
+        guard mode == .stateless, error.code == -32_002 else { return error }
         return RPCError(-32_602, error.message, data: error.data)
     }
 
-    private func stateless(_ result: JSONObject, _ server: JSONObject) -> JSONObject {
+    private func adaptForStateless(_ result: JSONObject, _ server: JSONObject) -> JSONObject {
         var result = result
         if result["resultType"] == nil { result["resultType"] = "complete" }
         if Self.cacheable.contains(method), result["resultType"] == "complete" {
@@ -34,30 +41,31 @@ struct ResultAdapter: Sendable {
             if result["cacheScope"] == nil { result["cacheScope"] = "private" }
         }
         var meta = result["_meta"]?.object ?? [:]
-        if meta[RequestMeta.serverName] == nil { meta[RequestMeta.serverName] = .object(server) }
+        if meta[RequestMeta.serverInfoKey] == nil { meta[RequestMeta.serverInfoKey] = .object(server) }
         result["_meta"] = .object(meta)
         return result
     }
 
-    private func handshake(_ result: JSONObject, _ revision: ProtocolVersion) throws(RPCError) -> JSONObject {
+    private func adaptForSession(_ result: JSONObject, _ version: ProtocolVersion) throws(RPCError) -> JSONObject {
         if let type = result["resultType"]?.string, type != "complete" {
-            guard method == "tools/call" else { throw .inside(Self.asksBack) }
-            return ["content": [["type": "text", "text": .string(Self.asksBack)]], "isError": true]
+            guard method == "tools/call" else { throw .internalError(Self.inputRequiredMessage) }
+            return ["content": [["type": "text", "text": .string(Self.inputRequiredMessage)]], "isError": true]
         }
         var result = result
-        for name in Self.modern { result[name] = nil }
-        // Any JSON from 2026-07-28 on, an object before.
+        for name in Self.statelessMembers { result[name] = nil }
+        // Any JSON since 2026-07-28; an object before.
         if let content = result["structuredContent"], content.object == nil { result["structuredContent"] = nil }
-        if revision < .june2025, let content = result["content"]?.array {
+        if version < .v2025_06_18, let content = result["content"]?.array {
             result["content"] = .array(content.map(Self.withoutLink))
         }
         return result
     }
 
-    private static let asksBack =
-        "the app asks for something before it goes on, and this client said that it cannot be asked"
+    private static let inputRequiredMessage =
+        "the app requests input before it continues, and this client does not support that"
 
-    /// Links came with 2025-06-18; before it, a strict reader fails at them.
+    /// Replaces a resource link by text. Links exist since 2025-06-18, and strict clients of earlier versions reject
+    /// them.
     private static func withoutLink(_ block: JSON) -> JSON {
         guard block["type"] == "resource_link", let uri = block["uri"]?.string else { return block }
         return ["type": "text", "text": .string("see the resource \(uri)")]

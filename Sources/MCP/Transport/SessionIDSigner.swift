@@ -1,44 +1,46 @@
 import Crypto
 import FoundationEssentials
 
-/// Signs session ids, so that the broker knows its own after a restart without having kept them.
+/// Signs session IDs, so that the broker recognizes them after a restart without storing them.
 ///
-/// An id gives nobody anything: each request shows by itself who makes it. It only joins the requests of one client.
+/// An ID grants no permission: each request authenticates itself. The ID only links the requests of one client.
 package struct SessionIDSigner: Sendable, Codable {
     private let key: Data
 
-    /// A new one.
+    /// Creates a signer with a new random key.
     package init() { key = SymmetricKey(size: .bits256).withUnsafeBytes { Data($0) } }
 
-    /// What was agreed on with a client, which its session's id says itself.
-    struct Agreement: Hashable {
-        let revision: ProtocolVersion
-        let faculties: ClientCapabilities
+    /// The negotiated version and capabilities, which the session ID carries.
+    struct SessionClaims: Hashable {
+        let version: ProtocolVersion
+        let capabilities: ClientCapabilities
     }
 
-    /// `<random>.<revision>.<signature>`, or `<random>.<revision>~<faculties>.<signature>` for a client that can be asked
-    /// something: visible ASCII, as MCP wants it.
-    func makeID(for revision: ProtocolVersion, _ faculties: ClientCapabilities = []) -> String {
-        let mark = faculties.isEmpty ? "" : "~\(faculties.text)"
-        let text = "\(Self.randomText()).\(revision.rawValue)\(mark)"
+    /// Returns a new session ID in visible ASCII, as MCP requires.
+    ///
+    /// The form is `<random>.<version>.<signature>`, or `<random>.<version>~<capabilities>.<signature>` for a client
+    /// with capabilities.
+    func makeID(for version: ProtocolVersion, _ capabilities: ClientCapabilities = []) -> String {
+        let mark = capabilities.isEmpty ? "" : "~\(capabilities.text)"
+        let text = "\(Self.randomText()).\(version.rawValue)\(mark)"
         return "\(text).\(signature(of: text))"
     }
 
-    /// 128 bits that nobody can guess, in visible ASCII.
+    /// Returns 128 random bits in visible ASCII.
     static func randomText() -> String { text(of: SymmetricKey(size: .bits128).withUnsafeBytes { Data($0) }) }
 
-    /// The revision that was agreed on in that session; nil when the id is not one of ours.
-    func revision(of id: String) -> ProtocolVersion? { agreement(of: id)?.revision }
+    /// Returns the negotiated version of a session; nil if the signature is invalid.
+    func version(of id: String) -> ProtocolVersion? { claims(of: id)?.version }
 
-    /// Nil when the id is not one of ours.
-    func agreement(of id: String) -> Agreement? {
+    /// Returns the claims of a session ID; nil if the signature is invalid.
+    func claims(of id: String) -> SessionClaims? {
         let parts = id.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3, id.utf8.count < 100, let agreement = Agreement(parts[1]) else { return nil }
+        guard parts.count == 3, id.utf8.count < 100, let claims = SessionClaims(parts[1]) else { return nil }
         let expected = Array(signature(of: "\(parts[0]).\(parts[1])").utf8)
-        // Every byte is compared, whichever is wrong: how long it takes says nothing about the signature.
+        // Constant-time comparison: the duration does not depend on the position of a wrong byte.
         let given = Array(parts[2].utf8)
         guard given.count == expected.count else { return nil }
-        return zip(given, expected).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0 ? agreement : nil
+        return zip(given, expected).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0 ? claims : nil
     }
 
     private func signature(of text: String) -> String {
@@ -49,7 +51,7 @@ package struct SessionIDSigner: Sendable, Codable {
         return Self.text(of: Data(code.prefix(16)))
     }
 
-    /// RFC 4648, section 5, without padding.
+    /// Returns Base64 with the URL-safe alphabet (RFC 4648, section 5), without padding.
     private static func text(of data: Data) -> String {
         String(
             data.base64EncodedString().compactMap { character -> Character? in
@@ -64,15 +66,15 @@ package struct SessionIDSigner: Sendable, Codable {
     }
 }
 
-extension SessionIDSigner.Agreement {
+extension SessionIDSigner.SessionClaims {
     fileprivate init?(_ text: Substring) {
         let halves = text.split(separator: "~", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let revision = ProtocolVersion(rawValue: String(halves[0])) else { return nil }
+        guard let version = ProtocolVersion(rawValue: String(halves[0])) else { return nil }
         guard halves.count == 2 else {
-            self.init(revision: revision, faculties: [])
+            self.init(version: version, capabilities: [])
             return
         }
-        guard let faculties = ClientCapabilities(text: halves[1]) else { return nil }
-        self.init(revision: revision, faculties: faculties)
+        guard let capabilities = ClientCapabilities(text: halves[1]) else { return nil }
+        self.init(version: version, capabilities: capabilities)
     }
 }

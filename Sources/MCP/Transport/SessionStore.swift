@@ -2,73 +2,80 @@ package import FoundationEssentials
 import JSON
 import ServiceLifecycle
 
-/// What the requests of one client share in the eras with sessions: which of them run, what it wants to hear of, and its
-/// stream. What it wants to hear of outlives the broker; whoever listens is told to look anew after a restart.
+/// The state of client sessions: running requests, subscriptions and the stream.
+///
+/// Subscriptions survive a restart of the broker. A client that reconnects afterwards is told to read everything again.
 package actor SessionStore: Service {
-    /// One client's session; of another holder, the same id is another session.
+    /// A client's session. The same ID of another holder is another session.
     struct Session: Hashable, Sendable {
         let id: String
         let holder: String
     }
 
-    private struct Running {
-        /// Nil where its client reads no stream.
-        let tell: (@Sendable (RPCMessage) -> Bool)?
+    private struct InFlight {
+        /// Sends a message on the stream of the request; nil if the client reads no stream.
+        let send: (@Sendable (RPCMessage) -> Bool)?
         let cancel: @Sendable () -> Void
     }
 
     private struct Record {
         var subscriptions: Set<String> = []
         var stream: (number: Int, end: @Sendable () -> Void)?
-        var running: [RPCID: Running] = [:]
-        /// What the client is being asked.
-        var questions: [RPCID: @Sendable (Result<JSON, RPCError>) -> Void] = [:]
+        var inFlight: [RPCID: InFlight] = [:]
+        /// The requests to the client that have no response yet.
+        var serverRequests: [RPCID: @Sendable (Result<JSON, RPCError>) -> Void] = [:]
         var logLevel: LogLevel?
         var lastUsed = 0
         var lastSeen: Date
-        /// Of an earlier run, and its client has had no stream in this one.
-        var isBehind = true
+        /// True for a session of an earlier run without a stream in this run.
+        var isRestored = true
     }
 
-    /// Sessions that are remembered at most, and addresses that one may subscribe to.
+    /// The maximum number of stored sessions, and of subscriptions per session.
     static let limit = 1_024
     static let subscriptionLimit = 256
-    /// Questions that wait for one client's answers at a time.
-    static let questionLimit = 16
+    /// The maximum number of concurrent requests to one client.
+    static let serverRequestLimit = 16
 
     package nonisolated let key: SessionIDSigner
     private var records: [Session: Record] = [:]
-    private var count = 0
+    private var sequence = 0
 
     private let now: @Sendable () -> Date
-    private let keep: @Sendable ([PersistedSubscriptions]) async -> Void
-    private nonisolated let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let persist: @Sendable ([PersistedSubscriptions]) async -> Void
+    private nonisolated let (saveSignals, saveSignal) = AsyncStream.makeStream(
+        of: Void.self,
+        bufferingPolicy: .bufferingNewest(1)
+    )
 
+    /// Creates a store.
+    ///
     /// - Parameters:
-    ///   - key: Signs the ids.
-    ///   - kept: What clients of earlier runs subscribed to.
-    ///   - now: The time, for how long that is kept.
-    ///   - keep: Takes what is to be kept when it changes, while this runs.
+    ///   - key: Signs the session IDs.
+    ///   - persisted: The subscriptions of earlier runs.
+    ///   - now: The current time, for expiry.
+    ///   - persist: Saves the subscriptions after a change.
     package init(
         key: SessionIDSigner,
-        kept: [PersistedSubscriptions] = [],
+        persisted: [PersistedSubscriptions] = [],
         now: @escaping @Sendable () -> Date = { Date() },
-        keep: @escaping @Sendable ([PersistedSubscriptions]) async -> Void = { _ in }
+        persist: @escaping @Sendable ([PersistedSubscriptions]) async -> Void = { _ in }
     ) {
         self.key = key
         self.now = now
-        self.keep = keep
-        for kept in PersistedSubscriptions.selection(of: kept, at: now()) where key.revision(of: kept.session) != nil {
-            records[Session(id: kept.session, holder: kept.holder)] = Record(
-                subscriptions: Set(kept.addresses),
-                lastSeen: kept.lastUsed
+        self.persist = persist
+        for persisted in PersistedSubscriptions.selection(of: persisted, at: now())
+        where key.version(of: persisted.session) != nil {
+            records[Session(id: persisted.session, holder: persisted.holder)] = Record(
+                subscriptions: Set(persisted.addresses),
+                lastSeen: persisted.lastUsedAt
             )
         }
     }
 
     package func run() async throws {
-        await cancelWhenGracefulShutdown { [wakes] in for await _ in wakes { await self.save() } }
-        // Who is here now was here last when the broker ended.
+        await cancelWhenGracefulShutdown { [saveSignals] in for await _ in saveSignals { await self.save() } }
+        // Saved at the end to record connected clients as last used now.
         await save()
     }
 
@@ -79,133 +86,139 @@ package actor SessionStore: Service {
                 session: session.id,
                 holder: session.holder,
                 addresses: record.subscriptions.filter { $0.utf8.count <= PersistedSubscriptions.lengthLimit }.sorted(),
-                lastUsed: record.stream == nil && record.running.isEmpty ? record.lastSeen : now
+                lastUsedAt: record.stream == nil && record.inFlight.isEmpty ? record.lastSeen : now
             )
         }
-        await keep(PersistedSubscriptions.selection(of: all, at: now))
+        await persist(PersistedSubscriptions.selection(of: all, at: now))
     }
 
-    /// A session that begins now.
+    /// Starts a new session.
     func begin(_ session: Session) {
         touch(session)
-        records[session]?.isBehind = false
+        records[session]?.isRestored = false
     }
 
-    /// - Returns: Whether the session's client may have missed something: it is of an earlier run, and this its first stream.
-    func catchUp(_ session: Session) -> Bool {
+    /// Marks the stream of a session as resumed.
+    ///
+    /// - Returns: True for the first stream of a session of an earlier run: the client may have missed changes.
+    func markResumed(_ session: Session) -> Bool {
         touch(session)
-        defer { records[session]?.isBehind = false }
-        return records[session]?.isBehind == true
+        defer { records[session]?.isRestored = false }
+        return records[session]?.isRestored == true
     }
 
-    /// Makes sure that the broker knows a session, also one of an earlier run.
+    /// Records the use of a session, and adds a session of an earlier run.
     func touch(_ session: Session) {
-        count += 1
-        if records[session] == nil, records.count >= Self.limit { forgetOldest() }
-        records[session, default: Record(lastSeen: now())].lastUsed = count
+        sequence += 1
+        if records[session] == nil, records.count >= Self.limit { removeOldestIdle() }
+        records[session, default: Record(lastSeen: now())].lastUsed = sequence
         records[session]?.lastSeen = now()
     }
 
-    /// Notes a request, so that it can be called off.
-    func enter(
-        _ id: RPCID,
+    /// Records a running request, so that the client can cancel it.
+    func begin(
+        request id: RPCID,
         of session: Session,
-        tell: (@Sendable (RPCMessage) -> Bool)? = nil,
+        send: (@Sendable (RPCMessage) -> Bool)? = nil,
         cancel: @escaping @Sendable () -> Void
     ) {
         touch(session)
-        records[session]?.running[id] = Running(tell: tell, cancel: cancel)
+        records[session]?.inFlight[id] = InFlight(send: send, cancel: cancel)
     }
 
-    /// Tells a client something on the stream of any of its requests.
+    /// Sends a message on the stream of any running request of the session.
     ///
-    /// - Returns: False where none runs that could carry it.
+    /// - Returns: False if no running request has a stream.
     @discardableResult
-    func tell(_ message: RPCMessage, to session: Session) -> Bool {
-        records[session]?.running.values.contains { $0.tell?(message) == true } ?? false
+    func send(_ message: RPCMessage, to session: Session) -> Bool {
+        records[session]?.inFlight.values.contains { $0.send?(message) == true } ?? false
     }
 
-    func leave(_ id: RPCID, of session: Session) { records[session]?.running[id] = nil }
+    func end(request id: RPCID, of session: Session) { records[session]?.inFlight[id] = nil }
 
-    func cancel(_ id: RPCID, of session: Session) { records[session]?.running.removeValue(forKey: id)?.cancel() }
+    /// Cancels a running request on behalf of the client.
+    func cancel(_ id: RPCID, of session: Session) { records[session]?.inFlight.removeValue(forKey: id)?.cancel() }
 
-    /// Notes a question, under an id that nobody can guess.
+    /// Records a request to the client under an unguessable ID.
     ///
-    /// - Returns: Nil when the client has too many before it.
-    func pose(
+    /// - Returns: The ID; nil if the client has too many requests already.
+    func registerServerRequest(
         to session: Session,
         _ answer: @escaping @Sendable (Result<JSON, RPCError>) -> Void
     ) -> RPCID? {
         touch(session)
-        guard (records[session]?.questions.count ?? 0) < Self.questionLimit else { return nil }
+        guard (records[session]?.serverRequests.count ?? 0) < Self.serverRequestLimit else { return nil }
         let id = RPCID.text(SessionIDSigner.randomText())
-        records[session]?.questions[id] = answer
+        records[session]?.serverRequests[id] = answer
         return id
     }
 
-    /// Takes what a client answered; what it was not asked, or not in this session, is nothing to anybody.
-    func settle(_ id: RPCID, of session: Session, _ outcome: Result<JSON, RPCError>) {
-        records[session]?.questions.removeValue(forKey: id)?(outcome)
+    /// Completes a request to the client with its response. A response with an ID that this session does not have is
+    /// ignored.
+    func completeServerRequest(_ id: RPCID, of session: Session, with outcome: Result<JSON, RPCError>) {
+        records[session]?.serverRequests.removeValue(forKey: id)?(outcome)
     }
 
-    func withdraw(_ id: RPCID, of session: Session) { records[session]?.questions[id] = nil }
+    func cancelServerRequest(_ id: RPCID, of session: Session) { records[session]?.serverRequests[id] = nil }
 
     func setLogLevel(_ level: LogLevel, of session: Session) {
         touch(session)
         records[session]?.logLevel = level
     }
 
-    /// From which level on a client wants log messages; nil where it has not said.
+    /// Returns the log level that the client set; nil if it set none.
     func logLevel(of session: Session) -> LogLevel? { records[session]?.logLevel }
 
-    /// - Throws: When there are too many.
+    /// Subscribes a session to a resource.
+    ///
+    /// - Throws: If the session has too many subscriptions or the URI is too long.
     func subscribe(_ uri: String, of session: Session) throws(RPCError) {
         touch(session)
         guard (records[session]?.subscriptions.count ?? 0) < Self.subscriptionLimit else {
-            throw .invalidParams("\(Self.subscriptionLimit) subscriptions are the most that a session may have")
+            throw .invalidParams("a session can have at most \(Self.subscriptionLimit) subscriptions")
         }
-        guard uri.utf8.count <= PersistedSubscriptions.lengthLimit else { throw .longAddress }
+        guard uri.utf8.count <= PersistedSubscriptions.lengthLimit else { throw .uriTooLong }
         records[session]?.subscriptions.insert(uri)
-        wake.yield()
+        saveSignal.yield()
     }
 
     func unsubscribe(_ uri: String, of session: Session) {
         records[session]?.subscriptions.remove(uri)
-        wake.yield()
+        saveSignal.yield()
     }
 
-    /// What a client wants to hear of.
+    /// Returns the URIs of the resources that the client subscribed to.
     func subscriptions(of session: Session) -> Set<String> { records[session]?.subscriptions ?? [] }
 
-    func isSubscribed(_ uri: String, _ session: Session) -> Bool {
+    func isSubscribed(_ uri: String, in session: Session) -> Bool {
         records[session]?.subscriptions.contains(uri) ?? false
     }
 
-    /// Puts a stream in the place of the one that was there: no message may go over two of them (2025-11-25, transports),
-    /// and a client that opens another one has lost the first.
+    /// Replaces the stream of a session. No message may be sent on two streams (MCP 2025-11-25, transports), and a
+    /// client that opens a second one has lost the first.
     ///
-    /// - Returns: Its number, for `close`.
-    func open(_ session: Session, end: @escaping @Sendable () -> Void) -> Int {
+    /// - Returns: The number for `closeStream`.
+    func openStream(of session: Session, end: @escaping @Sendable () -> Void) -> Int {
         touch(session)
         records[session]?.stream?.end()
-        records[session]?.stream = (count, end)
-        return count
+        records[session]?.stream = (sequence, end)
+        return sequence
     }
 
-    func close(_ number: Int, of session: Session) {
+    func closeStream(_ number: Int, of session: Session) {
         guard records[session]?.stream?.number == number else { return }
         records[session]?.stream = nil
     }
 
-    /// The client is done. Its id stays valid: nothing of a client's is ever answered with 404.
+    /// Ends a session. Its ID stays valid: no session ID of this broker is ever answered with 404.
     func end(_ session: Session) {
         records.removeValue(forKey: session)?.stream?.end()
-        wake.yield()
+        saveSignal.yield()
     }
 
-    /// What runs is never forgotten.
-    private func forgetOldest() {
-        let idle = records.filter { $0.value.stream == nil && $0.value.running.isEmpty }
+    /// Removes the least recently used session without a stream and without running requests.
+    private func removeOldestIdle() {
+        let idle = records.filter { $0.value.stream == nil && $0.value.inFlight.isEmpty }
         guard let oldest = idle.min(by: { $0.value.lastUsed < $1.value.lastUsed }) else { return }
         records[oldest.key] = nil
     }

@@ -1,66 +1,71 @@
 import FoundationEssentials
 import JSON
 
-/// One MCP address: what comes in over HTTP, in whichever revision, and what goes back.
+/// MCP's Streamable HTTP transport for one MCP URL.
 ///
-/// Each request is answered by the rules of the revision that it is written in, so that clients of both eras use the same
-/// address at the same time. What is asked, the server behind it answers; it knows nothing of revisions.
+/// Each request is handled by the rules of its own protocol version. Clients of all versions can use the same URL at
+/// the same time. The server behind the transport is independent of versions.
 package struct StreamableHTTPTransport: Sendable {
     let server: any MCPServer
     let sessions: SessionStore
     let artifacts: (any ArtifactReader)?
-    let heartbeat: KeepAliveTimer
+    let keepAliveTimer: KeepAliveTimer
 
+    /// Creates a transport.
+    ///
     /// - Parameters:
-    ///   - server: Who answers here.
-    ///   - sessions: May be shared by all addresses of a broker.
-    ///   - heartbeat: Breaks the silence on streams.
-    ///   - artifacts: What results refer to; read at every address, since a result may come from any.
+    ///   - server: Handles the requests.
+    ///   - sessions: The session state; all transports of a broker may share one store.
+    ///   - keepAliveTimer: Keeps idle streams open.
+    ///   - artifacts: The artifacts that results refer to. They can be read at every URL.
     package init(
         _ server: any MCPServer,
         sessions: SessionStore,
-        heartbeat: KeepAliveTimer,
+        keepAliveTimer: KeepAliveTimer,
         artifacts: (any ArtifactReader)? = nil
     ) {
         self.server = server
         self.sessions = sessions
         self.artifacts = artifacts
-        self.heartbeat = heartbeat
+        self.keepAliveTimer = keepAliveTimer
     }
 
-    /// Answers one HTTP request.
+    /// Handles one HTTP request.
     ///
-    /// - Throws: When the caller has gone before it had the whole answer.
+    /// - Throws: If the client disconnects before the response is complete.
     package func serve<Writer: MCPResponseBodyWriter & ~Copyable>(
-        _ call: MCPHTTPRequest,
+        _ httpRequest: MCPHTTPRequest,
         of caller: AgentCaller,
         to writer: inout Writer
     ) async throws {
-        switch await plan(for: call, of: caller) {
+        switch await disposition(of: httpRequest, from: caller) {
         case .reply(let reply): try await writer.write(reply)
-        case .run(let errands, let isBatch): try await run(errands, isBatch, for: call, of: caller, to: &writer)
-        case .listen(let subscription): try await listen(subscription, for: call, of: caller, to: &writer)
-        case .follow(let session, let isResumed):
-            try await follow(session, isResumed: isResumed, for: call, of: caller, to: &writer)
+        case .run(let parsedRequests, let isBatch):
+            try await run(parsedRequests, isBatch: isBatch, for: httpRequest, of: caller, to: &writer)
+        case .subscribe(let subscription):
+            try await streamSubscription(subscription, for: httpRequest, of: caller, to: &writer)
+        case .stream(let session, let isResumed):
+            try await streamSession(session, isResumed: isResumed, for: httpRequest, of: caller, to: &writer)
         }
     }
 
+    /// Returns the caller's session with this ID.
     func session(_ id: String, of caller: AgentCaller) -> SessionStore.Session {
         SessionStore.Session(id: id, holder: caller.holder)
     }
 }
 
-/// What results refer to because it is too large for them.
+/// Artifacts, which results refer to if their content is too large.
 extension StreamableHTTPTransport {
     private static let prefix = "patchbay://artifact/"
 
-    /// Nil for what the server is asked.
+    /// Reads an artifact. Returns nil if the server has to handle the request.
     func artifact(_ request: MCPRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject? {
         guard let artifacts, request.method == "resources/read", let uri = request.params["uri"]?.string,
             uri.hasPrefix(Self.prefix)
         else { return nil }
         guard let artifact = await artifacts.artifact(String(uri.dropFirst(Self.prefix.count)), for: caller) else {
-            throw .unknownResource(uri)
+            throw .resourceNotFound(uri)
         }
         var content: JSONObject = ["uri": .string(uri), "mimeType": .string(artifact.mimeType)]
         if artifact.isText, let text = String(validating: artifact.bytes, as: UTF8.self) {
@@ -76,28 +81,28 @@ extension Artifact {
     fileprivate var isText: Bool { mimeType.hasPrefix("text/") || mimeType == "application/json" }
 }
 
-/// What is to be done about one HTTP request.
+/// The action for one HTTP request.
 enum RequestDisposition: Sendable {
     case reply(MCPHTTPResponse)
-    /// In a batch, as 2025-03-26 had them, each message has its own outcome.
+    /// Runs one request, or a batch (MCP 2025-03-26) in which each message has its own outcome.
     case run([Result<ParsedRequest, RejectedMessage>], isBatch: Bool)
-    /// The stream that 2026-07-28 has.
-    case listen(SubscriptionRequest)
-    /// The stream that the eras before had; resumed where it belongs to a session of an earlier run.
-    case follow(SessionStore.Session?, isResumed: Bool)
+    /// The subscription stream of 2026-07-28.
+    case subscribe(SubscriptionRequest)
+    /// The GET stream of the session protocols; resumed if its session is from an earlier run.
+    case stream(SessionStore.Session?, isResumed: Bool)
 }
 
-/// One request for the server.
+/// A validated request for the server.
 struct ParsedRequest: Sendable {
     let id: RPCID
     let method: String
-    /// Without the protocol's own members.
+    /// The parameters without the protocol's own members.
     let params: JSONObject
     let meta: RequestMeta
-    let era: ProtocolMode
+    let mode: ProtocolMode
     let session: SessionStore.Session?
-    /// What the session's client can be asked; in 2026-07-28 each request says it.
-    var faculties: ClientCapabilities = []
+    /// The capabilities of the session's client. In 2026-07-28 each request carries its own.
+    var capabilities: ClientCapabilities = []
 }
 
 /// A message of a batch that is not run.
@@ -106,10 +111,10 @@ struct RejectedMessage: Error {
     let error: RPCError
 }
 
-/// What is answered instead of going on.
+/// An HTTP response that rejects a request.
 struct HTTPRejection: Error {
-    let reply: MCPHTTPResponse
+    let response: MCPHTTPResponse
 
-    init(_ status: Int, _ error: RPCError, to id: RPCID? = nil) { reply = MCPHTTPResponse(status, error, to: id) }
-    init(_ status: Int, headers: [MCPHTTPResponse.Header] = []) { reply = MCPHTTPResponse(status, headers: headers) }
+    init(_ status: Int, _ error: RPCError, to id: RPCID? = nil) { response = MCPHTTPResponse(status, error, to: id) }
+    init(_ status: Int, headers: [MCPHTTPResponse.Header] = []) { response = MCPHTTPResponse(status, headers: headers) }
 }

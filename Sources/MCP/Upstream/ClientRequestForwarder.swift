@@ -2,121 +2,129 @@ import JSON
 import Synchronization
 import SystemIO
 
-/// Asks a caller what an app wants to know while it works on that caller's request, and tells for how long that has held up
-/// the answer: a person who thinks is no app that is silent.
+/// Forwards requests of an app to the client whose request the app is processing. Measures how long these requests
+/// delay the response, because that time does not count as silence of the app.
 final class ClientRequestForwarder: Sendable {
-    /// How many of one request's questions may be open at a time.
+    /// The limit of concurrent app requests during one client request.
     static let limit = 8
-    /// JSON-RPC 2.0, section 5.1: what the one that was asked does not do.
-    private static let refused = -32_601
+    /// JSON-RPC 2.0, section 5.1: method not found.
+    private static let methodNotFound = -32_601
 
-    /// A question of an app's, on its way.
-    struct Question: Sendable {
+    /// A request of an app in progress.
+    struct PendingRequest: Sendable {
         let id: RPCID
         let method: String
         let params: JSONObject?
-        let inquirer: ClientRequestForwarder
-        /// Settled when the app does not want to know any more.
-        let withdrawal: Promise<Void>
+        let forwarder: ClientRequestForwarder
+        /// Completed when the app cancels its request.
+        let cancellation: Promise<Void>
     }
 
     private struct State {
         var open: [RPCID: Promise<Void>] = [:]
-        /// Since when something is open, by `watch`; how long something was, before that; and until when, the last time.
+        /// By `watch`: the start of the current delay, the sum of earlier delays, and the end of the last one.
         var since = Duration.zero
-        var held = Duration.zero
+        var duration = Duration.zero
         var until = Duration.zero
         var isOver = false
     }
 
-    /// How an answer is held up by questions.
+    /// The delay of a response by requests to the client.
     struct Pause: Sendable {
-        var isOn = false
-        /// Until now.
-        var held = Duration.zero
-        /// When the last one was closed; now, where one is open.
+        var isActive = false
+        /// The sum of all delays so far.
+        var duration = Duration.zero
+        /// The end of the last delay; the current time during one.
         var until = Duration.zero
 
-        func and(_ other: Pause) -> Pause {
-            Pause(isOn: isOn || other.isOn, held: held + other.held, until: max(until, other.until))
+        func merged(with other: Pause) -> Pause {
+            Pause(
+                isActive: isActive || other.isActive,
+                duration: duration + other.duration,
+                until: max(until, other.until)
+            )
         }
     }
 
-    private let wayBack: ClientRequester
-    /// Whether what is asked belongs to one request, and ends with it.
-    private let isBound: Bool
+    private let clientRequester: ClientRequester
+    /// Indicates whether the forwarded requests belong to one client request and end with it.
+    private let isBoundToRequest: Bool
     let watch: ElapsedTimer
     private let state = Mutex(State())
 
-    init(_ wayBack: ClientRequester, _ watch: ElapsedTimer, isBound: Bool = true) {
-        self.wayBack = wayBack
+    init(_ clientRequester: ClientRequester, _ watch: ElapsedTimer, isBoundToRequest: Bool = true) {
+        self.clientRequester = clientRequester
         self.watch = watch
-        self.isBound = isBound
+        self.isBoundToRequest = isBoundToRequest
     }
 
-    /// One for the same client, for what belongs to none of its requests.
-    var unbound: ClientRequestForwarder { ClientRequestForwarder(wayBack, watch, isBound: false) }
+    /// A forwarder to the same client for app requests outside of any client request.
+    var unbound: ClientRequestForwarder { ClientRequestForwarder(clientRequester, watch, isBoundToRequest: false) }
 
     var pause: Pause {
         let now = watch.elapsed
         return state.withLock { state in
             state.open.isEmpty
-                ? Pause(held: state.held, until: state.until)
-                : Pause(isOn: true, held: state.held + now - state.since, until: now)
+                ? Pause(duration: state.duration, until: state.until)
+                : Pause(isActive: true, duration: state.duration + now - state.since, until: now)
         }
     }
 
-    func ask(_ question: Question) async -> Result<JSON, RPCError> {
-        await wayBack.ask(question.method, question.params, isBound)
+    /// Sends the request to the client and returns the response.
+    func forward(_ request: PendingRequest) async -> Result<JSON, RPCError> {
+        await clientRequester.sendRequest(request.method, request.params, isBoundToRequest)
     }
 
-    /// Takes a request of an app.
+    /// Accepts a request of an app.
     ///
-    /// - Throws: What the app is answered, where the caller is not to be asked.
-    func open(_ request: RPCRequest) throws(RPCError) -> Question {
-        guard wayBack.faculties.allow(request.method, request.params) else {
-            throw RPCError(Self.refused, "the client cannot be asked for \(request.method)")
+    /// - Throws: The error to return to the app if the client cannot be asked.
+    func accept(_ request: RPCRequest) throws(RPCError) -> PendingRequest {
+        guard clientRequester.capabilities.allow(request.method, request.params) else {
+            throw RPCError(Self.methodNotFound, "the client does not support \(request.method)")
         }
-        let (withdrawal, now) = (Promise<Void>(), watch.elapsed)
-        let isTaken = state.withLock { state in
+        let (cancellation, now) = (Promise<Void>(), watch.elapsed)
+        let isAccepted = state.withLock { state in
             guard !state.isOver, state.open.count < Self.limit, state.open[request.id] == nil else { return false }
             if state.open.isEmpty { state.since = now }
-            state.open[request.id] = withdrawal
+            state.open[request.id] = cancellation
             return true
         }
-        guard isTaken else { throw .inside("\(Self.limit) questions at a time are the most that a request may have") }
-        return Question(
+        guard isAccepted else {
+            throw .internalError("at most \(Self.limit) concurrent client requests are allowed per request")
+        }
+        return PendingRequest(
             id: request.id,
             method: request.method,
-            params: Self.withoutToken(request.params),
-            inquirer: self,
-            withdrawal: withdrawal
+            params: Self.withoutProgressToken(request.params),
+            forwarder: self,
+            cancellation: cancellation
         )
     }
 
-    func close(_ id: RPCID) {
+    /// Ends a request of the app and the delay, if no other request is open.
+    func finish(_ id: RPCID) {
         let now = watch.elapsed
         state.withLock { state in
             guard state.open.removeValue(forKey: id) != nil, state.open.isEmpty else { return }
-            state.held += now - state.since
+            state.duration += now - state.since
             state.until = now
         }
     }
 
-    /// The app does not want to know it any more.
-    func withdraw(_ id: RPCID) { state.withLock { $0.open[id] }?.settle(.success(())) }
+    /// Handles the app's cancellation of its request.
+    func cancel(_ id: RPCID) { state.withLock { $0.open[id] }?.complete(.success(())) }
 
-    /// The request is over, and whatever is open with it.
+    /// Ends the client request and cancels all open app requests.
     func end() {
         let open = state.withLock { state in
             state.isOver = true
             return state.open
         }
-        for withdrawal in open.values { withdrawal.settle(.success(())) }
+        for cancellation in open.values { cancellation.complete(.success(())) }
     }
 
-    /// Progress of what a client is asked is not carried, and so not asked for.
-    private static func withoutToken(_ params: JSONObject?) -> JSONObject? {
+    /// Removes the progress token, because progress from the client is not forwarded to the app.
+    private static func withoutProgressToken(_ params: JSONObject?) -> JSONObject? {
         guard var params, var meta = params["_meta"]?.object else { return params }
         meta["progressToken"] = nil
         params["_meta"] = meta.members.isEmpty ? nil : .object(meta)
@@ -124,19 +132,19 @@ final class ClientRequestForwarder: Sendable {
     }
 }
 
-extension ClientRequestForwarder.Question {
-    /// Asks, for no longer than the limit.
+extension ClientRequestForwarder.PendingRequest {
+    /// Forwards the request to the client, with a timeout.
     ///
-    /// - Returns: What the app is to be answered; nil when it does not want to know any more.
-    func ask(within limit: Duration, clock: any Clock<Duration>) async -> Result<JSON, RPCError>? {
+    /// - Returns: The response for the app; nil if the app cancelled the request.
+    func forward(within limit: Duration, clock: any Clock<Duration>) async -> Result<JSON, RPCError>? {
         try? await withThrowingTaskGroup(of: Result<JSON, RPCError>?.self) { group in
-            group.addTask { await inquirer.ask(self) }
+            group.addTask { await forwarder.forward(self) }
             group.addTask {
                 try await clock.sleep(for: limit)
-                return .failure(.inside("the client has not answered within \(limit.components.seconds) s"))
+                return .failure(.internalError("the client did not answer within \(limit.components.seconds) s"))
             }
             group.addTask {
-                try await withdrawal.value()
+                try await cancellation.value()
                 return nil
             }
             defer { group.cancelAll() }
@@ -145,12 +153,12 @@ extension ClientRequestForwarder.Question {
     }
 }
 
-/// Whose requests run on a line that is one caller's alone: what the app asks beside them, on the stream of its own, is for
-/// one of these.
+/// The forwarders of the requests in flight on a client session. App requests on the session's GET stream go to one of
+/// them.
 final class ActiveForwarders: Sendable {
     private struct State {
         var all: [ClientRequestForwarder] = []
-        /// For what is asked beside the requests, while any of them runs.
+        /// The forwarder of app requests on the GET stream, while a client request is in flight.
         var common: ClientRequestForwarder?
     }
 
@@ -158,12 +166,12 @@ final class ActiveForwarders: Sendable {
 
     var isEmpty: Bool { state.withLock { $0.all.isEmpty } }
 
-    func enter(_ inquirer: ClientRequestForwarder) { state.withLock { $0.all.append(inquirer) } }
+    func add(_ forwarder: ClientRequestForwarder) { state.withLock { $0.all.append(forwarder) } }
 
-    /// With the last of the requests, what was asked beside them is over.
-    func leave(_ inquirer: ClientRequestForwarder) {
+    /// Removes a forwarder. The last removal cancels the app requests on the GET stream.
+    func remove(_ forwarder: ClientRequestForwarder) {
         let common = state.withLock { state -> ClientRequestForwarder? in
-            state.all.removeAll { $0 === inquirer }
+            state.all.removeAll { $0 === forwarder }
             guard state.all.isEmpty else { return nil }
             defer { state.common = nil }
             return state.common
@@ -171,7 +179,8 @@ final class ActiveForwarders: Sendable {
         common?.end()
     }
 
-    /// Who is asked beside the requests: they are all the same client's. Nil where nothing runs.
+    /// The forwarder for app requests on the GET stream; nil without a client request in flight. All forwarders lead to
+    /// the same client.
     var common: ClientRequestForwarder? {
         state.withLock { state in
             guard let last = state.all.last else { return nil }
@@ -181,6 +190,6 @@ final class ActiveForwarders: Sendable {
         }
     }
 
-    /// For how long an answer is held up by what is asked beside the requests.
+    /// The delay by app requests on the GET stream.
     var pause: ClientRequestForwarder.Pause { state.withLock { $0.common }?.pause ?? ClientRequestForwarder.Pause() }
 }

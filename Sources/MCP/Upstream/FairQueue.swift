@@ -1,128 +1,134 @@
 import AccessControl
 import SystemIO
 
-/// Who may go in now, and who is next: of those who wait, one of each holder's in turn, and of one holder's in their order.
+/// Admits requests with a limit per holder. Waiting holders take turns, and the requests of one holder keep their
+/// order.
 ///
-/// One holder has only a part of the places: whoever comes while others have all of theirs need not wait for any of them.
+/// A holder can use only a part of the permits, so a new holder does not wait for busy ones.
 struct FairQueue<Waiting> {
-    /// Of everybody together, of one holder, and of one holder's that wait.
-    let places: Int
-    let share: Int
-    let queue: Int
+    /// The limits: permits in total, permits per holder, and waiting requests per holder.
+    let permits: Int
+    let perHolderLimit: Int
+    let queueLimit: Int
 
-    private(set) var inside: [String: Int] = [:]
+    private(set) var active: [String: Int] = [:]
     private var total = 0
     private var waiting: [String: [Waiting]] = [:]
-    /// Holders of whom somebody waits, the next first.
+    /// Holders with waiting requests; the next one is first.
     private var order: [String] = []
 
-    init(places: Int, share: Int, queue: Int) {
-        self.places = places
-        self.share = share
-        self.queue = queue
+    init(permits: Int, perHolderLimit: Int, queueLimit: Int) {
+        self.permits = permits
+        self.perHolderLimit = perHolderLimit
+        self.queueLimit = queueLimit
     }
 
-    /// Whether nobody of this holder's can be put into the queue any more.
-    func isFull(for holder: String) -> Bool { waiting[holder, default: []].count >= queue }
+    /// Returns whether the holder's queue is full.
+    func isFull(for holder: String) -> Bool { waiting[holder, default: []].count >= queueLimit }
 
-    /// Goes in, if there is room for this holder. Nobody who could waits meanwhile: they are let in as soon as there is room.
-    mutating func enter(_ holder: String) -> Bool {
-        guard total < places, inside[holder, default: 0] < share else { return false }
-        inside[holder, default: 0] += 1
+    /// Acquires a permit if the holder may have one. Cannot overtake a waiting request that could be admitted, because
+    /// those are admitted as soon as a permit is free.
+    mutating func acquire(_ holder: String) -> Bool {
+        guard total < permits, active[holder, default: 0] < perHolderLimit else { return false }
+        active[holder, default: 0] += 1
         total += 1
         return true
     }
 
-    mutating func wait(_ one: Waiting, for holder: String) {
+    /// Adds a request to the holder's queue.
+    mutating func enqueue(_ waiter: Waiting, for holder: String) {
         if waiting[holder] == nil { order.append(holder) }
-        waiting[holder, default: []].append(one)
+        waiting[holder, default: []].append(waiter)
     }
 
-    /// Gives a place back; then `next` has to be asked until it says nil.
-    mutating func leave(_ holder: String) {
+    /// Releases a permit. Call `next` afterwards until it returns nil.
+    mutating func release(_ holder: String) {
         total -= 1
-        let left = inside[holder, default: 1] - 1
-        inside[holder] = left == 0 ? nil : left
+        let left = active[holder, default: 1] - 1
+        active[holder] = left == 0 ? nil : left
     }
 
-    /// Lets the next one in; nil when there is room for nobody who waits.
+    /// Admits the next waiting request; nil if no waiting holder may have a permit.
     mutating func next() -> (Waiting, holder: String)? {
-        guard let place = order.firstIndex(where: { inside[$0, default: 0] < share }), enter(order[place]) else {
+        guard let index = order.firstIndex(where: { active[$0, default: 0] < perHolderLimit }), acquire(order[index])
+        else {
             return nil
         }
-        let holder = order.remove(at: place)
+        let holder = order.remove(at: index)
         var queue = waiting.removeValue(forKey: holder) ?? []
-        let one = queue.removeFirst()
+        let waiter = queue.removeFirst()
         if !queue.isEmpty {
             waiting[holder] = queue
             order.append(holder)
         }
-        return (one, holder)
+        return (waiter, holder)
     }
 
-    /// Takes those out of the queue who do not want to go in any more.
-    mutating func withdraw(_ holder: String, where isOut: (Waiting) -> Bool) {
+    /// Removes waiting requests that were cancelled.
+    mutating func remove(_ holder: String, where isRemoved: (Waiting) -> Bool) {
         guard var queue = waiting[holder] else { return }
-        queue.removeAll(where: isOut)
+        queue.removeAll(where: isRemoved)
         waiting[holder] = queue.isEmpty ? nil : queue
         if queue.isEmpty { order.removeAll { $0 == holder } }
     }
 }
 
-/// What one try to deliver a request may use, as it was looked up: routes, secrets, and time.
+/// The routes, tokens and time that one delivery attempt may use, as they were looked up.
 ///
-/// The permission can end at any moment: its grant is revoked or expires, or the approval of the app is withdrawn. So it is
-/// checked again when the request leaves a queue, and in one step with the write that completes the request.
+/// A permission can end at any moment: its grant is revoked or expires, or the app's approval is revoked. The
+/// permission is therefore checked again after the queue. The last check is atomic with the write that completes the
+/// request.
 struct Admission: Sendable {
-    let passages: [AuthorizedRoute]
-    /// How long the whole try may take, the time in the queue included.
+    let routes: [AuthorizedRoute]
+    /// The time limit of the attempt, including the time in the queue.
     let limit: Duration
     private let caller: AgentCaller
-    private let trust: any EndpointAuthorizer
+    private let authorizer: any EndpointAuthorizer
     private let generation: UInt64
 
-    /// The generation is that from before the passages were looked up.
+    /// Creates an admission. The generation must be read before the routes are looked up.
     init(
-        _ passages: [AuthorizedRoute],
+        _ routes: [AuthorizedRoute],
         of caller: AgentCaller,
-        by trust: any EndpointAuthorizer,
+        by authorizer: any EndpointAuthorizer,
         since generation: UInt64,
         limit: Duration
     ) {
-        self.passages = passages
+        self.routes = routes
         self.limit = limit
         self.caller = caller
-        self.trust = trust
+        self.authorizer = authorizer
         self.generation = generation
     }
 
-    /// Whose turn is taken in a queue.
+    /// The identity for queue fairness.
     var holder: String { caller.holder }
 
-    /// Throws when what was looked up may not be true any more.
-    func check() throws(Trouble) {
-        guard trust.generation == generation, trust.isLive(caller) else { throw .outdated }
+    /// Throws if a permission may have changed since the lookup.
+    func check() throws(UpstreamError) {
+        guard authorizer.generation == generation, authorizer.isLive(caller) else { throw .permissionChanged }
     }
 
-    /// Runs a write that returns at once, unless the permission has ended or changed.
+    /// Runs a non-blocking write unless the permission has ended or changed.
     func deliver<Value: Sendable, Failure: Error>(_ write: () throws(Failure) -> Value) throws(Failure) -> Value? {
-        try trust.deliver(for: caller, since: generation, write)
+        try authorizer.deliver(for: caller, since: generation, write)
     }
 
-    /// Waits for a place in a queue, until the time is over or the caller's grant ends.
+    /// Waits for a turn in the queue, until the time limit or the end of the caller's grant.
     ///
-    /// - Throws: `Trouble.busy`, `CancellationError`; then the place was not taken.
+    /// - Throws: `UpstreamError.busy`, `CancellationError`; the turn was not taken.
     func wait(for turn: Promise<Void>, clock: any Clock<Duration>) async throws {
-        // Once it is settled, whoever gives places away passes it over: that is done before the grant's end is told.
-        let use: GrantSession?
-        do { use = try trust.open(for: caller) { turn.settle(.failure(CancellationError())) } } catch {
+        // A completed turn is skipped by the queue. The revocation handler runs before the end of the grant is
+        // published.
+        let session: GrantSession?
+        do { session = try authorizer.register(for: caller) { turn.complete(.failure(CancellationError())) } } catch {
             throw CancellationError()
         }
-        defer { if let use { trust.close(use) } }
+        defer { if let session { authorizer.unregister(session) } }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { [limit] in
                 try await clock.sleep(for: limit)
-                turn.settle(.failure(Trouble.busy))
+                turn.complete(.failure(UpstreamError.busy))
             }
             defer { group.cancelAll() }
             try await turn.value()

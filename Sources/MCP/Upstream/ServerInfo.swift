@@ -1,11 +1,11 @@
 import JSON
 import Model
 
-/// What an app's server said when it was met: in which words to speak to it, and what it is.
+/// The identity, protocol version and transport of an app's server, from its `initialize` or `server/discover` result.
 struct ServerInfo: Hashable, Sendable {
-    let revision: ProtocolVersion
-    let place: UpstreamTransport
-    /// Of a server with sessions, in the eras that have them.
+    let protocolVersion: ProtocolVersion
+    let transport: UpstreamTransport
+    /// The session ID; nil in stateless mode or for a server without sessions.
     let sessionID: String?
     let info: JSONObject
     let capabilities: JSONObject
@@ -13,37 +13,37 @@ struct ServerInfo: Hashable, Sendable {
 
     /// Reads the result of `initialize`.
     ///
-    /// - Throws: `Trouble.unclear`.
-    init(handshake result: JSON, at place: UpstreamTransport, sessionID: String?) throws(Trouble) {
-        guard let revision = result["protocolVersion"]?.string.flatMap(ProtocolVersion.init), !revision.isStateless
+    /// - Throws: `UpstreamError.invalidResponse`.
+    init(handshake result: JSON, at transport: UpstreamTransport, sessionID: String?) throws(UpstreamError) {
+        guard let version = result["protocolVersion"]?.string.flatMap(ProtocolVersion.init), !version.isStateless
         else {
-            throw .unclear("a revision of MCP that is not spoken here")
+            throw .invalidResponse("an unsupported MCP version")
         }
-        self.revision = revision
-        self.place = place
+        protocolVersion = version
+        self.transport = transport
         self.sessionID = sessionID
         info = result["serverInfo"]?.object ?? [:]
         capabilities = result["capabilities"]?.object ?? [:]
         instructions = result["instructions"]?.string
     }
 
-    /// Reads the result of `server/discover`; nil when it does not speak the stateless revision that is spoken here.
-    init?(discovery result: JSON, at place: UpstreamTransport) {
-        let revisions = result["supportedVersions"]?.array?.compactMap(\.string) ?? []
-        guard revisions.contains(ProtocolVersion.july2026.rawValue) else { return nil }
-        revision = .july2026
-        self.place = place
+    /// Reads the result of `server/discover`; nil if the server does not support the stateless version.
+    init?(discovery result: JSON, at transport: UpstreamTransport) {
+        let versions = result["supportedVersions"]?.array?.compactMap(\.string) ?? []
+        guard versions.contains(ProtocolVersion.v2026_07_28.rawValue) else { return nil }
+        protocolVersion = .v2026_07_28
+        self.transport = transport
         sessionID = nil
         info = result["_meta"]?["io.modelcontextprotocol/serverInfo"]?.object ?? [:]
         capabilities = result["capabilities"]?.object ?? [:]
         instructions = result["instructions"]?.string
     }
 
-    /// Headers that every later message to it has.
+    /// Returns the headers of a later message to the server.
     func headers(for method: String, _ params: JSONObject) -> [(name: String, value: String)] {
-        var headers = [(name: "MCP-Protocol-Version", value: revision.rawValue)]
+        var headers = [(name: "MCP-Protocol-Version", value: protocolVersion.rawValue)]
         if let sessionID { headers.append((name: "Mcp-Session-Id", value: sessionID)) }
-        guard revision.isStateless else { return headers }
+        guard protocolVersion.isStateless else { return headers }
         headers.append((name: "Mcp-Method", value: method))
         let name: String? =
             switch method {
@@ -51,16 +51,16 @@ struct ServerInfo: Hashable, Sendable {
             case "resources/read": params["uri"]?.string
             default: nil
             }
-        if let name { headers.append((name: "Mcp-Name", value: HeaderValue.encode(name))) }
+        if let name { headers.append((name: "Mcp-Name", value: HeaderEncoding.encode(name))) }
         return headers
     }
 
-    /// The `_meta` that a request to it has.
+    /// Returns the `_meta` of a request to the server.
     func meta(_ given: JSON?, capabilities: JSONObject, logLevel: String? = nil) -> JSONObject? {
         var meta = given?.object ?? [:]
-        if revision.isStateless {
-            meta["io.modelcontextprotocol/protocolVersion"] = .string(revision.rawValue)
-            meta["io.modelcontextprotocol/clientInfo"] = .object(Self.us)
+        if protocolVersion.isStateless {
+            meta["io.modelcontextprotocol/protocolVersion"] = .string(protocolVersion.rawValue)
+            meta["io.modelcontextprotocol/clientInfo"] = .object(Self.clientInfo)
             meta["io.modelcontextprotocol/clientCapabilities"] = .object(capabilities)
             if let logLevel { meta["io.modelcontextprotocol/logLevel"] = .string(logLevel) }
         }
@@ -69,34 +69,36 @@ struct ServerInfo: Hashable, Sendable {
 }
 
 extension ServerInfo {
-    /// What Patchbay calls itself towards an app; who calls through it is nobody's business there.
-    static let us: JSONObject = ["name": "patchbay", "version": .string(Version.text)]
+    /// Patchbay's identity in requests to apps. The identity of the client is not disclosed.
+    static let clientInfo: JSONObject = ["name": "patchbay", "version": .string(Version.text)]
 
-    /// With which a server of the stateless era is told from the others.
+    /// Distinguishes stateless servers from session-mode servers.
     static let discoveryRequest = RPCRequest(id: .text("discover"), method: "server/discover", params: discovery)
 
     private static let discovery: JSONObject = [
         "_meta": [
-            "io.modelcontextprotocol/protocolVersion": .string(ProtocolVersion.july2026.rawValue),
-            "io.modelcontextprotocol/clientInfo": .object(us),
+            "io.modelcontextprotocol/protocolVersion": .string(ProtocolVersion.v2026_07_28.rawValue),
+            "io.modelcontextprotocol/clientInfo": .object(clientInfo),
             "io.modelcontextprotocol/clientCapabilities": [:],
         ]
     ]
 
-    /// `initialize`: for everybody we can do nothing for an app, for one caller what that one can.
-    static func handshake(for own: ClientSessionParameters? = nil) -> RPCRequest {
+    /// Builds the `initialize` request. A shared session declares no client capabilities; a client session declares
+    /// those of its client.
+    static func handshake(for client: ClientSessionParameters? = nil) -> RPCRequest {
         let params: JSONObject = [
-            "protocolVersion": .string((own?.revision ?? .latestWithHandshake).rawValue),
-            "capabilities": .object(own?.faculties.capabilities ?? [:]), "clientInfo": .object(us),
+            "protocolVersion": .string((client?.protocolVersion ?? .latestWithHandshake).rawValue),
+            "capabilities": .object(client?.capabilities.json ?? [:]), "clientInfo": .object(clientInfo),
         ]
         return RPCRequest(id: .text("initialize"), method: "initialize", params: params)
     }
 }
 
-/// Where an app's server takes messages.
+/// The transport of an app's server.
 enum UpstreamTransport: Hashable, Sendable {
-    /// As requests of HTTP, at that path.
+    /// HTTP requests to a path.
     case http(path: String)
-    /// A message a line on one stream, which is the session (MCP 2026-07-28, transports, stdio: over TCP, too).
+    /// One message per line on one stream, which is also the session (MCP 2026-07-28, transports, stdio; here over
+    /// TCP).
     case lines
 }

@@ -2,19 +2,20 @@ import AccessControl
 import Glibc
 import JSON
 
-/// Takes an app's own token out of what the app says, so that no agent sees it.
+/// Removes an app's session token from the app's messages, so that agents never see it.
 ///
-/// It finds the token where it stands whole in one text. It does not find a token that is encoded or spread over several texts.
+/// Finds a token that is completely contained in one string. Does not find a token that is encoded or split over
+/// several strings.
 struct TokenRedactor: Sendable {
     static let mark = "[token removed]"
-    /// A shorter token may stand in any text by chance, and is left.
+    /// The minimum length of a token to remove. A shorter one may occur in any text by chance.
     static let shortest = 8
 
     private let tokens: [[UInt8]]
 
-    init(_ passages: [AuthorizedRoute]) {
+    init(_ routes: [AuthorizedRoute]) {
         var tokens: [[UInt8]] = []
-        for secret in passages.compactMap({ $0.secret ?? $0.withheld }) {
+        for secret in routes.compactMap({ $0.secret ?? $0.withheld }) {
             let token = Array(secret.reveal().utf8)
             if token.count >= Self.shortest, !tokens.contains(token) { tokens.append(token) }
         }
@@ -28,26 +29,26 @@ struct TokenRedactor: Sendable {
 
     func redact(_ text: String) -> String { redacted(text) ?? text }
 
-    /// Nil where nothing has to be replaced, so that what is large is not copied.
+    /// Returns nil if nothing has to be replaced, to avoid a copy of large values.
     private func redacted(_ json: JSON) -> JSON? {
         switch json {
         case .null, .bool, .number: return nil
         case .string(let text): return redacted(text).map(JSON.string)
         case .array(let elements):
             var changed: [JSON]?
-            for (place, element) in elements.enumerated() {
+            for (position, element) in elements.enumerated() {
                 guard let clean = redacted(element) else { continue }
                 if changed == nil { changed = elements }
-                changed?[place] = clean
+                changed?[position] = clean
             }
             return changed.map(JSON.array)
         case .object(let object):
             var changed: [JSONObject.Member]?
-            for (place, member) in object.members.enumerated() {
+            for (position, member) in object.members.enumerated() {
                 let (name, value) = (redacted(member.name), redacted(member.value))
                 guard name != nil || value != nil else { continue }
                 if changed == nil { changed = object.members }
-                changed?[place] = JSONObject.Member(name: name ?? member.name, value: value ?? member.value)
+                changed?[position] = JSONObject.Member(name: name ?? member.name, value: value ?? member.value)
             }
             return changed.map { .object(JSONObject($0)) }
         }
@@ -59,18 +60,18 @@ struct TokenRedactor: Sendable {
         return changed
     }
 
-    /// In bytes: to Swift a letter with an accent behind it is another letter.
+    /// Compares bytes, because Swift treats a letter followed by a combining accent as another letter.
     private static func remove(_ token: [UInt8], from text: String) -> String? {
         var text = text
         return text.withUTF8 { bytes in
-            guard var place = find(token, in: bytes, from: 0) else { return nil }
+            guard var position = find(token, in: bytes, from: 0) else { return nil }
             var (clean, rest) = ([UInt8](), 0)
             while true {
-                clean += bytes[rest..<place]
+                clean += bytes[rest..<position]
                 clean += mark.utf8
-                rest = place + token.count
+                rest = position + token.count
                 guard let next = find(token, in: bytes, from: rest) else { break }
-                place = next
+                position = next
             }
             return String(decoding: clean + bytes[rest...], as: UTF8.self)
         }
@@ -78,13 +79,13 @@ struct TokenRedactor: Sendable {
 
     private static func find(_ token: [UInt8], in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
         guard let base = bytes.baseAddress, let first = token.first else { return nil }
-        // Places from which on there is room for it.
+        // The end of the positions at which the token fits.
         let end = bytes.count - token.count + 1
-        var place = start
-        while place < end, let found = memchr(base + place, CInt(first), end - place) {
-            place = UnsafeRawPointer(found) - UnsafeRawPointer(base)
-            if memcmp(base + place, token, token.count) == 0 { return place }
-            place += 1
+        var position = start
+        while position < end, let found = memchr(base + position, CInt(first), end - position) {
+            position = UnsafeRawPointer(found) - UnsafeRawPointer(base)
+            if memcmp(base + position, token, token.count) == 0 { return position }
+            position += 1
         }
         return nil
     }

@@ -1,48 +1,48 @@
 import AccessControl
 import JSON
 
-/// Heeds what an app says while it is being asked something.
+/// Handles notifications and requests of an app that arrive during a request.
 struct UpstreamMessageHandler: Sendable {
-    /// Of the request; its progress token, too.
+    /// The ID of the request, which is also its progress token.
     private let id: RPCID?
-    private let line: UpstreamSession
-    private let passages: [AuthorizedRoute]
-    /// Who is asked what the app wants to know; nil where it can ask nobody.
-    private let inquirer: @Sendable () -> ClientRequestForwarder?
+    private let session: UpstreamSession
+    private let routes: [AuthorizedRoute]
+    /// Returns the forwarder to the client; nil if the app cannot send requests to a client.
+    private let forwarder: @Sendable () -> ClientRequestForwarder?
     private let notify: (@Sendable (RPCNotification) -> Void)?
-    /// For what the app says.
+    /// Removes the session token from messages.
     let redactor: TokenRedactor
-    private let send: @Sendable (BackgroundTask) -> Void
-    private let tell: @Sendable (ServerChange) -> Void
+    private let schedule: @Sendable (BackgroundTask) -> Void
+    private let onChange: @Sendable (ServerChange) -> Void
 
     init(
         _ id: RPCID?,
-        line: UpstreamSession,
-        passages: [AuthorizedRoute],
-        inquirer: @escaping @Sendable () -> ClientRequestForwarder? = { nil },
+        session: UpstreamSession,
+        routes: [AuthorizedRoute],
+        forwarder: @escaping @Sendable () -> ClientRequestForwarder? = { nil },
         notify: (@Sendable (RPCNotification) -> Void)?,
-        send: @escaping @Sendable (BackgroundTask) -> Void,
-        tell: @escaping @Sendable (ServerChange) -> Void
+        schedule: @escaping @Sendable (BackgroundTask) -> Void,
+        onChange: @escaping @Sendable (ServerChange) -> Void
     ) {
         self.id = id
-        self.line = line
-        self.passages = passages
-        redactor = TokenRedactor(passages)
-        self.inquirer = inquirer
+        self.session = session
+        self.routes = routes
+        redactor = TokenRedactor(routes)
+        self.forwarder = forwarder
         self.notify = notify
-        self.send = send
-        self.tell = tell
+        self.schedule = schedule
+        self.onChange = onChange
     }
 
-    func heed(_ message: RPCMessage) {
+    func handle(_ message: RPCMessage) {
         switch message {
-        case .notification(let notification): heed(notification)
-        case .request(let request): answer(request)
+        case .notification(let notification): handle(notification)
+        case .request(let request): respond(to: request)
         case .response: break
         }
     }
 
-    private func heed(_ notification: RPCNotification) {
+    private func handle(_ notification: RPCNotification) {
         switch notification.method {
         case "notifications/progress":
             guard var params = notification.params, let id, params["progressToken"] == id.json else { return }
@@ -50,24 +50,27 @@ struct UpstreamMessageHandler: Sendable {
             notify?(RPCNotification(method: notification.method, params: params))
         case "notifications/message": notify?(notification)
         case "notifications/cancelled":
-            if let id = notification.params?["requestId"].flatMap(RPCID.init) { inquirer()?.withdraw(id) }
-        case "notifications/tools/list_changed": tell(.tools)
-        case "notifications/prompts/list_changed": tell(.prompts)
-        case "notifications/resources/list_changed": tell(.resources)
+            if let id = notification.params?["requestId"].flatMap(RPCID.init) { forwarder()?.cancel(id) }
+        case "notifications/tools/list_changed": onChange(.tools)
+        case "notifications/prompts/list_changed": onChange(.prompts)
+        case "notifications/resources/list_changed": onChange(.resources)
         case "notifications/resources/updated":
-            if let uri = notification.params?["uri"]?.string { tell(.resource(uri)) }
+            if let uri = notification.params?["uri"]?.string { onChange(.resource(uri)) }
         default: break
         }
     }
 
-    /// An app of the handshake's eras may ask back: us whether we are there, and the caller what we told it of that one.
-    private func answer(_ request: RPCRequest) {
-        if request.method == "ping" { return send(.tell(line, .response(id: request.id, .success([:])), passages)) }
+    /// Answers a request of a session-mode app: `ping` directly, all others by the client if its capabilities allow the
+    /// method.
+    private func respond(to request: RPCRequest) {
+        if request.method == "ping" {
+            return schedule(.notify(session, .response(id: request.id, .success([:])), routes))
+        }
         do throws(RPCError) {
-            guard let inquirer = inquirer() else { throw .unknownMethod(request.method) }
-            send(.ask(try inquirer.open(request), line, passages))
+            guard let forwarder = forwarder() else { throw .methodNotFound(request.method) }
+            schedule(.forwardClientRequest(try forwarder.accept(request), session, routes))
         } catch {
-            send(.tell(line, .response(id: request.id, .failure(error)), passages))
+            schedule(.notify(session, .response(id: request.id, .failure(error)), routes))
         }
     }
 }

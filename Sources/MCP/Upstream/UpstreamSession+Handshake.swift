@@ -2,125 +2,142 @@ import AccessControl
 import JSON
 import Model
 
-/// Finding out what an app's server speaks.
+/// Detects the protocol version and the transport of an app's server.
 extension UpstreamSession {
-    /// Asks for the stateless era first, as a server of both has no sessions in it, then for the handshake; over HTTP, or in
-    /// lines where that is not what its server speaks.
+    /// Tries stateless mode first, because a server that supports both modes has no sessions in it. Then tries
+    /// `initialize`. Uses HTTP, or lines if the server does not speak HTTP.
     ///
-    /// - Throws: `Trouble`; nothing of what is asked here changes anything in the app.
-    func introduce(_ endpoint: Endpoint, by passages: [AuthorizedRoute]) async throws -> ServerInfo {
+    /// - Throws: `UpstreamError`. The requests sent here have no side effects in the app.
+    func handshake(with endpoint: Endpoint, by routes: [AuthorizedRoute]) async throws -> ServerInfo {
         let paths = Self.paths(of: endpoint.kind, endpoint.txt)
-        var first: Trouble?
-        for isInLines in own == nil ? Self.wires(of: endpoint) : [false] {
+        var first: UpstreamError?
+        for isInLines in clientParameters == nil ? Self.transports(of: endpoint) : [false] {
             do {
-                if let own { return try await introduce(own, passages) }
-                if !isInLines { return try await meetOverHTTP(paths, passages) }
-                if let met = try await meetOverLines(passages) { return met }
-            } catch let trouble as Trouble {
-                // What answers nothing may be waiting for the end of a line, or for the rest of a request's head.
-                guard trouble == .lost || trouble == Self.noHTTP || trouble.isSilence else { throw trouble }
-                first = first ?? trouble
+                if let clientParameters { return try await openClientSession(clientParameters, by: routes) }
+                if !isInLines { return try await connectOverHTTP(paths, by: routes) }
+                if let server = try await connectOverLines(routes) { return server }
+            } catch let failure as UpstreamError {
+                // A silent server may be waiting for the end of a line, or for the rest of a request head.
+                guard failure == .responseLost || failure == Self.noHTTP || failure.isTimeout else { throw failure }
+                first = first ?? failure
             }
         }
         switch first {
-        case .lost:
-            throw Trouble.unreachable(DialError(.cut, "the connection ended before \(id) had said what it is"))
-        case let silence? where silence.isSilence: throw silence
-        default: throw Trouble.noMCP
+        case .responseLost:
+            throw UpstreamError.unreachable(DialError(.linkLost, "\(id) closed the connection before the handshake"))
+        case let timeout? where timeout.isTimeout: throw timeout
+        default: throw UpstreamError.notMCP
         }
     }
 
-    private static let noHTTP = Trouble.unclear("\(HTTPParseError.notHTTP)")
+    private static let noHTTP = UpstreamError.invalidResponse("\(HTTPParseError.notHTTP)")
 
-    /// In which order it is found out whether a server takes lines. `_mcp._tcp` says so where nothing beside it speaks of HTTP
-    /// (SwiftMCP's `http` is another port, to which nobody said yes).
-    static func wires(of endpoint: Endpoint) -> [Bool] {
+    /// Returns the order in which transports are tried; true stands for lines. A Bonjour `_mcp._tcp` service is tried
+    /// with lines first, unless its TXT record mentions HTTP. SwiftMCP's `http` entry is another port, which is not
+    /// approved.
+    static func transports(of endpoint: Endpoint) -> [Bool] {
         guard endpoint.kind == .mcp else { return [false] }
-        let speaksOfHTTP = ["path", "mcp_path", "transport"].contains { endpoint.txt.contains($0) }
-        return endpoint.sources.contains(.bonjour) && !speaksOfHTTP ? [true, false] : [false, true]
+        let mentionsHTTP = ["path", "mcp_path", "transport"].contains { endpoint.txt.contains($0) }
+        return endpoint.sources.contains(.bonjour) && !mentionsHTTP ? [true, false] : [false, true]
     }
 
-    /// - Throws: `Trouble`; `noHTTP` where that is what answers.
-    private func meetOverHTTP(_ paths: [String], _ passages: [AuthorizedRoute]) async throws -> ServerInfo {
+    /// Connects over HTTP.
+    ///
+    /// - Throws: `UpstreamError`; `noHTTP` if the server does not speak HTTP.
+    private func connectOverHTTP(_ paths: [String], by routes: [AuthorizedRoute]) async throws -> ServerInfo {
         for path in paths {
-            if let met = try await discover(path, passages) { return met }
-            if let met = try await shakeHands(path, passages) { return met }
+            if let server = try await discover(at: path, by: routes) { return server }
+            if let server = try await initialize(at: path, by: routes) { return server }
         }
-        throw Trouble.noMCP
+        throw UpstreamError.notMCP
     }
 
-    /// A session for one caller alone, at a server that was met before.
-    private func introduce(_ own: ClientSessionParameters, _ passages: [AuthorizedRoute]) async throws -> ServerInfo {
-        guard let met = try await shakeHands(own.path, passages) else { throw Trouble.noMCP }
+    /// Opens a session for one client at a known server.
+    private func openClientSession(_ parameters: ClientSessionParameters, by routes: [AuthorizedRoute]) async throws
+        -> ServerInfo
+    {
+        guard let server = try await initialize(at: parameters.path, by: routes) else { throw UpstreamError.notMCP }
         if let logLevel {
             let request = RPCRequest(id: .text("level"), method: "logging/setLevel", params: ["level": logLevel])
-            let headers = met.headers(for: request.method, [:])
-            _ = try await introduce(request, at: own.path, headers, passages)
+            let headers = server.headers(for: request.method, [:])
+            _ = try await sendHandshakeRequest(request, at: parameters.path, headers: headers, by: routes)
         }
-        return met
+        return server
     }
 
-    /// Where a server may be: AppReveal answers at any path, others at the one that their advert tells, or at the usual one.
+    /// Returns the candidate paths of a server. AppReveal answers at any path. Others use the advertised path, `/mcp`
+    /// or `/`.
     static func paths(of kind: EndpointKind, _ txt: TXTRecord) -> [String] {
         if kind == .appreveal { return ["/"] }
-        let told = (txt["path"] ?? txt["mcp_path"]).map { $0.hasPrefix("/") ? $0 : "/\($0)" }
-        let allowed = told.flatMap { path in
+        let advertised = (txt["path"] ?? txt["mcp_path"]).map { $0.hasPrefix("/") ? $0 : "/\($0)" }
+        let allowed = advertised.flatMap { path in
             path.utf8.count <= 128 && path.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? path : nil
         }
         return (allowed.map { [$0] } ?? []) + ["/mcp", "/"].filter { $0 != allowed }
     }
 
-    /// - Returns: Nil when the server is of an earlier era, or not there.
-    private func discover(_ path: String, _ passages: [AuthorizedRoute]) async throws -> ServerInfo? {
-        let answer = try await introduce(
+    /// Sends `server/discover`.
+    ///
+    /// - Returns: Nil if the server does not support stateless mode, or is not at this path.
+    private func discover(at path: String, by routes: [AuthorizedRoute]) async throws -> ServerInfo? {
+        let response = try await sendHandshakeRequest(
             ServerInfo.discoveryRequest,
             at: path,
-            [
-                ("MCP-Protocol-Version", ProtocolVersion.july2026.rawValue), ("Mcp-Method", "server/discover"),
+            headers: [
+                ("MCP-Protocol-Version", ProtocolVersion.v2026_07_28.rawValue), ("Mcp-Method", "server/discover"),
             ],
-            passages
+            by: routes
         )
-        guard let answer, case .success(let result)? = answer.outcome else { return nil }
+        guard let response, case .success(let result)? = response.outcome else { return nil }
         return ServerInfo(discovery: result, at: .http(path: path))
     }
 
-    private func shakeHands(_ path: String, _ passages: [AuthorizedRoute]) async throws -> ServerInfo? {
-        let answer = try await introduce(ServerInfo.handshake(for: own), at: path, [], passages)
-        guard let answer, case .success(let result)? = answer.outcome else { return nil }
-        let place = UpstreamTransport.http(path: path)
-        let met = try ServerInfo(handshake: result, at: place, sessionID: answer.sessionID)
+    private func initialize(at path: String, by routes: [AuthorizedRoute]) async throws -> ServerInfo? {
+        let response = try await sendHandshakeRequest(
+            ServerInfo.handshake(for: clientParameters),
+            at: path,
+            headers: [],
+            by: routes
+        )
+        guard let response, case .success(let result)? = response.outcome else { return nil }
+        let transport = UpstreamTransport.http(path: path)
+        let server = try ServerInfo(handshake: result, at: transport, sessionID: response.sessionID)
         let done = RPCNotification(method: "notifications/initialized")
         _ = try await exchange(
             RPCMessage.notification(done).json,
-            at: place,
-            met.headers(for: done.method, [:]),
-            passages,
+            at: transport,
+            headers: server.headers(for: done.method, [:]),
+            by: routes,
             awaiting: nil,
-            limits: .introduction
+            limits: .handshake
         )
-        return met
+        return server
     }
 
-    /// - Returns: Nil when what answers there is no MCP.
-    private func introduce(
+    /// Sends one request of the handshake.
+    ///
+    /// - Returns: Nil if the response is not MCP.
+    private func sendHandshakeRequest(
         _ request: RPCRequest,
         at path: String,
-        _ headers: [(name: String, value: String)],
-        _ passages: [AuthorizedRoute]
+        headers: [(name: String, value: String)],
+        by routes: [AuthorizedRoute]
     ) async throws -> UpstreamResponse? {
         do {
-            let answer = try await exchange(
+            let response = try await exchange(
                 RPCMessage.request(request).json,
                 at: .http(path: path),
-                headers,
-                passages,
+                headers: headers,
+                by: routes,
                 awaiting: request.id,
-                limits: .introduction
+                limits: .handshake
             )
-            if case .wantsSecret(let what)? = Self.refusal(answer, passages) { throw Trouble.wantsSecret(what) }
-            return answer
-        } catch let trouble as Trouble {
-            guard case .unclear = trouble, trouble != Self.noHTTP else { throw trouble }
+            if case .tokenRequired(let what)? = Self.rejection(of: response, by: routes) {
+                throw UpstreamError.tokenRequired(what)
+            }
+            return response
+        } catch let failure as UpstreamError {
+            guard case .invalidResponse = failure, failure != Self.noHTTP else { throw failure }
             return nil
         }
     }

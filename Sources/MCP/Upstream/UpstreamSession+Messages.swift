@@ -3,228 +3,251 @@ import JSON
 import Model
 import SystemIO
 
-/// Messages to the app, one by one, over streams that it keeps open or over new ones.
+/// Sends single messages to the app over pooled or new connections.
 extension UpstreamSession {
-    /// Tells the app something that is not answered.
-    func tell(_ message: RPCMessage, by passages: [AuthorizedRoute]) async throws {
-        guard let known = introduction?.met else { return }
+    /// Sends the app a message that has no response.
+    func notify(_ message: RPCMessage, by routes: [AuthorizedRoute]) async throws {
+        guard let server = connected?.server else { return }
         let (method, params): (String, JSONObject) =
             if case .notification(let notification) = message {
                 (notification.method, notification.params ?? [:])
             } else { ("", [:]) }
         _ = try await exchange(
             message.json,
-            at: known.place,
-            known.headers(for: method, params),
-            passages,
+            at: server.transport,
+            headers: server.headers(for: method, params),
+            by: routes,
             awaiting: nil,
-            limits: .introduction,
-            mayKeep: false
+            limits: .handshake,
+            mayReuse: false
         )
     }
 
-    /// One message over a kept stream or a new one.
+    /// Sends one message over a pooled or a new connection.
     ///
-    /// The app may be closing a kept one at this very moment, and nobody could say then whether it got the message: what it
-    /// must not get twice goes over a new one.
+    /// The app may be closing a pooled connection at that moment, which makes the delivery uncertain. Messages that
+    /// must not be delivered twice therefore use a new connection.
     func exchange(
         _ message: JSON?,
-        at place: UpstreamTransport,
-        _ headers: [(name: String, value: String)],
-        _ passages: [AuthorizedRoute],
+        at transport: UpstreamTransport,
+        headers: [(name: String, value: String)],
+        by routes: [AuthorizedRoute],
         awaiting id: RPCID?,
         limits: UpstreamLimits,
         admission: Admission? = nil,
-        mayKeep: Bool = true,
-        isFarewell: Bool = false,
-        inquirer: ClientRequestForwarder? = nil,
+        mayReuse: Bool = true,
+        isSessionDelete: Bool = false,
+        forwarder: ClientRequestForwarder? = nil,
         opened: (@Sendable () -> Void)? = nil,
         notify: (@Sendable (RPCNotification) -> Void)? = nil
     ) async throws -> UpstreamResponse {
-        guard case .http(let path) = place else {
-            return try await exchangeLines(message, passages, awaiting: id, limits: limits, admission, notify)
+        guard case .http(let path) = transport else {
+            return try await exchangeLines(
+                message,
+                by: routes,
+                awaiting: id,
+                limits: limits,
+                admission: admission,
+                notify: notify
+            )
         }
-        var (mayKeep, limits) = (mayKeep, limits)
-        let end = watch.elapsed + limits.longest
+        var (mayReuse, limits) = (mayReuse, limits)
+        let end = watch.elapsed + limits.total
         while true {
-            let (connection, passage, isKept) = try await connect(passages, mayKeep: mayKeep, within: limits.longest)
-            limits.longest = end - watch.elapsed
-            let call = UpstreamHTTPRequest(
+            let (connection, route, isPooled) = try await openConnection(
+                routes,
+                mayReuse: mayReuse,
+                within: limits.total
+            )
+            limits.total = end - watch.elapsed
+            let httpRequest = UpstreamHTTPRequest(
                 path: path,
-                route: passage.route,
-                secret: passage.secret,
+                route: route.route,
+                secret: route.secret,
                 headers: headers,
                 message: message,
-                isFarewell: isFarewell
+                isSessionDelete: isSessionDelete
             )
-            let listener = UpstreamMessageHandler(
+            let handler = UpstreamMessageHandler(
                 id,
-                line: self,
-                passages: passages,
-                inquirer: { [inquirers] in inquirer ?? (id == nil ? inquirers.common : nil) },
+                session: self,
+                routes: routes,
+                forwarder: { [forwarders] in forwarder ?? (id == nil ? forwarders.common : nil) },
                 notify: notify,
-                send: send,
-                tell: tell
+                schedule: schedule,
+                onChange: onChange
             )
-            var exchange = UpstreamRoundTrip(
+            var roundTrip = UpstreamRoundTrip(
                 awaiting: id,
                 limits: limits,
                 clock: clock,
                 watch: watch,
-                redactor: TokenRedactor(passages),
-                pause: { [inquirers] in inquirers.pause.and(inquirer?.pause ?? ClientRequestForwarder.Pause()) },
+                redactor: TokenRedactor(routes),
+                pause: { [forwarders] in
+                    forwarders.pause.merged(with: forwarder?.pause ?? ClientRequestForwarder.Pause())
+                },
                 opened: opened
-            ) { listener.heed($0) }
+            ) { handler.handle($0) }
             do {
-                let answer = try await exchange.run(call.bytes, over: connection, by: admission)
-                let kept = PooledConnection(connection, rest: exchange.rest, since: watch.elapsed)
-                if kept.mayBecomeReady { keep(kept) }
-                return answer
-            } catch let trouble as Trouble where isKept && trouble == .unwritten {
-                // The app had closed it; a new stream tells whether the app is there.
-                mayKeep = false
+                let response = try await roundTrip.run(httpRequest.bytes, over: connection, by: admission)
+                let pooled = PooledConnection(connection, rest: roundTrip.rest, since: watch.elapsed)
+                if pooled.mayBecomeReusable { pool(pooled) }
+                return response
+            } catch let failure as UpstreamError where isPooled && failure == .unwritten {
+                // The app closed the pooled connection; a new one shows whether the app is reachable.
+                mayReuse = false
             }
         }
     }
 
-    /// What a dialer takes at most for each route; a shorter limit of the caller's is watched beside it.
+    /// The longest dial time per route, in seconds. A shorter limit of the caller is enforced separately.
     private static let dialLimit = Duration.seconds(5)
 
-    private func connect(
-        _ passages: [AuthorizedRoute],
-        mayKeep: Bool,
+    private func openConnection(
+        _ routes: [AuthorizedRoute],
+        mayReuse: Bool,
         within limit: Duration
-    ) async throws -> (UpstreamConnection, AuthorizedRoute, isKept: Bool) {
-        guard limit < Self.dialLimit * passages.count else { return try await connect(passages, mayKeep: mayKeep) }
-        let connected = try await withDeadline(limit, clock: clock) {
-            try await self.connect(passages, mayKeep: mayKeep)
+    ) async throws -> (UpstreamConnection, AuthorizedRoute, isPooled: Bool) {
+        guard limit < Self.dialLimit * routes.count else { return try await openConnection(routes, mayReuse: mayReuse) }
+        let connected = try await withTimeout(limit, clock: clock) {
+            try await self.openConnection(routes, mayReuse: mayReuse)
         }
         guard let connected else {
-            throw Trouble.unreachable(DialError(.timedOut, "\(id) was not reached within \(limit)"))
+            throw UpstreamError.unreachable(DialError(.timedOut, "\(id) was not reached within \(limit)"))
         }
         return connected
     }
 
-    func connect(
-        _ passages: [AuthorizedRoute],
-        mayKeep: Bool
-    ) async throws -> (UpstreamConnection, AuthorizedRoute, isKept: Bool) {
-        if mayKeep, let passage = passages.first {
-            while var kept = idle.popLast() {
-                guard kept.connection.route == passage.route, watch.elapsed - kept.since < PooledConnection.lifetime
+    /// Returns a pooled connection to the first route, or dials the routes in order.
+    func openConnection(
+        _ routes: [AuthorizedRoute],
+        mayReuse: Bool
+    ) async throws -> (UpstreamConnection, AuthorizedRoute, isPooled: Bool) {
+        if mayReuse, let route = routes.first {
+            while var pooled = idleConnections.popLast() {
+                guard pooled.connection.route == route.route, watch.elapsed - pooled.since < PooledConnection.lifetime
                 else {
                     continue
                 }
-                if let connection = kept.take() { return (connection, passage, true) }
+                if let connection = pooled.takeIfReady() { return (connection, route, true) }
             }
         }
         var failures: [DialError] = []
-        for passage in passages {
+        for route in routes {
             do {
-                let carrier = try await dialer.dial(passage.route)
-                guard carrier.early.isEmpty else { throw Trouble.noMCP }
-                return (UpstreamConnection(over: passage.route, carrier), passage, false)
+                let connection = try await dialer.dial(route.route)
+                guard connection.initialBytes.isEmpty else { throw UpstreamError.notMCP }
+                return (UpstreamConnection(over: route.route, connection), route, false)
             } catch let failure as DialError {
                 failures.append(failure)
             }
             try Task.checkCancellation()
         }
-        throw Trouble.unreachable(failures.first ?? DialError(.noRoute, "\(id) has no route now"))
+        throw UpstreamError.unreachable(failures.first ?? DialError(.noRoute, "\(id) has no route now"))
     }
 
-    /// Closes the streams that have been kept long enough.
+    /// Closes connections with an idle time above the limit.
     ///
-    /// - Returns: Whether some are left, so that it has to be done again.
-    func tidy() async -> Bool {
-        if let stream = lines, await !stream.isWorthKeeping(), lines === stream { lines = nil }
+    /// - Returns: Whether connections are left that must be checked again.
+    func closeIdle() async -> Bool {
+        if let stream = lineTransport, await !stream.shouldStayOpen(), lineTransport === stream { lineTransport = nil }
         let now = watch.elapsed
-        idle.removeAll { now - $0.since >= PooledConnection.lifetime }
-        isTidying = !idle.isEmpty || lines != nil
-        return isTidying
+        idleConnections.removeAll { now - $0.since >= PooledConnection.lifetime }
+        isClosingIdle = !idleConnections.isEmpty || lineTransport != nil
+        return isClosingIdle
     }
 
-    func keep(_ connection: PooledConnection) {
-        idle.append(connection)
-        beginTidying()
+    /// Adds an idle connection to the pool.
+    func pool(_ connection: PooledConnection) {
+        idleConnections.append(connection)
+        scheduleCloseIdle()
     }
 
-    func beginTidying() {
-        guard !isTidying else { return }
-        isTidying = true
-        send(.tidy(self))
+    /// Starts the background task that closes idle connections, unless one is running.
+    func scheduleCloseIdle() {
+        guard !isClosingIdle else { return }
+        isClosingIdle = true
+        schedule(.closeIdle(self))
     }
 }
 
-/// What an answer means.
+/// Interprets responses.
 extension UpstreamSession {
+    /// The error for an endpoint without routes.
     static func noRoute(to endpoint: Endpoint) -> DialError {
         DialError(.noRoute, "\(endpoint.id) has no route now; start the app, or see `patchbay show \(endpoint.id)`")
     }
 
-    /// How an answer shows that the server knows nothing of what was agreed with the one before it.
-    enum Misfit: Hashable, Sendable {
+    /// Describes how a response shows that the server has lost the state of the handshake.
+    enum Staleness: Hashable, Sendable {
         /// The protocol says that the request was not processed.
-        case unprocessed
-        /// The words of the error sound so; nothing says that the request was not processed.
-        case perhaps
+        case notProcessed
+        /// The error message suggests a lost session. The request may have been processed.
+        case possiblyProcessed
     }
 
-    static func misfit(of answer: UpstreamResponse, _ known: ServerInfo) -> Misfit? {
-        // MCP 2025-03-26 and later, session management: 404 means that a new session must be begun.
-        if answer.status == 404, known.sessionID != nil { return .unprocessed }
-        guard answer.status == 400, case .failure(let error)? = answer.outcome else { return nil }
-        // HeaderMismatch and UnsupportedProtocolVersion of 2026-07-28; servers before it say in words what they miss.
-        if error.code == -32_020 || error.code == -32_022 { return .unprocessed }
-        let words = error.message.lowercased()
-        return ["session", "_meta", "protocol"].contains { words.contains($0) } ? .perhaps : nil
+    /// Returns how a response shows lost handshake state; nil if the response is normal.
+    static func staleness(of response: UpstreamResponse, _ server: ServerInfo) -> Staleness? {
+        // MCP 2025-03-26 and later, session management: 404 requires a new session.
+        if response.status == 404, server.sessionID != nil { return .notProcessed }
+        guard response.status == 400, case .failure(let error)? = response.outcome else { return nil }
+        // HeaderMismatch and UnsupportedProtocolVersion of 2026-07-28; earlier servers only say in the message which
+        // part is missing.
+        if error.code == -32_020 || error.code == -32_022 { return .notProcessed }
+        let message = error.message.lowercased()
+        return ["session", "_meta", "protocol"].contains { message.contains($0) } ? .possiblyProcessed : nil
     }
 
-    /// - Throws: `Trouble`.
-    static func reply(_ answer: UpstreamResponse, _ passages: [AuthorizedRoute]) throws(Trouble) -> AppReply {
-        if let trouble = refusal(answer, passages) { throw trouble }
-        switch answer.outcome {
+    /// Converts a response to a result.
+    ///
+    /// - Throws: `UpstreamError`.
+    static func appReply(from response: UpstreamResponse, by routes: [AuthorizedRoute]) throws(UpstreamError)
+        -> AppReply
+    {
+        if let failure = rejection(of: response, by: routes) { throw failure }
+        switch response.outcome {
         case .success(let result)?:
-            guard let object = result.object else { throw .unclear("a result that is no object") }
-            return AppReply(outcome: .success(object), size: answer.size, permit: answer.permit)
-        case .failure(let error)?: return AppReply(outcome: .failure(error), size: answer.size)
-        case nil: throw .unclear("status \(answer.status)")
+            guard let object = result.object else { throw .invalidResponse("a result that is not an object") }
+            return AppReply(outcome: .success(object), size: response.size, permit: response.permit)
+        case .failure(let error)?: return AppReply(outcome: .failure(error), size: response.size)
+        case nil: throw .invalidResponse("status \(response.status)")
         }
     }
 
-    /// What the status alone says.
-    static func refusal(_ answer: UpstreamResponse, _ passages: [AuthorizedRoute]) -> Trouble? {
-        switch answer.status {
-        case 401: .wantsSecret(passages.contains { $0.secret != nil } ? .rejected : .missing)
-        case 300..<400: .unclear("a redirection, which is not followed")
+    /// Returns the error that the status alone implies.
+    static func rejection(of response: UpstreamResponse, by routes: [AuthorizedRoute]) -> UpstreamError? {
+        switch response.status {
+        case 401: .tokenRequired(routes.contains { $0.secret != nil } ? .rejected : .missing)
+        case 300..<400: .invalidResponse("a redirect, which is not followed")
         default: nil
         }
     }
 
-    /// Whether the request may be at work in the app while nobody waits for it.
-    static func isGivenUp(_ error: any Error) -> Bool {
-        if case Trouble.silent = error { return true }
+    /// Returns whether the app may still be processing a request that failed with this error.
+    static func mayStillRun(_ error: any Error) -> Bool {
+        if case UpstreamError.timedOut = error { return true }
         return error is CancellationError
     }
 }
 
-/// What an app answered to one message.
+/// The app's response to one message.
 struct UpstreamResponse: Sendable {
     let status: Int
-    /// The value of `Mcp-Session-Id`, if it can be given back.
+    /// The value of `Mcp-Session-Id`, if it can be sent back.
     let sessionID: String?
-    /// Nil where none came: to a notification, or where the status says it all.
+    /// Nil for a notification, and for a response without a body.
     let outcome: Result<JSON, RPCError>?
-    /// Of the body.
+    /// The size of the body in bytes.
     let size: Int
-    /// Held while the answer is in memory as the app gave it; nil for one that is not heavy.
+    /// Held while the unmodified large response is in memory; nil for a small response.
     var permit: Permit?
 }
 
-/// What an app answered to a request: a result, or an error of its own.
+/// The app's response to a request: a result or the app's own error.
 struct AppReply: Sendable {
     let outcome: Result<JSONObject, RPCError>
-    /// In bytes.
+    /// The size in bytes.
     let size: Int
-    /// Held until the result has been made smaller; nil for one that is not heavy.
+    /// Held until the large result has been reduced; nil for a small one.
     var permit: Permit?
 }

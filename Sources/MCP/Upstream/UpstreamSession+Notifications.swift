@@ -3,73 +3,74 @@ import JSON
 import Model
 import SystemIO
 
-/// Hearing from the app what changes in it.
+/// Receives change notifications from the app.
 extension UpstreamSession {
-    /// Resources about which one app is asked to tell, at most.
-    private static let addressLimit = 256
+    /// The limit of subscribed resources per app.
+    private static let subscriptionLimit = 256
 
-    /// Takes a request about subscriptions that the app itself has no word for: in the stateless era it stands in what the
-    /// stream of changes is asked for.
-    func subscribe(_ request: MCPRequest, _ known: ServerInfo) -> AppReply? {
-        guard known.revision.isStateless, let uri = request.params["uri"]?.string else { return nil }
+    /// Handles `resources/subscribe` and `resources/unsubscribe` locally for a stateless app. In stateless mode the
+    /// URIs are parameters of the change stream.
+    func handleSubscription(_ request: MCPRequest, _ server: ServerInfo) -> AppReply? {
+        guard server.protocolVersion.isStateless, let uri = request.params["uri"]?.string else { return nil }
         switch request.method {
-        case "resources/subscribe" where addresses.count < Self.addressLimit:
-            if addresses.insert(uri).inserted { renewal?.settle(.success(())) }
-        case "resources/unsubscribe": addresses.remove(uri)
+        case "resources/subscribe" where subscribedURIs.count < Self.subscriptionLimit:
+            if subscribedURIs.insert(uri).inserted { resubscribe?.complete(.success(())) }
+        case "resources/unsubscribe": subscribedURIs.remove(uri)
         default: return nil
         }
         return AppReply(outcome: .success([:]), size: 0)
     }
 
-    /// Remembers what the app agreed to tell about, for its next launch.
-    func note(_ request: MCPRequest, _ reply: AppReply) {
+    /// Records successful subscriptions and the log level, to restore them after the app's next launch.
+    func recordSubscription(_ request: MCPRequest, _ reply: AppReply) {
         guard case .success = reply.outcome else { return }
-        if request.method == "logging/setLevel", own != nil { logLevel = request.params["level"] }
+        if request.method == "logging/setLevel", clientParameters != nil { logLevel = request.params["level"] }
         guard let uri = request.params["uri"]?.string else { return }
         switch request.method {
-        case "resources/subscribe" where addresses.count < Self.addressLimit: addresses.insert(uri)
-        case "resources/unsubscribe": addresses.remove(uri)
+        case "resources/subscribe" where subscribedURIs.count < Self.subscriptionLimit: subscribedURIs.insert(uri)
+        case "resources/unsubscribe": subscribedURIs.remove(uri)
         default: break
         }
     }
 
-    /// Follows the app's changes until its stream ends; what it says goes where everything goes that it says.
+    /// Follows the app's changes until its stream ends. Messages are passed to the message handler.
     ///
-    /// - Returns: False when this app tells nothing.
-    /// - Throws: `Trouble`, `CancellationError`.
-    func listen(to endpoint: Endpoint, by passages: [AuthorizedRoute]) async throws -> Bool {
+    /// - Returns: False if this app announces no changes.
+    /// - Throws: `UpstreamError`, `CancellationError`.
+    func streamChanges(of endpoint: Endpoint, by routes: [AuthorizedRoute]) async throws -> Bool {
         while true {
-            let known = try await meet(endpoint, by: passages)
-            guard known.tellsOfChanges else { return false }
-            let renewal = Promise<Void>()
-            self.renewal = renewal
+            let server = try await connect(endpoint, by: routes)
+            guard server.announcesChanges else { return false }
+            let resubscribe = Promise<Void>()
+            self.resubscribe = resubscribe
             let status = try await withThrowingTaskGroup(of: Int?.self) { group in
                 group.addTask {
-                    try await renewal.value()
+                    try await resubscribe.value()
                     return nil
                 }
                 group.addTask {
-                    known.revision.isStateless
-                        ? try await self.listenStateless(known, passages) : try await self.listen(known, passages)
+                    server.protocolVersion.isStateless
+                        ? try await self.streamStatelessChanges(server, routes)
+                        : try await self.streamSessionChanges(server, routes)
                 }
                 defer { group.cancelAll() }
                 return try await group.next() ?? nil
             }
-            // Asked for more meanwhile, or quiet for so long that the app may have gone without a word: the same again.
+            // Nil after a new subscription or an idle timeout; the stream is opened again.
             guard let status else { continue }
-            // MCP 2025-03-26 and later: a server may have no such stream.
+            // MCP 2025-03-26 and later: a server without such a stream answers 405.
             if status == 405 { return false }
-            if status == 404 { introduction = nil }
+            if status == 404 { connected = nil }
             return true
         }
     }
 
-    /// The eras of the handshake have a stream for whatever the server has to say.
+    /// Reads the GET stream of a session-mode server.
     ///
-    /// - Returns: Its status; nil where nothing came for long.
-    private func listen(_ known: ServerInfo, _ passages: [AuthorizedRoute]) async throws -> Int? {
-        for uri in addresses.sorted() {
-            // Of a session that has just begun the server knows no subscription; an old one it is told twice.
+    /// - Returns: The status; nil after an idle timeout.
+    private func streamSessionChanges(_ server: ServerInfo, _ routes: [AuthorizedRoute]) async throws -> Int? {
+        for uri in subscribedURIs.sorted() {
+            // A new session has no subscriptions. For an old session the request is redundant.
             lastID += 1
             let request = RPCRequest(
                 id: .number(JSONNumber(lastID)),
@@ -78,141 +79,145 @@ extension UpstreamSession {
             )
             _ = try await exchange(
                 RPCMessage.request(request).json,
-                at: known.place,
-                known.headers(for: request.method, [:]),
-                passages,
+                at: server.transport,
+                headers: server.headers(for: request.method, [:]),
+                by: routes,
                 awaiting: request.id,
-                limits: .introduction
+                limits: .handshake
             )
         }
         do {
             return try await exchange(
                 nil,
-                at: known.place,
-                known.headers(for: "", [:]),
-                passages,
+                at: server.transport,
+                headers: server.headers(for: "", [:]),
+                by: routes,
                 awaiting: nil,
-                limits: listening
+                limits: streamLimits
             ).status
-        } catch Trouble.silent { return nil }
+        } catch UpstreamError.timedOut { return nil }
     }
 
-    /// - Returns: Its status, 405 where there is none; nil where nothing came for long.
-    private func listenStateless(_ known: ServerInfo, _ passages: [AuthorizedRoute]) async throws -> Int? {
+    /// Reads the `subscriptions/listen` stream of a stateless server.
+    ///
+    /// - Returns: The status, 405 without such a stream; nil after an idle timeout.
+    private func streamStatelessChanges(_ server: ServerInfo, _ routes: [AuthorizedRoute]) async throws -> Int? {
         lastID += 1
         var filter: JSONObject = ["toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true]
-        if !addresses.isEmpty { filter["resourceSubscriptions"] = .array(addresses.sorted().map { .string($0) }) }
+        if !subscribedURIs.isEmpty {
+            filter["resourceSubscriptions"] = .array(subscribedURIs.sorted().map { .string($0) })
+        }
         var params: JSONObject = ["notifications": .object(filter)]
-        params["_meta"] = known.meta(nil, capabilities: [:]).map { .object($0) }
+        params["_meta"] = server.meta(nil, capabilities: [:]).map { .object($0) }
         let number = JSONNumber(lastID)
         let request = RPCRequest(id: .number(number), method: "subscriptions/listen", params: params)
-        let answer: UpstreamResponse
+        let response: UpstreamResponse
         do {
-            answer = try await exchange(
+            response = try await exchange(
                 RPCMessage.request(request).json,
-                at: known.place,
-                known.headers(for: request.method, params),
-                passages,
+                at: server.transport,
+                headers: server.headers(for: request.method, params),
+                by: routes,
                 awaiting: request.id,
-                limits: known.place == .lines ? .following : listening
+                limits: server.transport == .lines ? .lineChangeStream : streamLimits
             )
         } catch {
-            if known.place == .lines { cancel(number, passages) }
-            guard let trouble = error as? Trouble, trouble.isSilence else { throw error }
+            if server.transport == .lines { cancel(number, routes) }
+            guard let failure = error as? UpstreamError, failure.isTimeout else { throw error }
             return nil
         }
-        // An error is a server that has no such stream, whatever its status.
-        guard case .failure? = answer.outcome else { return answer.status }
+        // An error means that the server has no such stream, regardless of the status.
+        guard case .failure? = response.outcome else { return response.status }
         return 405
     }
 }
 
 extension ServerInfo {
-    /// Whether its server says that it tells when something changes.
-    var tellsOfChanges: Bool {
+    /// Indicates whether the server announces changes.
+    var announcesChanges: Bool {
         let switches = [("tools", "listChanged"), ("prompts", "listChanged"), ("resources", "listChanged")]
         return (switches + [("resources", "subscribe")]).contains { capabilities[$0.0]?[$0.1] == true }
     }
 }
 
-/// A session that is one caller's alone: the app may ask in it, on the stream of a request or on one beside it.
+/// Client sessions: the app may send requests on the stream of a response or on the session's GET stream.
 extension UpstreamSession {
-    /// How long a request waits for the stream beside it; a server that keeps us waiting has none.
+    /// The time in seconds that a request waits for the GET stream. A server that takes longer is assumed to have none.
     private static let openingLimit = Duration.seconds(1)
-    /// After the stream has ended while requests run.
+    /// The pause after the GET stream ended during a request, in milliseconds.
     private static let pause = Duration.milliseconds(500)
 
-    /// Sees to it that the stream is read on which the app may ask beside the requests (`roots/list` of the Python SDK). Before
-    /// it is there such a question would go nowhere, and the request wait for ever.
-    func attend(_ known: ServerInfo, _ passages: [AuthorizedRoute]) async {
-        guard own != nil, let session = known.sessionID, attendance?.session != session else { return }
-        attendance?.end.settle(.success(()))
+    /// Opens the GET stream of a client session before a request. Without the stream, a request of the app
+    /// (`roots/list` of the Python SDK) would be lost and the client's request would hang.
+    func ensureSessionStream(_ server: ServerInfo, by routes: [AuthorizedRoute]) async {
+        guard clientParameters != nil, let session = server.sessionID, streamTask?.session != session else { return }
+        streamTask?.end.complete(.success(()))
         let (opened, end) = (Promise<Void>(), Promise<Void>())
-        attendance = (session, end)
-        send(.attend(self, known, passages, opened: opened, until: end))
-        _ = try? await withDeadline(Self.openingLimit, clock: clock) { try await opened.value() }
+        streamTask = (session, end)
+        schedule(.readSessionStream(self, server, routes, opened: opened, until: end))
+        _ = try? await withTimeout(Self.openingLimit, clock: clock) { try await opened.value() }
     }
 
-    /// Reads that stream until it ends, or another one is in its place.
+    /// Reads the GET stream until it ends or is replaced.
     func readStream(
-        of known: ServerInfo,
-        _ passages: [AuthorizedRoute],
+        of server: ServerInfo,
+        by routes: [AuthorizedRoute],
         opened: Promise<Void>,
         until end: Promise<Void>
     ) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { try? await end.value() }
-            group.addTask { await self.read(known, passages, opened) }
+            group.addTask { await self.read(server, by: routes, opened: opened) }
             await group.next()
             group.cancelAll()
         }
-        opened.settle(.success(()))
-        if attendance?.end === end { attendance = nil }
+        opened.complete(.success(()))
+        if streamTask?.end === end { streamTask = nil }
     }
 
-    private func read(_ known: ServerInfo, _ passages: [AuthorizedRoute], _ opened: Promise<Void>) async {
+    private func read(_ server: ServerInfo, by routes: [AuthorizedRoute], opened: Promise<Void>) async {
         repeat {
-            let answer = try? await exchange(
+            let response = try? await exchange(
                 nil,
-                at: known.place,
-                known.headers(for: "", [:]),
-                passages,
+                at: server.transport,
+                headers: server.headers(for: "", [:]),
+                by: routes,
                 awaiting: nil,
-                limits: listening,
-                mayKeep: false,
-                opened: { opened.settle(.success(())) }
+                limits: streamLimits,
+                mayReuse: false,
+                opened: { opened.complete(.success(())) }
             )
-            // MCP 2025-03-26 and later: a server may have no such stream.
-            guard let answer, answer.status != 405, !inquirers.isEmpty, introduction?.met == known else { return }
+            // MCP 2025-03-26 and later: a server without such a stream answers 405.
+            guard let response, response.status != 405, !forwarders.isEmpty, connected?.server == server else { return }
             try? await clock.sleep(for: Self.pause)
         } while !Task.isCancelled
     }
 
-    /// Gives the session up, and lets the app know.
-    func retire(by passages: [AuthorizedRoute]) async {
-        attendance?.end.settle(.success(()))
-        guard let known = introduction?.met, known.sessionID != nil else { return }
-        part()
+    /// Ends the session and informs the app with a DELETE.
+    func close(by routes: [AuthorizedRoute]) async {
+        streamTask?.end.complete(.success(()))
+        guard let server = connected?.server, server.sessionID != nil else { return }
+        invalidate()
         _ = try? await exchange(
             nil,
-            at: known.place,
-            known.headers(for: "", [:]),
-            passages,
+            at: server.transport,
+            headers: server.headers(for: "", [:]),
+            by: routes,
             awaiting: nil,
-            limits: .introduction,
-            mayKeep: false,
-            isFarewell: true
+            limits: .handshake,
+            mayReuse: false,
+            isSessionDelete: true
         )
     }
 
-    /// What the app's server is that everybody meets, if it may have sessions that are one caller's alone.
-    func mayHaveSessions(_ known: ServerInfo, speaking isStateless: Bool) -> Bool {
-        if known.revision.isStateless {
-            return isStateless && (withoutSessions == nil || withoutSessions != introduction?.of)
+    /// Returns whether the server may have client sessions.
+    func mayHaveSessions(_ server: ServerInfo, speaking isStateless: Bool) -> Bool {
+        if server.protocolVersion.isStateless {
+            return isStateless && (launchWithoutSessions == nil || launchWithoutSessions != connected?.launch)
         }
-        return known.sessionID != nil
+        return server.sessionID != nil
     }
 
-    /// This launch of the app gives no sessions.
-    func noteNoSessions() { withoutSessions = introduction?.of }
+    /// Records that this launch of the app has no sessions.
+    func recordNoSessions() { launchWithoutSessions = connected?.launch }
 }

@@ -3,290 +3,310 @@ import JSON
 import Model
 import SystemIO
 
-/// The line to one app: what its server said when it was met, the streams that it keeps open, and how many requests may be
-/// under way.
+/// An MCP session with one app: the handshake result, the pooled connections and the request queue.
 ///
-/// It tries once and says what came of it; whether to wait and try again is somebody else's business (`RetryPolicy`).
+/// Makes one attempt per request and reports the error. `RetryPolicy` decides about retries. Only a lost session is
+/// handled here: after a new handshake the request is sent a second time, if that is safe.
 actor UpstreamSession {
-    /// One launch of the app, as far as it shows.
+    /// Identifies one launch of the app by its launch ID, if known, and its port.
     struct Launch: Hashable, Sendable {
-        let boot: SanitizedText?
+        let id: SanitizedText?
         let port: UInt16
     }
 
-    /// Requests at once, of all callers and of one: AppReveal answers on the app's main thread. And how many of one may wait.
-    static let width = 8
-    static let share = 4
-    static let queue = 64
+    /// Limits of concurrent requests, in total and per holder, and of waiting requests per holder. The limits are low
+    /// because AppReveal answers on the app's main thread.
+    static let maxConcurrentRequests = 8
+    static let perHolderLimit = 4
+    static let queueLimit = 64
 
     nonisolated let id: EndpointID
     let dialer: any Dialer
     let limits: UpstreamLimits
-    let listening: UpstreamLimits
+    let streamLimits: UpstreamLimits
     let clock: any Clock<Duration>
     let watch: ElapsedTimer
-    /// Takes what the app is to be told without anybody waiting.
-    let send: @Sendable (BackgroundTask) -> Void
-    /// Takes what the app says has changed.
-    let tell: @Sendable (ServerChange) -> Void
-    /// Whose requests run, where it is one caller's alone.
-    nonisolated let inquirers = ActiveForwarders()
-    /// What is said to the app of the one caller whose line it is; nil for a line of everybody's.
-    let own: ClientSessionParameters?
+    /// Queues background work.
+    let schedule: @Sendable (BackgroundTask) -> Void
+    /// Receives announced changes.
+    let onChange: @Sendable (ServerChange) -> Void
+    /// The forwarders of the requests in flight, for a client session.
+    nonisolated let forwarders = ActiveForwarders()
+    /// The handshake parameters of a client session; nil for the shared session.
+    let clientParameters: ClientSessionParameters?
     let probe: IdentityProbe
-    /// Gets what is found out about which app answers.
-    let identified: @Sendable (IdentityReport) async -> Void
-    /// Gets what the app says of itself, once for each launch.
-    private let met: @Sendable (ServerInfo) async -> Void
+    /// Receives the results of identity checks.
+    let onIdentify: @Sendable (IdentityReport) async -> Void
+    /// Receives the server's description once per launch.
+    private let onConnect: @Sendable (ServerInfo) async -> Void
 
-    private var turns = FairQueue<Promise<Void>>(
-        places: UpstreamSession.width,
-        share: UpstreamSession.share,
-        queue: UpstreamSession.queue
+    private var requestQueue = FairQueue<Promise<Void>>(
+        permits: UpstreamSession.maxConcurrentRequests,
+        perHolderLimit: UpstreamSession.perHolderLimit,
+        queueLimit: UpstreamSession.queueLimit
     )
-    private nonisolated let meeting = AsyncSemaphore(places: 1)
-    var introduction: (of: Launch, met: ServerInfo)?
-    var idle: [PooledConnection] = []
-    /// The stream of a server that takes lines; what was met is met on it.
-    var lines: LineTransport?
-    /// An errand is under way that closes idle streams.
-    var isTidying = false
+    private nonisolated let connectSemaphore = AsyncSemaphore(permits: 1)
+    var connected: (launch: Launch, server: ServerInfo)?
+    var idleConnections: [PooledConnection] = []
+    /// The stream of a server with a line transport.
+    var lineTransport: LineTransport?
+    /// Indicates whether a background task closes idle connections.
+    var isClosingIdle = false
     var lastID = 0
-    /// Addresses of resources about which the app is asked to tell.
-    var addresses: Set<String> = []
-    /// From which level on the one caller wants log messages, where it has said so.
+    /// URIs of the resources to be notified about.
+    var subscribedURIs: Set<String> = []
+    /// The client's minimum log level, if set.
     var logLevel: JSON?
-    /// The session of the one caller whose stream is read; settled when it is not to be any more.
-    var attendance: (session: String, end: Promise<Void>)?
-    /// The launch that gives nobody a session, so that nobody needs a line alone.
-    var withoutSessions: Launch?
-    /// When an answer came last, and how many requests are under way.
-    var lastHeard: Duration?
-    var underWay = 0
-    /// Settled when the stream on which the app tells of changes has to be another one.
-    var renewal: Promise<Void>?
+    /// The session ID of the GET stream in progress, and a promise that ends the stream.
+    var streamTask: (session: String, end: Promise<Void>)?
+    /// The launch for which the server gave no session, so that client sessions are not tried again.
+    var launchWithoutSessions: Launch?
+    /// The time of the last response, and the number of requests in flight.
+    var lastResponse: Duration?
+    var inFlightCount = 0
+    /// Completed when the change stream must be opened again.
+    var resubscribe: Promise<Void>?
 
     init(
         to id: EndpointID,
         dialer: any Dialer,
         limits: UpstreamLimits,
-        listening: UpstreamLimits,
+        streamLimits: UpstreamLimits,
         clock: any Clock<Duration>,
-        send: @escaping @Sendable (BackgroundTask) -> Void,
-        tell: @escaping @Sendable (ServerChange) -> Void,
-        own: ClientSessionParameters? = nil,
+        schedule: @escaping @Sendable (BackgroundTask) -> Void,
+        onChange: @escaping @Sendable (ServerChange) -> Void,
+        clientParameters: ClientSessionParameters? = nil,
         probe: IdentityProbe,
-        identified: @escaping @Sendable (IdentityReport) async -> Void,
-        met: @escaping @Sendable (ServerInfo) async -> Void
+        onIdentify: @escaping @Sendable (IdentityReport) async -> Void,
+        onConnect: @escaping @Sendable (ServerInfo) async -> Void
     ) {
         self.id = id
         self.dialer = dialer
         self.limits = limits
-        self.listening = listening
+        self.streamLimits = streamLimits
         self.clock = clock
-        self.send = send
-        self.tell = tell
-        self.own = own
+        self.schedule = schedule
+        self.onChange = onChange
+        self.clientParameters = clientParameters
         self.probe = probe
-        self.identified = identified
-        self.met = met
+        self.onIdentify = onIdentify
+        self.onConnect = onConnect
         watch = ElapsedTimer(clock)
     }
 
-    /// Asks once, by the best way that works; the traits are those of the tool, if one is called. Callers of the same holder
-    /// take turns with those of others.
+    /// Sends a request over the first route that works. The annotations are those of the called tool. Requests of
+    /// different holders take turns.
     ///
-    /// - Throws: `Trouble`, `CancellationError`.
-    func ask(
+    /// - Throws: `UpstreamError`, `CancellationError`.
+    func send(
         _ request: MCPRequest,
-        of endpoint: Endpoint,
+        to endpoint: Endpoint,
         by admission: Admission,
-        _ traits: ToolAnnotations
+        annotations: ToolAnnotations
     ) async throws -> AppReply {
         let (holder, end) = (admission.holder, watch.elapsed + admission.limit)
-        let isQueued = !turns.enter(holder)
-        if isQueued { try await queueUp(holder, admission) }
-        defer { leave(holder) }
+        let isQueued = !requestQueue.acquire(holder)
+        if isQueued { try await waitForTurn(holder, admission) }
+        defer { releaseTurn(holder) }
         do {
             if isQueued { try admission.check() }
-            return try await ask(request, endpoint, admission, traits, until: end)
-        } catch let trouble as Trouble {
-            // Whatever answers there next may be another launch.
-            if trouble.isDeparture { part() }
-            throw trouble
+            return try await sendWithRehandshake(
+                request,
+                to: endpoint,
+                by: admission,
+                annotations: annotations,
+                until: end
+            )
+        } catch let failure as UpstreamError {
+            // The next server at this address may be another launch.
+            if failure.indicatesAppGone { invalidate() }
+            throw failure
         }
     }
 
-    private func queueUp(_ holder: String, _ admission: Admission) async throws {
-        guard !turns.isFull(for: holder) else { throw Trouble.busy }
+    private func waitForTurn(_ holder: String, _ admission: Admission) async throws {
+        guard !requestQueue.isFull(for: holder) else { throw UpstreamError.busy }
         let turn = Promise<Void>()
-        turns.wait(turn, for: holder)
+        requestQueue.enqueue(turn, for: holder)
         do { try await admission.wait(for: turn, clock: clock) } catch {
-            turns.withdraw(holder) { $0 === turn }
+            requestQueue.remove(holder) { $0 === turn }
             throw error
         }
     }
 
-    private func leave(_ holder: String) {
-        turns.leave(holder)
-        while let (turn, next) = turns.next() {
-            // One that was cancelled meanwhile is passed over.
-            if !turn.settle(.success(())) { turns.leave(next) }
+    private func releaseTurn(_ holder: String) {
+        requestQueue.release(holder)
+        while let (turn, next) = requestQueue.next() {
+            // A turn that was cancelled meanwhile is skipped.
+            if !turn.complete(.success(())) { requestQueue.release(next) }
         }
     }
 
-    private func ask(
+    /// Sends a request. Repeats it once with a new handshake if the server has lost the session.
+    private func sendWithRehandshake(
         _ request: MCPRequest,
-        _ endpoint: Endpoint,
-        _ admission: Admission,
-        _ traits: ToolAnnotations,
+        to endpoint: Endpoint,
+        by admission: Admission,
+        annotations: ToolAnnotations,
         until end: Duration
     ) async throws -> AppReply {
-        let passages = admission.passages
+        let routes = admission.routes
         var isSecond = false
         while true {
-            let known = try await meet(endpoint, by: passages, until: end)
-            if let reply = subscribe(request, known) { return reply }
-            await attend(known, passages)
-            let answer = try await put(request, known, admission, traits, until: end)
-            let misfit = Self.misfit(of: answer, known)
-            // Another server than the one that was met, or one that has forgotten the session.
-            if misfit != nil, introduction?.met == known { introduction = nil }
-            // A call is sent again only where the protocol says that it was not processed.
-            if !isSecond, misfit == .unprocessed || misfit == .perhaps && request.tool == nil {
+            let server = try await connect(endpoint, by: routes, until: end)
+            if let reply = handleSubscription(request, server) { return reply }
+            await ensureSessionStream(server, by: routes)
+            let response = try await sendRequest(
+                request,
+                to: server,
+                by: admission,
+                annotations: annotations,
+                until: end
+            )
+            let staleness = Self.staleness(of: response, server)
+            // Another server than the connected one, or a server that has lost the session.
+            if staleness != nil, connected?.server == server { connected = nil }
+            // A tool call is repeated only if the protocol guarantees that it was not processed.
+            if !isSecond, staleness == .notProcessed || staleness == .possiblyProcessed && request.tool == nil {
                 isSecond = true
                 continue
             }
-            let reply = try Self.reply(answer, passages)
-            note(request, reply)
+            let reply = try Self.appReply(from: response, by: routes)
+            recordSubscription(request, reply)
             return reply
         }
     }
 
-    /// What the app's server is; asked once for each launch.
+    /// Returns the app's server. Performs the handshake once per launch.
     ///
-    /// - Throws: `Trouble`, `CancellationError`.
-    func meet(_ endpoint: Endpoint, by passages: [AuthorizedRoute]) async throws -> ServerInfo {
-        guard let first = passages.first else { throw Trouble.unreachable(Self.noRoute(to: endpoint)) }
-        let launch = Launch(boot: endpoint.boot, port: first.route.port)
-        if let known = await known(launch, passages), isFresh { return known }
-        let permit = try await meeting.enter()
-        defer { permit.giveBack() }
-        let earlier = await known(launch, passages)
+    /// - Throws: `UpstreamError`, `CancellationError`.
+    func connect(_ endpoint: Endpoint, by routes: [AuthorizedRoute]) async throws -> ServerInfo {
+        guard let first = routes.first else { throw UpstreamError.unreachable(Self.noRoute(to: endpoint)) }
+        let launch = Launch(id: endpoint.launchID, port: first.route.port)
+        if let server = await connectedServer(launch, by: routes), isFresh { return server }
+        let permit = try await connectSemaphore.acquire()
+        defer { permit.release() }
+        let earlier = await connectedServer(launch, by: routes)
         if let earlier, isFresh { return earlier }
-        let known: ServerInfo
+        let server: ServerInfo
         do {
-            try await identify(endpoint, passages)
+            try await identify(endpoint, routes)
             if let earlier {
-                try await compareName(of: earlier, isNew: false, endpoint, passages)
-                lastHeard = watch.elapsed
+                try await compareName(of: earlier, isNew: false, endpoint, routes)
+                lastResponse = watch.elapsed
                 return earlier
             }
-            part()
-            known = try await introduce(endpoint, by: passages)
-            try await compareName(of: known, isNew: true, endpoint, passages)
-            lastHeard = watch.elapsed
-        } catch Trouble.silent(let seconds) {
-            throw Trouble.mute(seconds: seconds)
+            invalidate()
+            server = try await handshake(with: endpoint, by: routes)
+            try await compareName(of: server, isNew: true, endpoint, routes)
+            lastResponse = watch.elapsed
+        } catch UpstreamError.timedOut(let seconds) {
+            throw UpstreamError.noHandshake(seconds: seconds)
         }
-        introduction = (launch, known)
-        await met(known)
-        return known
+        connected = (launch, server)
+        await onConnect(server)
+        return server
     }
 
-    /// The same, for no longer than the caller allows.
-    private func meet(
+    /// The same, with the caller's time limit.
+    private func connect(
         _ endpoint: Endpoint,
-        by passages: [AuthorizedRoute],
+        by routes: [AuthorizedRoute],
         until end: Duration
     ) async throws -> ServerInfo {
-        if let first = passages.first,
-            let known = await known(Launch(boot: endpoint.boot, port: first.route.port), passages), isFresh
+        if let first = routes.first,
+            let server = await connectedServer(Launch(id: endpoint.launchID, port: first.route.port), by: routes),
+            isFresh
         {
-            return known
+            return server
         }
         let left = end - watch.elapsed
-        let known = try await withDeadline(left, clock: clock) { try await self.meet(endpoint, by: passages) }
-        guard let known else { throw Trouble.mute(seconds: Int(left.components.seconds)) }
-        return known
+        let server = try await withTimeout(left, clock: clock) { try await self.connect(endpoint, by: routes) }
+        guard let server else { throw UpstreamError.noHandshake(seconds: Int(left.components.seconds)) }
+        return server
     }
 
-    /// What was met, if it can still be spoken to as it was met.
-    private func known(_ launch: Launch, _ passages: [AuthorizedRoute]) async -> ServerInfo? {
-        guard let introduction, introduction.of == launch, await isStanding(introduction.met, passages) else {
+    /// Returns the connected server if the connection is still usable.
+    private func connectedServer(_ launch: Launch, by routes: [AuthorizedRoute]) async -> ServerInfo? {
+        guard let connected, connected.launch == launch, await isUsable(connected.server, routes) else {
             return nil
         }
-        return introduction.met
+        return connected.server
     }
 
-    /// The app has gone; the next to come is met anew.
-    func part() {
-        lastHeard = nil
-        introduction = nil
-        idle = []
-        lines = nil
+    /// Discards the connection state. The next request performs a new handshake.
+    func invalidate() {
+        lastResponse = nil
+        connected = nil
+        idleConnections = []
+        lineTransport = nil
     }
 
-    private func put(
+    private func sendRequest(
         _ request: MCPRequest,
-        _ known: ServerInfo,
-        _ admission: Admission,
-        _ traits: ToolAnnotations,
+        to server: ServerInfo,
+        by admission: Admission,
+        annotations: ToolAnnotations,
         until end: Duration
     ) async throws -> UpstreamResponse {
-        let passages = admission.passages
+        let routes = admission.routes
         lastID += 1
         let number = JSONNumber(lastID)
         var params = request.params
         var meta =
-            known.meta(params["_meta"], capabilities: request.capabilities, logLevel: request.logLevel) ?? [:]
+            server.meta(params["_meta"], capabilities: request.capabilities, logLevel: request.logLevel) ?? [:]
         if request.notify != nil { meta["progressToken"] = .number(number) }
         params["_meta"] = meta.members.isEmpty ? nil : .object(meta)
-        var headers = known.headers(for: request.method, params)
-        if known.revision.isStateless { headers += traits.parameters.headers(for: params["arguments"]) }
+        var headers = server.headers(for: request.method, params)
+        if server.protocolVersion.isStateless { headers += annotations.parameters.headers(for: params["arguments"]) }
         let message = RPCRequest(
             id: .number(number),
             method: request.method,
             params: params.members.isEmpty ? nil : params
         )
-        let inquirer = own == nil ? nil : request.wayBack.map { ClientRequestForwarder($0, watch) }
-        if let inquirer { inquirers.enter(inquirer) }
+        let forwarder =
+            clientParameters == nil ? nil : request.clientRequester.map { ClientRequestForwarder($0, watch) }
+        if let forwarder { forwarders.add(forwarder) }
         defer {
-            if let inquirer {
-                inquirers.leave(inquirer)
-                inquirer.end()
+            if let forwarder {
+                forwarders.remove(forwarder)
+                forwarder.end()
             }
         }
         var limits = limits
-        limits.silence = request.patience ?? limits.silence
-        limits.longest = min(limits.longest, end - watch.elapsed)
-        underWay += 1
-        defer { underWay -= 1 }
+        limits.idle = request.timeout ?? limits.idle
+        limits.total = min(limits.total, end - watch.elapsed)
+        inFlightCount += 1
+        defer { inFlightCount -= 1 }
         do {
-            let answer = try await exchange(
+            let response = try await exchange(
                 RPCMessage.request(message).json,
-                at: known.place,
-                headers,
-                passages,
+                at: server.transport,
+                headers: headers,
+                by: routes,
                 awaiting: .number(number),
                 limits: limits,
                 admission: admission,
-                mayKeep: request.mayRepeat(traits),
-                inquirer: inquirer,
+                mayReuse: request.mayRepeat(annotations),
+                forwarder: forwarder,
                 notify: request.notify
             )
-            lastHeard = watch.elapsed
-            return answer
+            lastResponse = watch.elapsed
+            return response
         } catch {
-            if known.place == .lines || !known.revision.isStateless, Self.isGivenUp(error) { cancel(number, passages) }
+            if server.transport == .lines || !server.protocolVersion.isStateless, Self.mayStillRun(error) {
+                cancel(number, routes)
+            }
             throw error
         }
     }
 
-    /// Before the stateless era, and where all go over one stream, closing it is no sign that the answer is not wanted any more.
-    func cancel(_ number: JSONNumber, _ passages: [AuthorizedRoute]) {
-        let params: JSONObject = ["requestId": .number(number), "reason": "nobody waits for the answer any more"]
+    /// Sends a cancellation. In session mode and over a line transport, closing the stream does not cancel a request.
+    func cancel(_ number: JSONNumber, _ routes: [AuthorizedRoute]) {
+        let params: JSONObject = [
+            "requestId": .number(number), "reason": "the client no longer waits for the response",
+        ]
         let message = RPCNotification(method: "notifications/cancelled", params: params)
-        send(.tell(self, .notification(message), passages))
+        schedule(.notify(self, .notification(message), routes))
     }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Lets a number of tasks through at a time, the others in the order in which they came.
+/// An asynchronous counting semaphore that serves waiting tasks in FIFO order.
 package final class AsyncSemaphore: Sendable {
     private struct State {
         var free: Int
@@ -9,16 +9,16 @@ package final class AsyncSemaphore: Sendable {
 
     private let state: Mutex<State>
 
-    package init(places: Int) { state = Mutex(State(free: places)) }
+    package init(permits: Int) { state = Mutex(State(free: permits)) }
 
-    /// Places that nobody has.
-    package var free: Int { state.withLock { $0.free } }
+    /// The number of free permits.
+    package var available: Int { state.withLock { $0.free } }
 
-    /// How many wait for a place.
+    /// The number of waiting tasks.
     package var waiting: Int { state.withLock { $0.queue.count } }
 
-    /// A place, if one is free.
-    package func enterNow() -> Permit? {
+    /// Returns a permit if one is free.
+    package func tryAcquire() -> Permit? {
         let isFree = state.withLock { state in
             guard state.free > 0 else { return false }
             state.free -= 1
@@ -27,48 +27,48 @@ package final class AsyncSemaphore: Sendable {
         return isFree ? Permit(of: self) : nil
     }
 
-    /// Waits for a place. Throws `CancellationError`.
-    package func enter() async throws -> Permit {
-        let turn = state.withLock { state -> Promise<Void>? in
+    /// Waits for a permit. Throws `CancellationError`.
+    package func acquire() async throws -> Permit {
+        let waiter = state.withLock { state -> Promise<Void>? in
             if state.free > 0 {
                 state.free -= 1
                 return nil
             }
-            let turn = Promise<Void>()
-            state.queue.append(turn)
-            return turn
+            let waiter = Promise<Void>()
+            state.queue.append(waiter)
+            return waiter
         }
         do {
-            try await turn?.value()
+            try await waiter?.value()
         } catch {
-            state.withLock { $0.queue.removeAll { $0 === turn } }
+            state.withLock { $0.queue.removeAll { $0 === waiter } }
             throw error
         }
         return Permit(of: self)
     }
 
-    fileprivate func leave() {
+    fileprivate func returnPermit() {
         state.withLock { state in
             while !state.queue.isEmpty {
-                // One that was cancelled meanwhile is passed over. Resuming under the lock only schedules its task.
-                if state.queue.removeFirst().settle(.success(())) { return }
+                // Cancelled waiters are skipped. Resuming under the lock only schedules the task.
+                if state.queue.removeFirst().complete(.success(())) { return }
             }
             state.free += 1
         }
     }
 }
 
-/// A place inside a gate.
+/// A permit of an `AsyncSemaphore`, released at the latest on deallocation.
 package final class Permit: Sendable {
-    private let gate: AsyncSemaphore
-    private let isGivenBack = Atomic(false)
+    private let semaphore: AsyncSemaphore
+    private let isReleased = Atomic(false)
 
-    fileprivate init(of gate: AsyncSemaphore) { self.gate = gate }
+    fileprivate init(of semaphore: AsyncSemaphore) { self.semaphore = semaphore }
 
-    /// Lets the next one in. More than once is as good as once.
-    package func giveBack() {
-        if !isGivenBack.exchange(true, ordering: .acquiringAndReleasing) { gate.leave() }
+    /// Returns the permit to the semaphore. Further calls have no effect.
+    package func release() {
+        if !isReleased.exchange(true, ordering: .acquiringAndReleasing) { semaphore.returnPermit() }
     }
 
-    deinit { giveBack() }
+    deinit { release() }
 }

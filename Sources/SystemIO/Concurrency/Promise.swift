@@ -1,11 +1,11 @@
 import Synchronization
 
-/// One task's wait for what somebody else brings, or for its own cancellation, whichever comes first.
+/// A result that one task waits for, until it is completed or the task is cancelled.
 package final class Promise<Value: Sendable>: Sendable {
     private enum State {
         case open
         case awaited(CheckedContinuation<Value, any Error>)
-        case settled(Result<Value, any Error>)
+        case completed(Result<Value, any Error>)
         case taken
     }
 
@@ -13,17 +13,17 @@ package final class Promise<Value: Sendable>: Sendable {
 
     package init() {}
 
-    /// False when it was settled before, then this changes nothing and the caller keeps what it brought.
-    @discardableResult package func settle(_ result: Result<Value, any Error>) -> Bool {
+    /// Completes the promise. Returns false, without effect, for a completed promise.
+    @discardableResult package func complete(_ result: Result<Value, any Error>) -> Bool {
         let (isFirst, continuation) = state.withLock { state -> (Bool, CheckedContinuation<Value, any Error>?) in
             switch state {
             case .open:
-                state = .settled(result)
+                state = .completed(result)
                 return (true, nil)
             case .awaited(let continuation):
                 state = .taken
                 return (true, continuation)
-            case .settled, .taken:
+            case .completed, .taken:
                 return (false, nil)
             }
         }
@@ -31,21 +31,21 @@ package final class Promise<Value: Sendable>: Sendable {
         return isFirst
     }
 
-    package var isSettled: Bool {
+    package var isCompleted: Bool {
         state.withLock { state in
             switch state {
             case .open, .awaited: false
-            case .settled, .taken: true
+            case .completed, .taken: true
             }
         }
     }
 
-    /// Waits; once only. Throws what it was settled with, or `CancellationError`.
+    /// Waits for the result; may be called once. Throws the failure, or `CancellationError`.
     package func value() async throws -> Value {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let result = state.withLock { state -> Result<Value, any Error>? in
-                    if case .settled(let result) = state {
+                    if case .completed(let result) = state {
                         state = .taken
                         return result
                     }
@@ -55,14 +55,14 @@ package final class Promise<Value: Sendable>: Sendable {
                 if let result { continuation.resume(with: result) }
             }
         } onCancel: {
-            settle(.failure(CancellationError()))
+            complete(.failure(CancellationError()))
         }
     }
 }
 
-/// Something that happens once: whoever waits goes on when it has happened.
+/// A one-time event that any number of tasks can wait for.
 ///
-/// Waiting does not end with cancellation; what is waited for here always comes.
+/// Cancellation does not end the wait: the latch must always be opened.
 package final class AsyncLatch: Sendable {
     private struct State {
         var isOpen = false
@@ -73,6 +73,7 @@ package final class AsyncLatch: Sendable {
 
     package init() {}
 
+    /// Opens the latch and resumes every waiting task.
     package func open() {
         let waiting = state.withLock { state in
             state.isOpen = true
@@ -82,6 +83,7 @@ package final class AsyncLatch: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
+    /// Waits until the latch is open.
     package func wait() async {
         await withCheckedContinuation { continuation in
             let isOpen = state.withLock { state in
@@ -93,11 +95,11 @@ package final class AsyncLatch: Sendable {
     }
 }
 
-/// Runs `body`, and gives it up when the time is over.
+/// Runs `body` and cancels it after the time limit.
 ///
-/// - Returns: Nil when the time was over first; `body` has been cancelled and has ended by then.
-/// - Throws: What `body` throws; `CancellationError`.
-package func withDeadline<Value: Sendable>(
+/// - Returns: The result of `body`. Nil after the limit; `body` has then been cancelled and has ended.
+/// - Throws: The error of `body`; `CancellationError`.
+package func withTimeout<Value: Sendable>(
     _ limit: Duration,
     clock: any Clock<Duration>,
     _ body: @escaping @Sendable () async throws -> Value

@@ -2,19 +2,21 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A thread that an actor is pinned to when its work blocks in the kernel, so that Swift's pool never does.
+/// A serial executor on its own thread, for actors that make blocking system calls.
 ///
-/// It lives as long as the process.
+/// Such calls must not block Swift's thread pool. The thread lives as long as the process.
 package final class ThreadExecutor: SerialExecutor {
-    /// The one for files: fsync(2) takes as long as the disk likes.
+    /// The executor for file access: fsync(2) may block for long.
     package static let files = ThreadExecutor(named: "patchbay-files")
 
     private let jobs = JobQueue()
     private let wake: Descriptor
 
-    /// - Parameter name: What `ps -L` shows, at most 15 bytes.
+    /// Starts the thread.
+    ///
+    /// - Parameter name: The thread name shown by `ps -L`, at most 15 bytes.
     package init(named name: String) {
-        // A blocking eventfd: the thread sleeps in read(2) until there is a job.
+        // The eventfd is blocking: the thread sleeps in read(2) until a job arrives.
         let number = eventfd(0, CInt(EFD_CLOEXEC))
         precondition(number >= 0, "eventfd failed: errno \(errno)")
         wake = Descriptor(owning: number)
@@ -29,18 +31,20 @@ package final class ThreadExecutor: SerialExecutor {
         while true {
             var count: eventfd_t = 0
             eventfd_read(wake.number, &count)
-            for job in jobs.takeAll() { job.runSynchronously(on: asUnownedSerialExecutor()) }
+            for job in jobs.drain() { job.runSynchronously(on: asUnownedSerialExecutor()) }
         }
     }
 }
 
-/// Jobs that a thread of our own is to run, in the order in which they came.
+/// A FIFO queue of jobs for an executor thread.
 struct JobQueue: ~Copyable, Sendable {
     private let jobs = Mutex<[UnownedJob]>([])
 
     var isEmpty: Bool { jobs.withLock { $0.isEmpty } }
 
-    /// - Returns: Whether no other waits, so that the thread may have to be woken.
+    /// Appends a job.
+    ///
+    /// - Returns: True if the queue was empty, so that the thread may have to be woken.
     func add(_ job: consuming ExecutorJob) -> Bool {
         let job = UnownedJob(job)
         return jobs.withLock { jobs in
@@ -49,8 +53,8 @@ struct JobQueue: ~Copyable, Sendable {
         }
     }
 
-    /// All that wait. Whoever takes them runs them.
-    func takeAll() -> [UnownedJob] {
+    /// Removes and returns all jobs. The caller must run them.
+    func drain() -> [UnownedJob] {
         jobs.withLock { jobs in
             defer { jobs = [] }
             return jobs
@@ -58,11 +62,11 @@ struct JobQueue: ~Copyable, Sendable {
     }
 }
 
-/// Starts a thread of our own, for loops that block in the kernel and so must not sit in Swift's pool.
+/// Starts a thread for a loop that blocks in the kernel and must not block Swift's thread pool.
 ///
 /// - Parameters:
-///   - name: At most 15 bytes are shown by `ps -L` (pthread_setname_np(3)).
-///   - body: What the thread does; the thread ends with it.
+///   - name: The thread name; `ps -L` shows at most 15 bytes (pthread_setname_np(3)).
+///   - body: Runs on the thread, which ends with it.
 package func startThread(named name: String, _ body: @escaping @Sendable () -> Void) {
     final class Box: Sendable {
         let name: String
@@ -90,36 +94,37 @@ package func startThread(named name: String, _ body: @escaping @Sendable () -> V
     pthread_detach(thread)
 }
 
-/// A thread of its own for calls that block, one at a time, in order.
+/// A thread that runs blocking calls one at a time, in order.
 ///
-/// Unlike an actor on a `ThreadExecutor`, a call can be given up: its caller goes on at once, whatever the call does. It
-/// lives as long as the process; make one as a `static let`.
+/// Unlike on a `ThreadExecutor`, a call can be abandoned: after a cancellation, the caller continues at once. The
+/// thread lives as long as the process; store instances in a `static let`.
 package final class BlockingCallThread: Sendable {
     private let queue = Mutex<[@Sendable () -> Void]>([])
-    private let bell: CInt
+    private let wake: CInt
 
     package init(named name: String) {
-        bell = eventfd(0, CInt(EFD_CLOEXEC))
-        precondition(bell >= 0, "eventfd failed: errno \(errno)")
+        wake = eventfd(0, CInt(EFD_CLOEXEC))
+        precondition(wake >= 0, "eventfd failed: errno \(errno)")
         startThread(named: name) { [self] in run() }
     }
 
-    /// Runs a call there. Cancelled before its turn it is never made; cancelled during it, its value is dropped.
+    /// Runs a call on the thread. If the task is cancelled before the call starts, the call is skipped. If it is
+    /// cancelled later, the result is dropped.
     package func call<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         let promise = Promise<Value>()
         queue.withLock { queue in
             queue.append {
-                if !promise.isSettled { promise.settle(Result(catching: body)) }
+                if !promise.isCompleted { promise.complete(Result(catching: body)) }
             }
         }
-        eventfd_write(bell, 1)
+        eventfd_write(wake, 1)
         return try await promise.value()
     }
 
     private func run() -> Never {
         while true {
             var count: eventfd_t = 0
-            eventfd_read(bell, &count)
+            eventfd_read(wake, &count)
             let calls = queue.withLock { queue in
                 defer { queue = [] }
                 return queue

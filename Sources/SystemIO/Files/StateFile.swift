@@ -4,9 +4,10 @@ package import Logging
 import Model
 import Synchronization
 
-/// One JSON document that outlives the broker: after a crash either the old one or the new one is there, never half of one.
+/// One JSON document in the state directory, replaced atomically: after a crash, the file has the old or the new
+/// content.
 ///
-/// Runs on the files' own thread, because fsync(2) takes as long as the disk likes.
+/// Runs on the file thread because fsync(2) may block for long.
 package actor StateFile<Value: Codable & Sendable> {
     private struct Document: Codable {
         let schema: Int
@@ -19,14 +20,16 @@ package actor StateFile<Value: Codable & Sendable> {
     private let path: String
     private let health: StateHealth?
     private let logger: Logger
-    /// Why the file must not be written: there is one that can neither be read nor set aside.
-    private var obstacle: String?
+    /// The reason why the file must not be overwritten: the existing file can be neither read nor renamed.
+    private var unwritableReason: String?
 
+    /// Creates a handle; does not access the disk.
+    ///
     /// - Parameters:
-    ///   - name: The file's name without `.json`.
-    ///   - directory: Exists and is ours alone.
-    ///   - health: Where failures to write are reported.
-    ///   - logger: Where a file that cannot be read is reported.
+    ///   - name: The file name without `.json`.
+    ///   - directory: An existing directory that only the broker uses.
+    ///   - health: Records failed writes.
+    ///   - logger: Logs unreadable files.
     package init(_ name: String, in directory: String, health: StateHealth? = nil, logger: Logger) {
         self.directory = directory
         self.health = health
@@ -34,26 +37,28 @@ package actor StateFile<Value: Codable & Sendable> {
         self.logger = logger
     }
 
-    /// What was written last; nil when nothing was.
+    /// Returns the saved value; nil if there is none.
     ///
-    /// A file whose content is damaged never stops the broker and is never overwritten: it is set aside.
-    /// - Parameter salvage: What can be made of the bytes of such a file.
-    /// - Returns: What was written or salvaged.
-    /// - Throws: `StateError.notRead` when the file is there and its bytes cannot be had; then it stays where it is, and
-    ///   `write(_:)` does not replace it.
+    /// A damaged file does not stop the broker. The file is renamed, never overwritten.
+    /// - Parameter salvage: Recovers a value from the bytes of a damaged file.
+    /// - Returns: The saved or the recovered value.
+    /// - Throws: `StateError.notRead` if the file exists and its bytes cannot be read. The file then stays in place,
+    ///   and `write(_:)` fails.
     package func read(salvage: (Data) -> Value? = { _ in nil }) throws(StateError) -> Value? {
         guard let data = try bytes() else { return nil }
         do {
             let document = try JSONCoding.decoder().decode(Document.self, from: data)
-            guard document.schema == 1 else { throw StateError.laterSchema(document.schema) }
+            guard document.schema == 1 else { throw StateError.newerSchema(document.schema) }
             return document.content
         } catch {
-            setAside(because: "\(error)")
+            renameDamagedFile(because: "\(error)")
             return salvage(data)
         }
     }
 
-    /// - Returns: Nil when there is no file.
+    /// Reads the file.
+    ///
+    /// - Returns: Nil if the file does not exist.
     private func bytes() throws(StateError) -> Data? {
         let number = open(path, O_RDONLY | O_CLOEXEC)
         if number < 0, errno == ENOENT { return nil }
@@ -61,24 +66,24 @@ package actor StateFile<Value: Codable & Sendable> {
             try check(number, "open")
             let file = Descriptor(owning: number)
             var data = Data()
-            let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1_024, alignment: 16)
-            defer { piece.deallocate() }
+            let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1_024, alignment: 16)
+            defer { chunk.deallocate() }
             while true {
-                let count = Glibc.read(file.number, piece.baseAddress, piece.count)
+                let count = Glibc.read(file.number, chunk.baseAddress, chunk.count)
                 if count < 0, errno == EINTR { continue }
                 try check(CInt(clamping: count), "read")
                 if count == 0 { return data }
-                data.append(contentsOf: piece[..<count])
+                data.append(contentsOf: chunk[..<count])
             }
         } catch {
-            obstacle = "the one that is there cannot be read: \(error)"
+            unwritableReason = "the existing file cannot be read: \(error)"
             throw .notRead(path: path, "\(error)")
         }
     }
 
-    /// Replaces what is kept. When it returns, it is on the disk.
+    /// Replaces the saved value. Returns after the file is on disk.
     ///
-    /// - Throws: `StateError.notSaved`; then the file is as it was.
+    /// - Throws: `StateError.notSaved`; the file is then unchanged.
     package func write(_ value: Value) throws(StateError) {
         do {
             try replace(with: value)
@@ -89,40 +94,43 @@ package actor StateFile<Value: Codable & Sendable> {
         }
     }
 
+    /// Writes a temporary file and renames it over the old one.
     private func replace(with value: Value) throws(StateError) {
-        if let obstacle { throw .notSaved(path: path, obstacle) }
-        let fresh = "\(path).new"
+        if let unwritableReason { throw .notSaved(path: path, unwritableReason) }
+        let temporaryPath = "\(path).new"
         do {
             let data = try JSONCoding.encoder().encode(Document(schema: 1, content: value))
-            try fill(fresh, with: data)
-            try check(rename(fresh, path), "rename")
-            // The name is in the directory's own data.
+            try createFile(temporaryPath, with: data)
+            try check(rename(temporaryPath, path), "rename")
+            // The renamed entry is part of the directory's data.
             let folder = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             try check(folder, "open")
             defer { close(folder) }
             try check(fsync(folder), "fsync")
         } catch {
-            unlink(fresh)
+            unlink(temporaryPath)
             throw .notSaved(path: path, "\(error)")
         }
     }
 
-    private func setAside(because reason: String) {
-        var aside = "\(path).unreadable"
+    private func renameDamagedFile(because reason: String) {
+        var newPath = "\(path).unreadable"
         var number = 2
-        while access(aside, F_OK) == 0 {
-            aside = "\(path).unreadable-\(number)"
+        while access(newPath, F_OK) == 0 {
+            newPath = "\(path).unreadable-\(number)"
             number += 1
         }
-        if rename(path, aside) != 0 { obstacle = "the one that is there cannot be read: \(reason)" }
+        if rename(path, newPath) != 0 { unwritableReason = "the existing file cannot be read: \(reason)" }
         logger.error(
             "a state file cannot be read; starting without it",
-            metadata: ["file": "\(path)", "set aside as": "\(obstacle == nil ? aside : "-")", "error": "\(reason)"]
+            metadata: [
+                "file": "\(path)", "renamed to": "\(unwritableReason == nil ? newPath : "-")", "error": "\(reason)",
+            ]
         )
     }
 
-    private func fill(_ fresh: String, with data: Data) throws {
-        let number = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    private func createFile(_ temporaryPath: String, with data: Data) throws {
+        let number = open(temporaryPath, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         try check(number, "open")
         let file = Descriptor(owning: number)
         var rest = data[...]
@@ -141,60 +149,63 @@ package actor StateFile<Value: Codable & Sendable> {
     }
 }
 
-/// Why a state file could not be read or written.
+/// The reason why a state file could not be read or written.
 package enum StateError: Error, Hashable, Sendable {
-    /// A later version of Patchbay wrote it.
-    case laterSchema(Int)
-    /// The file is there and as it was; its content may be whole.
+    /// A later version of Patchbay wrote the file.
+    case newerSchema(Int)
+    /// The file exists, is unchanged, and may be intact.
     case notRead(path: String, String)
-    /// The file is as it was.
+    /// The file is unchanged.
     case notSaved(path: String, String)
 }
 
 extension StateError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .laterSchema(let schema): "its schema is \(schema), and this version of Patchbay knows 1"
+        case .newerSchema(let schema): "its schema is \(schema), and this version of Patchbay knows 1"
         case .notRead(let path, let reason):
-            "\(path) could not be read: \(reason); nothing of it is lost; correct its owner, its mode or the disk, and start "
-                + "the broker again"
+            "\(path) could not be read: \(reason); the file is unchanged; correct its owner, its mode or the disk, "
+                + "and start the broker again"
         case .notSaved(let path, let reason):
             "\(path) could not be written: \(reason); make room or correct the folder's owner"
         }
     }
 }
 
-/// Knows which files of the state folder could not be written, until there is room again.
+/// Tracks the state files that could not be written, until the state directory is writable again.
 package actor StateHealth {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { ThreadExecutor.files.asUnownedSerialExecutor() }
 
-    /// As much as is written to see whether there is room again.
+    /// The size in bytes of the test write that checks for free space.
     private static let sample = 64 * 1_024
 
     private let directory: String
-    /// The last failure of each file, by its path.
+    /// The last failure of each file, by path.
     private nonisolated let failures = Mutex<[String: String]>([:])
 
-    /// - Parameter directory: Exists and is ours alone.
+    /// Creates a tracker.
+    ///
+    /// - Parameter directory: An existing directory that only the broker uses.
     package init(of directory: String) { self.directory = directory }
 
-    /// Takes in how a write ended; nil is success.
+    /// Records the result of a write; nil is success.
     nonisolated func report(_ failure: StateError?, of path: String) {
         failures.withLock { $0[path] = failure?.description }
     }
 
-    /// The failures as sentences, in the order of the paths; none when the folder can be written again.
+    /// Returns the failures as messages, sorted by path; empty if the directory is writable again.
     package func problems() -> [String] {
         let failures = failures.withLock { $0 }
         guard !failures.isEmpty else { return [] }
         if canWrite() {
-            // A file that does not fit all the same is reported again by its next write.
+            // A file that still does not fit is recorded again by its next write.
             self.failures.withLock { current in for path in failures.keys { current[path] = nil } }
             return []
         }
         return failures.sorted { $0.key < $1.key }.map(\.value)
     }
 
+    /// Tests the directory by writing and syncing a temporary file.
     private func canWrite() -> Bool {
         let path = "\(directory)/room.new"
         let number = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)

@@ -1,12 +1,12 @@
 import Glibc
 
-/// The file that a crash would leave behind, with every secret that the process had in memory.
+/// Core dumps, which would contain every secret in the process's memory.
 package enum CoreDump {
-    /// From here on a crash leaves none.
+    /// Disables core dumps for this process.
     ///
-    /// A limit of 0 does not stop a core_pattern(5) that is a pipe, such as systemd's; a limit of 1 does (the kernel's
-    /// `do_coredump`), and leaves no room for a file either.
-    package static func forbid() {
+    /// A limit of 0 does not stop a piped core_pattern(5) such as systemd's. A limit of 1 does (`do_coredump` in the
+    /// kernel), and leaves no room for a core file.
+    package static func disable() {
         var limit = rlimit(rlim_cur: 1, rlim_max: 1)
         setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
     }

@@ -2,38 +2,40 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Waits for descriptors on one thread, so that any number of tasks can await readiness.
+/// Waits for descriptors on one epoll thread, so that any number of tasks can await readiness.
 ///
-/// It is also an executor: a task that prefers it goes on where its descriptor was found ready, without a thread being woken
-/// (`withTaskExecutorPreference(Poller.shared)`). Such a task must never block.
+/// The poller is also a task executor. A task that prefers it (`withTaskExecutorPreference(Poller.shared)`) resumes on
+/// the poller thread without waking another thread. Such a task must not block.
 ///
-/// Why not SwiftNIO: a stream to a phone begins as a request to usbmuxd and goes on as the app's own bytes, in another
-/// owner's hands, and NIO gives no descriptor back (2.101 has only `takingOwnershipOfDescriptor`).
+/// SwiftNIO is not used here because a device stream changes owners. The stream begins as a usbmuxd request and continues
+/// as the app's bytes. NIO does not return descriptors (2.101 has only `takingOwnershipOfDescriptor`).
 ///
-/// Thread safety: the epoll descriptor may be used from any thread (epoll(7)); the table of waits is behind a mutex.
+/// Thread safety: the epoll descriptor may be used from any thread (epoll(7)); a mutex protects the table of waits.
 package final class Poller: Sendable {
+    /// The condition that a task waits for.
     package enum Readiness: Sendable {
         case readable
         case writable
-        /// The other end is gone for good: a reset, or both directions ended. A mere half-close is not.
+        /// The peer has closed both directions or reset the connection. A half-close does not count.
         case hungUp
     }
 
-    /// The one for the whole process: waiting costs no CPU, so there is no reason for two.
+    /// The shared instance. Waiting uses no CPU, so one instance is enough.
     package static let shared = Poller()
 
     /// A descriptor was not ready in time.
-    private struct TimeIsOver: Error {}
+    private struct TimedOut: Error {}
 
-    /// How many times the jobs that jobs bring about have their turn before the descriptors are looked at again.
-    private static let patience = 32
-    /// The place of `wake` in epoll, where no wait can be.
+    /// The maximum number of job rounds before the descriptors are polled again. Each round runs the jobs enqueued by
+    /// the previous one.
+    private static let maxJobRounds = 32
+    /// The epoll token of `wake`; no wait has this token.
     private static let wakeToken: UInt64 = 0
 
     let jobs = JobQueue()
     private let epoll: CInt
     private let wake: CInt
-    private let waits = Mutex(PollerWaiters())
+    private let waiters = Mutex(PollerWaiters())
     private let thread = Mutex<pthread_t?>(nil)
 
     private init() {
@@ -47,76 +49,80 @@ package final class Poller: Sendable {
         startThread(named: "patchbay-poll") { [self] in run() }
     }
 
-    /// Returns when the descriptor is ready, or at once in error states, which the next read or write reports.
+    /// Returns when the descriptor is ready or has an error, which the next read or write reports.
     ///
-    /// One task at a time may wait for one descriptor, and its owner must outlive the wait. The kernel has forgotten the
-    /// descriptor when this returns or throws, so that its number may be closed and used again at once.
-    /// - Throws: `CancellationError`; `SocketError` when the kernel watches no more descriptors (ENOSPC, ENOMEM), when another
-    ///   task waits for this descriptor (EEXIST), or when its number is not open (EBADF).
+    /// Only one task at a time may wait for a descriptor, and its owner must outlive the wait. After the call the
+    /// descriptor is no longer registered, so its number may be closed and reused.
+    /// - Throws: `CancellationError`; `SocketError`: ENOSPC or ENOMEM if the kernel watches no more descriptors, EEXIST
+    ///   if another task waits for this one, EBADF if the descriptor is closed.
     package func wait(for readiness: Readiness, of descriptor: CInt) async throws {
-        try await wait { token, continuation in arm(token, descriptor, continuation, readiness, until: nil) }
+        try await wait { token, continuation in arm(token, on: descriptor, for: readiness, until: nil, continuation) }
     }
 
-    /// The same, until a time, to the millisecond: one wait where `withDeadline` would take two, and tasks for both.
+    /// Waits until a deadline, with millisecond resolution. Unlike `withTimeout`, this needs one wait and no child
+    /// tasks.
     ///
-    /// - Returns: False when the time has come and the descriptor is not ready.
+    /// - Returns: False if the deadline passed before the descriptor was ready.
     package func wait(
         for readiness: Readiness,
         of descriptor: CInt,
         until deadline: ContinuousClock.Instant
     ) async throws -> Bool {
         do {
-            try await wait { token, continuation in arm(token, descriptor, continuation, readiness, until: deadline) }
+            try await wait { token, continuation in
+                arm(token, on: descriptor, for: readiness, until: deadline, continuation)
+            }
             return true
-        } catch is TimeIsOver {
+        } catch is TimedOut {
             return false
         }
     }
 
-    /// Returns when the time has come, to the millisecond.
+    /// Returns at the deadline, with millisecond resolution.
     ///
     /// - Throws: `CancellationError`.
     func sleep(until deadline: ContinuousClock.Instant) async throws {
         try await wait { token, continuation in
-            let isFirst = waits.withLock { waits -> Bool? in
-                waits.isStarting(token) ? waits.putToSleep(token, until: deadline, continuation) : nil
+            let isFirst = waiters.withLock { waiters -> Bool? in
+                waiters.isStarting(token) ? waiters.sleep(token, until: deadline, continuation) : nil
             }
             guard let isFirst else { return continuation.resume(throwing: CancellationError()) }
             if isFirst, !isOurThread { wakeUp() }
         }
     }
 
-    /// Entries among the sleepers, woken ones that have not been cleared away included.
-    var sleeperCount: Int { waits.withLock { $0.sleeperCount } }
+    /// The number of timers, including cancelled ones that are not removed yet.
+    var timerCount: Int { waiters.withLock { $0.timerCount } }
 
     var isOurThread: Bool {
         thread.withLock { $0.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
     }
 
-    /// Makes the thread look around.
+    /// Wakes the poller thread.
     func wakeUp() { eventfd_write(wake, 1) }
 
     private func wait(_ begin: (UInt64, PollerWaiters.Continuation) -> Void) async throws {
-        let token = waits.withLock { $0.begin() }
-        // A wait that never came to be armed, or was cancelled after its end, leaves nothing behind.
-        defer { waits.withLock { $0.forget(token) } }
+        let token = waiters.withLock { $0.begin() }
+        // Removes a wait that was never armed, or was cancelled after its end.
+        defer { waiters.withLock { $0.remove(token) } }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { begin(token, $0) }
         } onCancel: {
-            waits.withLock { disarm($0.cancel(token)) }?.resume(throwing: CancellationError())
+            waiters.withLock { disarm($0.cancel(token)) }?.resume(throwing: CancellationError())
         }
     }
 
+    /// Registers the descriptor with epoll and starts the timer.
     private func arm(
         _ token: UInt64,
-        _ descriptor: CInt,
-        _ continuation: PollerWaiters.Continuation,
-        _ readiness: Readiness,
-        until deadline: ContinuousClock.Instant?
+        on descriptor: CInt,
+        for readiness: Readiness,
+        until deadline: ContinuousClock.Instant?,
+        _ continuation: PollerWaiters.Continuation
     ) {
         var isFirst = false
-        let refusal = waits.withLock { waits -> (any Error)? in
-            guard waits.isStarting(token) else { return CancellationError() }
+        let error = waiters.withLock { waiters -> (any Error)? in
+            guard waiters.isStarting(token) else { return CancellationError() }
             var event = epoll_event()
             event.events = EPOLLONESHOT.rawValue
             switch readiness {
@@ -125,20 +131,21 @@ package final class Poller: Sendable {
             case .hungUp: break  // EPOLLHUP and EPOLLERR are always reported (epoll_ctl(2)).
             }
             event.data.u64 = token
-            // Armed under the lock, so that a cancellation cannot come between the two and leave the kernel's entry behind.
+            // The lock is held, so that a cancellation cannot run in between and leave the kernel's registration
+            // behind.
             guard epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 else {
                 return SocketError.failed(call: "epoll_ctl", on: "descriptor \(descriptor)", code: errno)
             }
-            waits.arm(token, on: descriptor, continuation)
-            if let deadline { isFirst = waits.end(token, at: deadline) }
+            waiters.arm(token, on: descriptor, continuation)
+            if let deadline { isFirst = waiters.end(token, at: deadline) }
             return nil
         }
         if isFirst, !isOurThread { wakeUp() }
-        if let refusal { continuation.resume(throwing: refusal) }
+        if let error { continuation.resume(throwing: error) }
     }
 
-    /// Takes the kernel's entry of a wait away that ends. Under the lock, while the wait's owner still waits: the
-    /// descriptor's number cannot have become another one's.
+    /// Unregisters the descriptor of an ended wait. Called under the lock while the owner still waits, so the number
+    /// cannot have been reused.
     private func disarm(
         _ ended: (descriptor: CInt?, continuation: PollerWaiters.Continuation)?
     ) -> PollerWaiters.Continuation? {
@@ -150,49 +157,52 @@ package final class Poller: Sendable {
         thread.withLock { $0 = pthread_self() }
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         while true {
-            let count = epoll_wait(epoll, &events, CInt(events.count), timeLeft)
+            let count = epoll_wait(epoll, &events, CInt(events.count), epollTimeout)
             for event in events.prefix(Int(max(count, 0))) {
                 if event.data.u64 == Self.wakeToken {
                     var count: eventfd_t = 0
                     eventfd_read(wake, &count)
                 } else {
-                    // An event of a wait that was cancelled meanwhile finds no entry.
-                    waits.withLock { disarm($0.end(event.data.u64)) }?.resume()
+                    // An event of a cancelled wait finds no entry.
+                    waiters.withLock { disarm($0.end(event.data.u64)) }?.resume()
                 }
             }
-            wakeSleepers()
-            for _ in 0..<Self.patience where !runJobs() { break }
+            fireTimers()
+            for _ in 0..<Self.maxJobRounds where !runJobs() { break }
         }
     }
 
-    /// What epoll_wait(2) may wait, in milliseconds.
-    private var timeLeft: CInt {
+    /// The timeout of epoll_wait(2) in milliseconds.
+    private var epollTimeout: CInt {
         guard jobs.isEmpty else { return 0 }
-        guard let deadline = waits.withLock({ $0.earliest }) else { return -1 }
+        guard let deadline = waiters.withLock({ $0.earliest }) else { return -1 }
         let (seconds, attoseconds) = (deadline - .now).components
-        // Rounded up: woken too early, it would only look again.
+        // Rounded up, because an early wake-up would be useless.
         return CInt(clamping: max(0, seconds * 1_000 + attoseconds / 1_000_000_000_000_000 + 1))
     }
 
-    private func wakeSleepers() {
+    /// Resumes every wait with a due timer.
+    private func fireTimers() {
         while true {
             typealias Ended = (isOver: Bool, isAsleep: Bool, continuation: PollerWaiters.Continuation?)
-            let (isOver, isAsleep, continuation) = waits.withLock { waits -> Ended in
-                guard waits.earliest != nil, let token = waits.nextSleeper(at: .now) else { return (true, false, nil) }
-                let ended = waits.end(token)
+            let (isOver, isAsleep, continuation) = waiters.withLock { waiters -> Ended in
+                guard waiters.earliest != nil, let token = waiters.popDueTimer(at: .now) else {
+                    return (true, false, nil)
+                }
+                let ended = waiters.end(token)
                 return (false, ended?.descriptor == nil, disarm(ended))
             }
             if isOver { return }
-            if isAsleep { continuation?.resume() } else { continuation?.resume(throwing: TimeIsOver()) }
+            if isAsleep { continuation?.resume() } else { continuation?.resume(throwing: TimedOut()) }
         }
     }
 }
 
 extension Poller {
-    /// Returns when the descriptor is ready or so much time has passed by a clock.
+    /// Returns when the descriptor is ready or the time limit has passed.
     ///
-    /// - Returns: False when the time was over first.
-    /// - Throws: As `wait(for:of:)`.
+    /// - Returns: False if the time limit passed first.
+    /// - Throws: The errors of `wait(for:of:)`.
     package func wait(
         for readiness: Readiness,
         of descriptor: CInt,
@@ -200,26 +210,26 @@ extension Poller {
         by clock: any Clock<Duration>
     ) async throws -> Bool {
         if clock is PollerClock { return try await wait(for: readiness, of: descriptor, until: .now + limit) }
-        // Another clock's time has to be waited for beside.
-        return try await withDeadline(limit, clock: clock) { [self] in
+        // The time of another clock needs a separate wait.
+        return try await withTimeout(limit, clock: clock) { [self] in
             try await wait(for: readiness, of: descriptor)
             return true
         } ?? false
     }
 }
 
-/// The poller's thread as a place where tasks run.
+/// Runs tasks on the poller thread.
 extension Poller: TaskExecutor {
     package func enqueue(_ job: consuming ExecutorJob) {
-        // Its own thread looks at the jobs before it waits again.
+        // The poller thread checks for jobs before it waits again.
         if jobs.add(job), !isOurThread { wakeUp() }
     }
 
-    /// Runs the jobs that wait; not those that they bring about.
+    /// Runs the queued jobs, but not the jobs that they enqueue.
     ///
-    /// - Returns: False when there were none.
+    /// - Returns: False if there were none.
     func runJobs() -> Bool {
-        let batch = jobs.takeAll()
+        let batch = jobs.drain()
         for job in batch { job.runSynchronously(on: asUnownedTaskExecutor()) }
         return !batch.isEmpty
     }

@@ -1,4 +1,4 @@
-/// Who waits for the poller, for a descriptor or for a time: each from its first moment to its last. No I/O.
+/// The states of all waits for descriptors and deadlines, without I/O.
 struct PollerWaiters {
     typealias Continuation = CheckedContinuation<Void, any Error>
 
@@ -6,39 +6,41 @@ struct PollerWaiters {
         case starting
         case armed(descriptor: CInt, Continuation)
         case asleep(Continuation)
-        /// Before it was armed or asleep.
+        /// Cancelled before it was armed or asleep.
         case cancelled
     }
 
-    /// Tokens are never used twice; 0 is no wait's.
+    /// Tokens are never reused; 0 is not a wait's token.
     private var nextToken: UInt64 = 1
     private var waits: [UInt64: Wait] = [:]
-    private var sleepers = TimerHeap()
+    private var timers = TimerHeap()
 
-    /// Entries among the sleepers, woken ones that have not been cleared away included.
-    var sleeperCount: Int { sleepers.count }
-    /// When the first sleeper is to be woken, or was to be, if it is awake already.
-    var earliest: ContinuousClock.Instant? { sleepers.earliest }
+    /// The number of timers, including cancelled ones that are not removed yet.
+    var timerCount: Int { timers.count }
+    /// The deadline of the first timer, which may be cancelled.
+    var earliest: ContinuousClock.Instant? { timers.earliest }
 
-    /// A new wait, of which the kernel and the sleepers do not know yet.
+    /// Adds a wait that is neither armed nor asleep.
     mutating func begin() -> UInt64 {
         defer { nextToken += 1 }
         waits[nextToken] = .starting
         return nextToken
     }
 
-    /// Whether it may still be armed or put to sleep: it has not been cancelled.
+    /// True if the wait may still be armed or put to sleep, because it was not cancelled.
     func isStarting(_ token: UInt64) -> Bool {
         if case .starting = waits[token] { true } else { false }
     }
 
-    /// The kernel has an entry for it, until it ends.
+    /// Marks a wait as registered with epoll.
     mutating func arm(_ token: UInt64, on descriptor: CInt, _ continuation: Continuation) {
         waits[token] = .armed(descriptor: descriptor, continuation)
     }
 
-    /// - Returns: Whether it is to be woken before everybody else.
-    mutating func putToSleep(
+    /// Marks a wait as asleep until a deadline.
+    ///
+    /// - Returns: True if its timer is now the first.
+    mutating func sleep(
         _ token: UInt64,
         until deadline: ContinuousClock.Instant,
         _ continuation: Continuation
@@ -47,22 +49,22 @@ struct PollerWaiters {
         return end(token, at: deadline)
     }
 
-    /// Lets a wait that is armed or asleep end at a time.
+    /// Adds a deadline to a wait that is armed or asleep.
     ///
-    /// - Returns: Whether it is to be woken before everybody else.
+    /// - Returns: True if its timer is now the first.
     mutating func end(_ token: UInt64, at deadline: ContinuousClock.Instant) -> Bool {
-        let isFirst = sleepers.earliest.map { deadline < $0 } ?? true
-        sleepers.add(token, until: deadline)
-        if sleepers.count > 2 * waits.count + 64 { sleepers.prune { [waits] in waits[$0] != nil } }
+        let isFirst = timers.earliest.map { deadline < $0 } ?? true
+        timers.add(token, until: deadline)
+        if timers.count > 2 * waits.count + 64 { timers.prune { [waits] in waits[$0] != nil } }
         return isFirst
     }
 
-    /// The next sleeper whose time has come; one that is awake already is nobody's any more.
-    mutating func nextSleeper(at now: ContinuousClock.Instant) -> UInt64? { sleepers.next(at: now) }
+    /// Removes and returns the next timer that is due. Its wait may have ended already.
+    mutating func popDueTimer(at now: ContinuousClock.Instant) -> UInt64? { timers.popDue(at: now) }
 
-    /// Takes a wait out that is armed or asleep.
+    /// Removes a wait that is armed or asleep.
     ///
-    /// - Returns: Who waits, and the descriptor for which the kernel has an entry; nil when nobody does any more.
+    /// - Returns: The continuation, and the descriptor registered with epoll if any; nil if the wait has already ended.
     mutating func end(_ token: UInt64) -> (descriptor: CInt?, continuation: Continuation)? {
         switch waits[token] {
         case .armed(let descriptor, let continuation):
@@ -76,19 +78,19 @@ struct PollerWaiters {
         }
     }
 
-    /// Ends a wait before its time, or sees to it that it does not begin.
+    /// Cancels a wait that has started, or prevents its start.
     mutating func cancel(_ token: UInt64) -> (descriptor: CInt?, continuation: Continuation)? {
         if isStarting(token) { waits[token] = .cancelled }
         return end(token)
     }
 
-    /// The wait is over, however it ended.
-    mutating func forget(_ token: UInt64) { waits[token] = nil }
+    /// Removes an ended wait.
+    mutating func remove(_ token: UInt64) { waits[token] = nil }
 }
 
-/// Who sleeps until when: a binary heap, the earliest first.
+/// A binary heap of deadlines, the earliest first.
 ///
-/// One that is woken before its time stays in here until then; `prune` removes such entries where they become many.
+/// Timers of ended waits stay in the heap until their deadline; `prune` removes them when there are many.
 struct TimerHeap {
     private var heap: [(deadline: ContinuousClock.Instant, token: UInt64)] = []
 
@@ -106,8 +108,8 @@ struct TimerHeap {
         }
     }
 
-    /// The next one whose time has come.
-    mutating func next(at now: ContinuousClock.Instant) -> UInt64? {
+    /// Removes and returns the next timer that is due.
+    mutating func popDue(at now: ContinuousClock.Instant) -> UInt64? {
         guard let first = heap.first, first.deadline <= now else { return nil }
         let last = heap.removeLast()
         if !heap.isEmpty {
@@ -117,10 +119,10 @@ struct TimerHeap {
         return first.token
     }
 
-    /// Keeps those that are still asleep.
-    mutating func prune(_ isAsleep: (UInt64) -> Bool) {
-        heap.removeAll { !isAsleep($0.token) }
-        // From the last parent up, each part becomes a heap.
+    /// Removes the timers that are not pending.
+    mutating func prune(_ isPending: (UInt64) -> Bool) {
+        heap.removeAll { !isPending($0.token) }
+        // Sifts down from the last parent to the root, which restores the heap order.
         for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { sink(index) }
     }
 
@@ -138,17 +140,17 @@ struct TimerHeap {
     }
 }
 
-/// The continuous clock, with sleepers that the poller's thread wakes.
+/// The continuous clock with timers on the poller thread.
 ///
-/// For time limits that nearly always end before their time: `ContinuousClock` would make and cancel a timer of the system
-/// for each, which costs more than what it guards.
+/// Intended for timeouts that rarely expire. `ContinuousClock` creates and cancels a system timer for each, which costs
+/// more than the guarded operation.
 package struct PollerClock: Clock {
     package typealias Instant = ContinuousClock.Instant
 
     package init() {}
 
     package var now: Instant { ContinuousClock.now }
-    /// What epoll_wait(2) counts in.
+    /// The resolution of epoll_wait(2).
     package var minimumResolution: Duration { .milliseconds(1) }
 
     /// - Throws: `CancellationError`.

@@ -1,44 +1,43 @@
 import CLinux
 import Glibc
 
-/// A file descriptor with exactly one owner, closed when the owner is done with it.
+/// A file descriptor with exactly one owner, closed on deallocation.
 ///
-/// Noncopyable, so that the compiler proves what comments usually promise: nobody closes it twice (the number may belong
-/// to somebody else by then), nobody forgets it.
+/// The type is noncopyable, so the compiler prevents leaks and double closes. A double close could close a reused
+/// number.
 package struct Descriptor: ~Copyable, Sendable {
     package let number: CInt
 
-    /// Takes over an open descriptor.
+    /// Takes ownership of an open descriptor.
     package init(owning number: CInt) { self.number = number }
 
     deinit { close(number) }
 
-    /// Gives the descriptor away: the caller closes it.
+    /// Gives up ownership: the caller must close the descriptor.
     package consuming func release() -> CInt {
         let number = number
         discard self
         return number
     }
 
-    /// Makes the coming close of a TCP socket abortive: the other end sees an error (RST) and not an orderly end, and what
-    /// was not sent yet is thrown away. Nothing on other sockets.
+    /// Makes the close of a TCP socket send RST and discard unsent bytes. No effect on other sockets.
     package func makeAbortive() {
         var abortive = linger(l_onoff: 1, l_linger: 0)
         setsockopt(number, SOL_SOCKET, SO_LINGER, &abortive, socklen_t(MemoryLayout<linger>.size))
     }
 
-    /// Closes at once, and so that a TCP peer sees an error.
+    /// Closes the descriptor; a TCP peer receives RST.
     package consuming func reset() { makeAbortive() }
 }
 
-/// How many descriptors this process may have open (RLIMIT_NOFILE).
+/// The limit of open descriptors for this process (RLIMIT_NOFILE).
 package struct FileDescriptorLimit: Hashable, Sendable {
-    /// In force now.
+    /// The limit in force.
     package let soft: UInt64
-    /// As far as the process may raise it by itself.
+    /// The highest limit that the process can set by itself.
     package let hard: UInt64
 
-    /// The limit as it is.
+    /// Returns the current limit.
     package static func current() throws -> FileDescriptorLimit {
         var raw = rlimit()
         guard CLinux_get_descriptor_limit(&raw) == 0 else {
@@ -47,9 +46,9 @@ package struct FileDescriptorLimit: Hashable, Sendable {
         return FileDescriptorLimit(soft: UInt64(raw.rlim_cur), hard: UInt64(raw.rlim_max))
     }
 
-    /// Raises the soft limit to the hard one: 1024, the usual soft limit, is about 500 connections.
+    /// Raises the soft limit to the hard limit. The usual soft limit of 1024 is enough for about 500 connections.
     ///
-    /// - Returns: The limit in force afterwards.
+    /// - Returns: The new limit.
     @discardableResult
     package static func raise() throws -> FileDescriptorLimit {
         let limit = try current()

@@ -2,80 +2,89 @@ package import Model
 
 /// Opens a byte stream to a route.
 ///
-/// The role that keeps tunnels and probes from knowing how a phone is reached: `LANDialer` here, the usbmuxd client in
-/// Devices, one that picks between them in patchbayd.
+/// The protocol hides the transport from tunnels and probes. Implementations: `LANDialer`, the usbmuxd dialer in
+/// Devices, and the dialer in patchbayd that selects one of them.
 package protocol Dialer: Sendable {
-    /// - Throws: `DialError`; cancelling the task gives up at once.
+    /// Opens a stream.
+    ///
+    /// - Throws: `DialError`; a cancelled task aborts the dial immediately.
     func dial(_ route: Route) async throws -> Connection
 }
 
 /// An established stream to a target.
 package struct Connection: ~Copyable, Sendable {
-    /// What a half-close does on this stream.
+    /// The effect of a half-close on this stream.
     package enum HalfClose: Sendable {
-        /// `shutdown(SHUT_WR)` reaches the other end and its reply still arrives (TCP, unix sockets).
+        /// `shutdown(SHUT_WR)` sends EOF, and the peer's response still arrives (TCP, unix sockets).
         case propagates
-        /// Any shutdown ends both directions at once and loses the reply (usbmuxd): the end of what the client sends
-        /// is kept to ourselves, and what the device still sends is drained.
+        /// Any shutdown closes both directions and loses the response (usbmuxd). The client's EOF is therefore not
+        /// forwarded, and the device's bytes are drained.
         case destroys
     }
 
-    /// Connected, non-blocking, stream.
+    /// A connected, non-blocking stream socket.
     package let descriptor: Descriptor
     package let halfClose: HalfClose
-    /// Bytes that the target sent before the stream was handed over; they come first.
-    package let early: [UInt8]
-    /// A place among a limited number of streams, given back when the last reference goes: whoever holds the descriptor
-    /// holds this too and lets go of it only after closing. Nil where nobody counts.
-    package let lease: (any Sendable)?
-    /// To be asked once the stream has ended. Nil where the end says by itself what it is: TCP tells a close from a failure.
-    package let witness: (any LinkChecker)?
+    /// Bytes that the target sent before the handover; they come first.
+    package let initialBytes: [UInt8]
+    /// A permit of a connection limit, released with the last reference. The owner of the descriptor keeps the permit
+    /// until after the close. Nil if there is no limit.
+    package let permit: (any Sendable)?
+    /// Classifies EOF of this stream. Nil if EOF is unambiguous: TCP distinguishes a close from a failure.
+    package let linkChecker: (any LinkChecker)?
 
     package init(
         descriptor: consuming Descriptor,
         halfClose: HalfClose,
-        early: [UInt8] = [],
-        lease: (any Sendable)? = nil,
-        witness: (any LinkChecker)? = nil
+        initialBytes: [UInt8] = [],
+        permit: (any Sendable)? = nil,
+        linkChecker: (any LinkChecker)? = nil
     ) {
         self.descriptor = descriptor
         self.halfClose = halfClose
-        self.early = early
-        self.lease = lease
-        self.witness = witness
+        self.initialBytes = initialBytes
+        self.permit = permit
+        self.linkChecker = linkChecker
     }
 
-    /// The same stream, about whose end this one can be asked.
-    package consuming func witnessed(by witness: any LinkChecker) -> Connection {
-        let (halfClose, early, lease) = (halfClose, early, lease)
-        return Connection(descriptor: descriptor, halfClose: halfClose, early: early, lease: lease, witness: witness)
-    }
-
-    /// The same stream, which holds this, too, until it is closed.
-    package consuming func holding(_ use: any Sendable) -> Connection {
-        let (halfClose, early, lease, witness) = (halfClose, early, lease, witness)
+    /// Returns the same stream with a link checker.
+    package consuming func checked(by linkChecker: any LinkChecker) -> Connection {
+        let (halfClose, initialBytes, permit) = (halfClose, initialBytes, permit)
         return Connection(
             descriptor: descriptor,
             halfClose: halfClose,
-            early: early,
-            lease: lease.map { [$0, use] as [any Sendable] } ?? use,
-            witness: witness
+            initialBytes: initialBytes,
+            permit: permit,
+            linkChecker: linkChecker
         )
     }
 
-    /// Gives the descriptor away together with what is known about it, the lease included.
-    package consuming func release() -> (number: CInt, halfClose: HalfClose, early: [UInt8], lease: (any Sendable)?) {
-        let (halfClose, early, lease) = (halfClose, early, lease)
-        return (descriptor.release(), halfClose, early, lease)
+    /// Returns the same stream, which also retains a value until its close.
+    package consuming func retaining(_ use: any Sendable) -> Connection {
+        let (halfClose, initialBytes, permit, linkChecker) = (halfClose, initialBytes, permit, linkChecker)
+        return Connection(
+            descriptor: descriptor,
+            halfClose: halfClose,
+            initialBytes: initialBytes,
+            permit: permit.map { [$0, use] as [any Sendable] } ?? use,
+            linkChecker: linkChecker
+        )
+    }
+
+    /// Returns the descriptor, and its ownership, with the properties and the permit.
+    package consuming func release() -> (
+        number: CInt, halfClose: HalfClose, initialBytes: [UInt8], permit: (any Sendable)?
+    ) {
+        let (halfClose, initialBytes, permit) = (halfClose, initialBytes, permit)
+        return (descriptor.release(), halfClose, initialBytes, permit)
     }
 }
 
-/// Knows of a stream that has ended whether the way it took is still there: where it is not, the end is none that the
-/// other side meant, but a cut.
+/// Checks after EOF if the link to the target still exists. After a lost link, the target did not close the stream.
 package protocol LinkChecker: Sendable {
-    /// Is asked once, after the stream has ended, and does not wait.
+    /// Starts the check without blocking; called once, after EOF.
     ///
-    /// The answer comes once and soon, from any thread, perhaps before this call returns. Whoever asks gives up after a
-    /// while: of a way about which nobody can be asked any more, nothing good is to be supposed.
-    func ask(_ answer: @escaping @Sendable (_ isWayThere: Bool) -> Void)
+    /// The completion is called once and soon, on any thread, possibly before this call returns. The caller applies a
+    /// timeout and treats a missing result as a lost link.
+    func check(_ completion: @escaping @Sendable (_ isReachable: Bool) -> Void)
 }

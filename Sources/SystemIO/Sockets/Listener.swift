@@ -2,11 +2,11 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A socket that others connect to; it listens from `init` until `close()`, or until nobody holds it any more.
+/// A listening socket, open from `init` until `close()` or deallocation.
 ///
-/// A unix socket is made with mode 0600 and its file is removed at the end, if it still is the one that was made.
+/// A unix socket has mode 0600. Its file is removed at the close unless another file has replaced it.
 package final class Listener: Sendable {
-    /// Where it listens; a port 0 that was asked for is the one that the kernel chose.
+    /// The address of the socket, with the port chosen by the kernel if port 0 was requested.
     package let address: SocketAddress
 
     private let number: CInt
@@ -16,8 +16,8 @@ package final class Listener: Sendable {
     /// Binds and listens.
     ///
     /// - Parameters:
-    ///   - address: Port 0 lets the kernel choose. `::` takes IPv4 as well, every other IPv6 address does not.
-    ///   - backlog: How many connections may wait to be accepted; the kernel caps it at net.core.somaxconn.
+    ///   - address: Port 0 lets the kernel choose. `::` accepts IPv4 as well; other IPv6 addresses do not.
+    ///   - backlog: The length of the accept queue; net.core.somaxconn is the maximum.
     /// - Throws: `SocketError`.
     package init(on address: SocketAddress, backlog: CInt = 4_096) throws {
         let socket = try address.makeSocket()
@@ -28,8 +28,8 @@ package final class Listener: Sendable {
         } else {
             SocketOption.setReuseAddress(number)
             if case .ipv6 = address { SocketOption.setIPv6Only(!address.isUnspecified, number) }
-            try Self.check(address.withRaw { Glibc.bind(number, $0, $1) }, "bind", address)
-            try Self.check(listen(number, backlog), "listen", address)
+            try Self.check(address.withRaw { Glibc.bind(number, $0, $1) }, call: "bind", on: address)
+            try Self.check(listen(number, backlog), call: "listen", on: address)
             self.address = SocketAddress.local(of: number) ?? address
             file = nil
         }
@@ -39,19 +39,20 @@ package final class Listener: Sendable {
 
     deinit { close() }
 
-    /// Stops listening; connections that wait in the queue are refused. When it returns the address is free.
+    /// Stops listening and refuses queued connections. The address is free when the call returns.
     ///
-    /// Nobody may be in `accept()` then, and nobody may call anything afterwards. A duplicate goes on listening by itself.
+    /// No task may be in `accept()` during the call, and no method may be called afterwards. Duplicates keep listening.
     package func close() {
         owned.withLock { owned in
             guard owned != nil else { return }
-            // While the socket is still open: its inode's number cannot be another file's yet.
+            // The socket is still open, so its inode number cannot belong to another file yet.
             file?.remove()
             owned = nil
         }
     }
 
-    /// A second descriptor of the same socket, for a server that wants to own one; the file goes with this object still.
+    /// Returns a second descriptor of the socket, for a server that owns its descriptor. The file still belongs to this
+    /// object.
     ///
     /// - Throws: `SocketError`.
     package func duplicate() throws -> Descriptor {
@@ -62,9 +63,9 @@ package final class Listener: Sendable {
 
     /// Waits for the next connection.
     ///
-    /// - Returns: Non-blocking, closed on exec.
-    /// - Throws: `CancellationError`; `SocketError`. One that `isExhaustion` leaves the connection in the queue, so the
-    ///   caller waits a little before it comes again, or it would spin.
+    /// - Returns: A non-blocking, close-on-exec socket.
+    /// - Throws: `CancellationError`; `SocketError`. With `isExhaustion` the connection stays in the queue, so the
+    ///   caller must wait before the next call.
     package func accept() async throws -> Descriptor {
         while true {
             try Task.checkCancellation()
@@ -77,36 +78,36 @@ package final class Listener: Sendable {
             case EMFILE, ENFILE, ENOBUFS, ENOMEM, EBADF, EINVAL, ENOTSOCK, EOPNOTSUPP:
                 throw SocketError.failed(call: "accept4", on: "\(address)", code: code)
             default:
-                continue  // The error of one connection, which is gone from the queue (accept(2)).
+                continue  // An error of one connection, which has left the queue (accept(2)).
             }
         }
     }
 
-    static func check(_ result: CInt, _ call: String, _ address: SocketAddress) throws {
+    static func check(_ result: CInt, call: String, on address: SocketAddress) throws {
         guard result != 0 else { return }
         throw errno == EADDRINUSE
             ? SocketError.inUse(address) : SocketError.failed(call: call, on: "\(address)", code: errno)
     }
 }
 
-/// The file of a unix socket that we made: its path, and what tells it from another file that took its place.
+/// The file of a unix socket, with the identifying device and inode.
 struct UnixSocketFile: Sendable {
     private let path: String
     private let device: dev_t
     private let inode: ino_t
 
-    /// Binds and listens at a path, with mode 0600 from the first moment.
+    /// Binds and listens at a path, with mode 0600 from the start.
     ///
-    /// A socket file that nothing answers on is what a killed program left behind, and is replaced; anything else is not.
+    /// The socket file of a terminated process, which refuses connections, is replaced. Other files are not.
     /// - Throws: `SocketError.inUse`, `.notASocket`, `.failed`.
     static func bind(_ number: CInt, to address: SocketAddress, path: String, backlog: CInt) throws -> UnixSocketFile {
-        // The file gets the mode of the socket, less the umask (unix_bind in the kernel): no moment with a wider one, and
-        // no umask(2), which would be the whole process's.
-        try Listener.check(fchmod(number, 0o600), "fchmod", address)
-        return try holdingFolder(of: path) {
-            try clear(address, path)
-            try Listener.check(address.withRaw { Glibc.bind(number, $0, $1) }, "bind", address)
-            // Before the folder is let go: a socket that is bound and does not listen yet looks like a stale one.
+        // The file gets the socket's mode minus the umask (unix_bind in the kernel). The mode is never wider, and
+        // umask(2), which affects the whole process, is not needed.
+        try Listener.check(fchmod(number, 0o600), call: "fchmod", on: address)
+        return try withFolderLock(of: path) {
+            try removeStaleFile(address, path)
+            try Listener.check(address.withRaw { Glibc.bind(number, $0, $1) }, call: "bind", on: address)
+            // The folder is still locked here: a socket that is bound but not listening looks like a stale one.
             guard listen(number, backlog) == 0, let status = Self.status(path) else {
                 let code = errno
                 unlink(path)
@@ -116,28 +117,31 @@ struct UnixSocketFile: Sendable {
         }
     }
 
-    /// Removes the file unless it is another one by now.
+    /// Removes the file unless another file has replaced it.
     func remove() {
-        Self.holdingFolder(of: path) {
+        Self.withFolderLock(of: path) {
             guard let status = Self.status(path), status.st_dev == device, status.st_ino == inode else { return }
             unlink(path)
         }
     }
 
-    private static func clear(_ address: SocketAddress, _ path: String) throws {
+    /// Removes a stale socket file.
+    ///
+    /// - Throws: `SocketError.inUse`, `.notASocket`, `.failed`.
+    private static func removeStaleFile(_ address: SocketAddress, _ path: String) throws {
         guard let status = status(path) else { return }
         guard status.st_mode & S_IFMT == S_IFSOCK else { throw SocketError.notASocket(path: path) }
         let probe = try address.makeSocket()
         let number = probe.number
         let answer = try address.withRaw { Glibc.connect(number, $0, $1) }
-        // Only a refusal says that nobody listens; a full queue (EAGAIN) or a missing permission do not.
+        // Only ECONNREFUSED means that no process listens. EAGAIN (a full queue) and EACCES do not.
         guard answer != 0, errno == ECONNREFUSED else {
             throw SocketError.inUse(address, by: answer == 0 ? listenerProcess(behind: number) : nil)
         }
-        try Listener.check(unlink(path), "unlink", address)
+        try Listener.check(unlink(path), call: "unlink", on: address)
     }
 
-    /// Who called listen(2) on the socket that this one is connected to (SO_PEERCRED, unix(7)).
+    /// The process that called listen(2) on the peer of a connected socket (SO_PEERCRED, unix(7)).
     private static func listenerProcess(behind number: CInt) -> pid_t? {
         var process: pid_t = 0
         return CLinux_peer_process(number, &process) == 0 && process > 0 ? process : nil
@@ -148,10 +152,10 @@ struct UnixSocketFile: Sendable {
         return lstat(path, &status) == 0 ? status : nil
     }
 
-    /// Keeps two of us from finding the same stale file and each removing the other's fresh one.
+    /// Locks the folder, so that two brokers cannot find the same stale file and remove each other's new socket.
     ///
-    /// The lock is advice between brokers, so a stranger who keeps it is not waited for.
-    private static func holdingFolder<Result>(of path: String, _ body: () throws -> Result) rethrows -> Result {
+    /// The lock is advisory between brokers. A foreign holder delays the call only briefly.
+    private static func withFolderLock<Result>(of path: String, _ body: () throws -> Result) rethrows -> Result {
         let end = path.lastIndex(of: "/") ?? path.startIndex
         let number = open(end == path.startIndex ? "/" : String(path[..<end]), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard number >= 0 else { return try body() }

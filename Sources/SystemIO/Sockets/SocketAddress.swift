@@ -1,18 +1,18 @@
 package import Glibc
 
-/// Where a socket listens or connects to: an address of one of the three families that Patchbay uses.
+/// A socket address of one of the three supported families.
 package enum SocketAddress: Hashable, Sendable {
-    /// The address as a number, `127.0.0.1` is `0x7F000001`.
+    /// The address as a number: `127.0.0.1` is `0x7F000001`.
     case ipv4(UInt32, port: UInt16)
-    /// The scope is the interface's index, which a link-local address needs; 0 elsewhere.
+    /// The scope is the interface index of a link-local address; 0 for other addresses.
     case ipv6(UInt128, port: UInt16, scope: UInt32)
     case unix(path: String)
 
-    /// Reads a numeric address, in IPv6 with `%interface` or `%index` where it has a scope. Never asks a name server.
+    /// Parses a numeric address, for IPv6 with an optional `%interface` or `%index`. Does not use DNS.
     ///
-    /// - Returns: Nil when the text is no numeric address, or names an interface that is not there.
+    /// - Returns: Nil if the text is not a numeric address, or names an unknown interface.
     package init?(numeric text: some StringProtocol, port: UInt16, scope: UInt32 = 0) {
-        // inet_pton(3) ends at the first zero byte and would take what stands before it.
+        // inet_pton(3) stops at the first zero byte and would accept the text before it.
         guard !text.utf8.contains(0) else { return nil }
         var v4 = in_addr()
         if inet_pton(AF_INET, String(text), &v4) == 1 {
@@ -31,7 +31,7 @@ package enum SocketAddress: Hashable, Sendable {
         self = .ipv6(number, port: port, scope: scope)
     }
 
-    /// Reads what the kernel wrote. Nil for other families and for unix sockets without a path.
+    /// Converts a kernel address. Nil for other families and for unnamed unix sockets.
     package init?(_ storage: sockaddr_storage) {
         let address = withUnsafeBytes(of: storage) { bytes -> SocketAddress? in
             switch CInt(storage.ss_family) {
@@ -57,13 +57,13 @@ package enum SocketAddress: Hashable, Sendable {
         self = address
     }
 
-    /// The address that a socket is bound to (getsockname(2)).
-    package static func local(of descriptor: CInt) -> SocketAddress? { ask(getsockname, descriptor) }
+    /// The local address of a socket (getsockname(2)).
+    package static func local(of descriptor: CInt) -> SocketAddress? { query(getsockname, descriptor) }
 
-    /// The address of the other end (getpeername(2)); nil while there is none.
-    package static func peer(of descriptor: CInt) -> SocketAddress? { ask(getpeername, descriptor) }
+    /// The peer address of a socket (getpeername(2)); nil for an unconnected socket.
+    package static func peer(of descriptor: CInt) -> SocketAddress? { query(getpeername, descriptor) }
 
-    private static func ask(
+    private static func query(
         _ call: (CInt, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> CInt,
         _ descriptor: CInt
     ) -> SocketAddress? {
@@ -75,9 +75,9 @@ package enum SocketAddress: Hashable, Sendable {
         return result == 0 ? SocketAddress(storage) : nil
     }
 
-    /// Calls `body` with the address as the kernel wants it.
+    /// Calls `body` with the address in the kernel's format.
     ///
-    /// - Throws: `SocketError.malformed` for a path that does not fit; what `body` throws.
+    /// - Throws: `SocketError.malformed` for a path that does not fit; the error of `body`.
     package func withRaw<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) throws -> Result) throws -> Result {
         switch self {
         case .ipv4(let number, let port):
@@ -85,28 +85,28 @@ package enum SocketAddress: Hashable, Sendable {
             raw.sin_family = sa_family_t(AF_INET)
             raw.sin_port = port.bigEndian
             raw.sin_addr.s_addr = number.bigEndian
-            return try Self.pass(raw, body)
+            return try Self.withPointer(raw, body)
         case .ipv6(let number, let port, let scope):
             var raw = sockaddr_in6()
             raw.sin6_family = sa_family_t(AF_INET6)
             raw.sin6_port = port.bigEndian
             withUnsafeMutableBytes(of: &raw.sin6_addr) { $0.storeBytes(of: number.bigEndian, as: UInt128.self) }
             raw.sin6_scope_id = scope
-            return try Self.pass(raw, body)
+            return try Self.withPointer(raw, body)
         case .unix(let path):
             var raw = sockaddr_un()
             raw.sun_family = sa_family_t(AF_UNIX)
             let room = MemoryLayout.size(ofValue: raw.sun_path)
-            // A zero byte would end the path early, and the socket would be another one than the caller named.
+            // A zero byte would truncate the path and create another socket than requested.
             guard !path.isEmpty, path.utf8.count < room, !path.utf8.contains(0) else {
                 throw SocketError.malformed("the path \"\(path)\" (1 to \(room - 1) bytes, none of them zero)")
             }
             withUnsafeMutableBytes(of: &raw.sun_path) { $0.copyBytes(from: path.utf8) }
-            return try Self.pass(raw, body)
+            return try Self.withPointer(raw, body)
         }
     }
 
-    private static func pass<Raw, Result>(
+    private static func withPointer<Raw, Result>(
         _ raw: Raw,
         _ body: (UnsafePointer<sockaddr>, socklen_t) throws -> Result
     ) rethrows -> Result {
@@ -118,7 +118,7 @@ package enum SocketAddress: Hashable, Sendable {
     }
 }
 
-/// `127.0.0.1:80`, `[fe80::1%wlan0]:80`, or the path.
+/// Formats as `127.0.0.1:80`, `[fe80::1%wlan0]:80`, or the path.
 extension SocketAddress: CustomStringConvertible {
     package var description: String {
         switch self {
@@ -128,7 +128,7 @@ extension SocketAddress: CustomStringConvertible {
         }
     }
 
-    /// The address without the port, an IPv6 address with its scope; the path of a unix socket.
+    /// The address without the port, for IPv6 with the scope; the path of a unix socket.
     package var host: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         switch self {
@@ -153,9 +153,9 @@ extension SocketAddress: CustomStringConvertible {
     }
 }
 
-/// What kind of address it is, as far as it decides whether and how it is dialled.
+/// Properties that decide if and how an address is dialed.
 extension SocketAddress {
-    /// Nil for unix sockets.
+    /// The port; nil for unix sockets.
     package var port: UInt16? {
         switch self {
         case .ipv4(_, let port), .ipv6(_, let port, _): port
@@ -172,7 +172,7 @@ extension SocketAddress {
         }
     }
 
-    /// The same address with another port; a unix socket stays as it is.
+    /// Returns the address with another port; unix sockets are returned unchanged.
     package func with(port: UInt16) -> SocketAddress {
         switch self {
         case .ipv4(let number, _): .ipv4(number, port: port)
@@ -181,7 +181,7 @@ extension SocketAddress {
         }
     }
 
-    /// `0.0.0.0` or `::`, which mean "every address" to a listener and are no place to dial.
+    /// True for `0.0.0.0` and `::`, which a listener can use and which cannot be dialed.
     package var isUnspecified: Bool {
         switch self {
         case .ipv4(let number, _): number == 0
@@ -198,7 +198,7 @@ extension SocketAddress {
         }
     }
 
-    /// 224.0.0.0/4, ff00::/8, and the IPv4 broadcast address: one sender, many receivers, never a TCP stream.
+    /// True for 224.0.0.0/4, ff00::/8, and the IPv4 broadcast address, which TCP cannot use.
     package var isMulticast: Bool {
         switch self {
         case .ipv4(let number, _): number >> 28 == 0xE || number == .max
@@ -207,13 +207,13 @@ extension SocketAddress {
         }
     }
 
-    /// fe80::/10, which is valid on one link and so needs a scope. (169.254.0.0/16 has no scope in the socket API.)
+    /// True for fe80::/10, which is valid on one link and needs a scope. 169.254.0.0/16 has no scope in the socket API.
     package var needsScope: Bool {
         guard case .ipv6(let number, _, _) = self else { return false }
         return number >> 118 == 0x3FA
     }
 
-    /// The address itself, or the IPv4 address that an IPv6 socket shows as `::ffff:1.2.3.4`.
+    /// The address itself, or the IPv4 address of an IPv4-mapped address such as `::ffff:1.2.3.4`.
     package var unmapped: SocketAddress { mapped ?? self }
 
     /// The IPv4 address inside `::ffff:0:0/96` (RFC 4291, section 2.5.5.2).

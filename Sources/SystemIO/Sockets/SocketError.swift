@@ -1,26 +1,27 @@
 package import Glibc
 
-/// Why a socket could not be had; the description is a sentence that names the address.
+/// The reason why a socket operation failed. The description names the address.
 package enum SocketError: Error, Hashable, Sendable {
-    /// Somebody else listens there; the process is known of unix sockets only.
+    /// Another process listens on the address; the PID is known for unix sockets only.
     case inUse(SocketAddress, by: pid_t? = nil)
-    /// A file that is no socket is where the socket should be.
+    /// The path exists and is not a socket.
     case notASocket(path: String)
-    /// No answer before the deadline.
+    /// The peer did not answer before the deadline.
     case timedOut(SocketAddress)
-    /// The address cannot be written as the kernel wants it.
+    /// The address has no representation in the kernel's format.
     case malformed(String)
-    /// A system call failed; `on` is the thing it was about.
+    /// A system call failed; `on` names its object.
     case failed(call: String, on: String, code: CInt)
 
-    /// The process or the machine is out of descriptors, of memory or of descriptors that epoll watches: the same call may work a moment later.
+    /// True if the process or the machine is out of descriptors, memory, or epoll watches. The same call may succeed
+    /// later.
     package var isExhaustion: Bool {
         guard case .failed(let call, _, let code) = self else { return false }
         return [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) || call == "epoll_ctl" && code == ENOSPC
     }
 
-    /// The kernel's words for an error number (strerror(3); thread-safe in glibc since 2.32).
-    package static func words(for code: CInt) -> String { String(cString: strerror(code)) }
+    /// The message of an errno (strerror(3), thread-safe since glibc 2.32).
+    package static func message(for code: CInt) -> String { String(cString: strerror(code)) }
 }
 
 extension SocketError: CustomStringConvertible {
@@ -40,9 +41,9 @@ extension SocketError: CustomStringConvertible {
         case .failed("epoll_ctl", let thing, EEXIST):
             "\(thing): another task waits for it; wait for a descriptor in one task at a time"
         case .failed(_, let thing, let code) where isExhaustion:
-            "\(thing): \(Self.words(for: code)); raise the limit of open files (LimitNOFILE=, ulimit -n)"
+            "\(thing): \(Self.message(for: code)); raise the limit of open files (LimitNOFILE=, ulimit -n)"
         case .failed(let call, let thing, let code):
-            "\(thing): \(Self.words(for: code)) (\(call))"
+            "\(thing): \(Self.message(for: code)) (\(call))"
         }
     }
 }

@@ -1,72 +1,81 @@
 package import SystemIO
 
-/// Decides from the first bytes of a connection whether a web page may have sent them.
+/// Decides from the first bytes of a connection if a web page may have sent them.
 ///
-/// It keeps positions and no bytes: each call gets everything that arrived, and examines only the bytes that are new. Once
-/// it has decided, more bytes change nothing. Only HTTP/1 is looked at, and of it the first request; a request that can be
-/// read in two ways is refused. Bytes that are not HTTP always pass.
+/// The guard stores positions and no bytes. Each call gets every byte received so far and examines the new ones only. A
+/// decision is final: later bytes do not change it. The guard checks the first HTTP/1 request and rejects ambiguous
+/// requests. Bytes that are not HTTP always pass.
 package struct BrowserGuard: Hashable, Sendable {
-    package enum Verdict: Hashable, Sendable {
+    /// The guard's decision about a connection.
+    package enum Decision: Hashable, Sendable {
         case passes
         case refused(Refusal)
-        /// More bytes are needed.
+        /// The decision needs more bytes.
         case undecided(RequestStage)
     }
 
+    /// The reason why a request is rejected.
     package enum Refusal: Hashable, Sendable {
-        /// It has an Origin header, as every request of a page to another site has, and every WebSocket.
+        /// An Origin header is present. Browsers send Origin with cross-site requests and with every WebSocket
+        /// handshake.
         case origin
-        /// It is meant for another host: a name that was made to lead here (DNS rebinding), or none.
+        /// The Host header is missing or names another host, which indicates DNS rebinding.
         case foreignHost
-        /// The browser says that another site caused it.
+        /// The Sec-Fetch-Site header reports another site.
         case crossSite
-        /// It can be read in two ways.
+        /// The request is ambiguous: two parsers could read two different requests.
         case ambiguous
         case tooLong
         case unfinished
     }
 
-    /// A head may have this many bytes.
+    /// The maximum size of a request head in bytes.
     package static let limit = 16 * 1_024
 
     private static let names = ["localhost", "127.0.0.1", "[::1]"]
 
-    /// What the client connected to: a number that is its own name, and that no name server can give to another.
+    /// The address that the client connected to. As a numeric address, a name server cannot point it at another
+    /// machine.
     private let address: SocketAddress?
     private var line = RequestLine()
-    /// The reading of the header lines; nil while the request line is not whole.
+    /// The state of the header parser; nil until the request line is complete.
     private var fields: Fields?
 
-    /// How far the header lines were read. All positions count from the connection's first byte.
+    /// The progress of the header parser. All positions count from the first byte of the connection.
     private struct Fields: Hashable, Sendable {
         let target: Range<Int>
         let minor: UInt8
-        /// Where the line begins that is not whole yet.
+        /// The start of the first incomplete line.
         var lineStart: Int
-        /// How many bytes were searched for its end.
+        /// The number of bytes already searched for the end of that line.
         var examined: Int
         var host: Range<Int>?
     }
 
+    /// Creates a guard for a connection to `address`; without an address, only localhost, 127.0.0.1 and [::1] are local
+    /// names.
     package init(address: SocketAddress?) {
         self.address = address?.unmapped.with(port: 0)
     }
 
+    /// Evaluates the bytes received so far.
+    ///
     /// - Parameters:
-    ///   - bytes: Everything that came, the bytes of earlier calls included; bytes beyond the limit are not looked at.
-    ///   - isAll: No more will come.
-    /// - Returns: `undecided` never when nothing more will come.
-    package mutating func verdict(on bytes: UnsafeRawBufferPointer, isAll: Bool = false) -> Verdict {
+    ///   - bytes: Every byte received on the connection, including the bytes of earlier calls. Bytes beyond `limit` are
+    ///     ignored.
+    ///   - isComplete: True if the client will send no more bytes.
+    /// - Returns: The decision; never `undecided` if `isComplete` is true.
+    package mutating func evaluate(_ bytes: UnsafeRawBufferPointer, isComplete: Bool = false) -> Decision {
         let bytes = UnsafeRawBufferPointer(rebasing: bytes.prefix(Self.limit))
-        let verdict = judge(bytes)
-        guard case .undecided(let stage) = verdict else { return verdict }
-        // A word of any length may be another protocol's. A method and a path are a request's.
+        let decision = evaluateRequest(bytes)
+        guard case .undecided(let stage) = decision else { return decision }
+        // A long word may belong to another protocol. A method with a path is a request.
         if bytes.count == Self.limit { return stage == .begun || line.hasPath ? .refused(.tooLong) : .passes }
-        if isAll { return stage == .begun ? .refused(.unfinished) : .passes }
-        return verdict
+        if isComplete { return stage == .begun ? .refused(.unfinished) : .passes }
+        return decision
     }
 
-    private mutating func judge(_ bytes: UnsafeRawBufferPointer) -> Verdict {
+    private mutating func evaluateRequest(_ bytes: UnsafeRawBufferPointer) -> Decision {
         if fields == nil {
             switch line.read(bytes) {
             case .other: return .passes
@@ -76,21 +85,21 @@ package struct BrowserGuard: Hashable, Sendable {
                 fields = Fields(target: target, minor: minor, lineStart: end, examined: end)
             }
         }
-        return judgeFields(of: bytes)
+        return evaluateFields(of: bytes)
     }
 
-    /// Reads the header lines (RFC 9112, section 5), from where the last call stopped.
-    private mutating func judgeFields(of bytes: UnsafeRawBufferPointer) -> Verdict {
+    /// Parses the header lines (RFC 9112, section 5) from the position at which the last call stopped.
+    private mutating func evaluateFields(of bytes: UnsafeRawBufferPointer) -> Decision {
         guard var fields else { return .undecided(.begun) }
         defer { self.fields = fields }
         while let end = bytes[fields.examined...].firstIndex(of: .lineFeed) {
             let line = bytes[fields.lineStart..<end]
-            // A verdict ends the reading, and is the same when the line is read again.
+            // A decision stops the parser. The same line gives the same decision when it is parsed again.
             guard line.last == .carriageReturn else { return .refused(.ambiguous) }
             let content = line.dropLast()
             if content.isEmpty {
                 let host = fields.host.map { Self.text(bytes[$0]) }
-                return judge(host: host, Self.text(bytes[fields.target]), fields.minor)
+                return evaluate(host: host, target: Self.text(bytes[fields.target]), minorVersion: fields.minor)
             }
             guard content.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == .tab }),
                 let colon = content.firstIndex(of: UInt8(ascii: ":")), colon > content.startIndex,
@@ -112,23 +121,24 @@ package struct BrowserGuard: Hashable, Sendable {
         return .undecided(.begun)
     }
 
-    private func judge(host: String?, _ target: String, _ minor: UInt8) -> Verdict {
+    /// Evaluates the host names of a complete head.
+    private func evaluate(host: String?, target: String, minorVersion: UInt8) -> Decision {
         if let host {
-            guard isOwn(host) else { return .refused(.foreignHost) }
-        } else if minor > 0 {
+            guard isLocalName(host) else { return .refused(.foreignHost) }
+        } else if minorVersion > 0 {
             return .refused(.foreignHost)
         }
         if target.hasPrefix("/") || target == "*" { return .passes }
-        // The absolute form and CONNECT's name the host a second time, and count more (RFC 9112, section 3.2.2).
+        // The absolute form and CONNECT name the host again and override the Host header (RFC 9112, section 3.2.2).
         let parts = target.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
         let isAbsolute = parts.count >= 3 && parts[0].hasSuffix(":") && parts[1].isEmpty
         let authority = String((isAbsolute ? parts[2] : target[...]).prefix { $0 != "?" && $0 != "#" })
-        guard isOwn(authority) else { return .refused(.foreignHost) }
+        guard isLocalName(authority) else { return .refused(.foreignHost) }
         return host == nil || host == authority ? .passes : .refused(.ambiguous)
     }
 
-    /// Whether a host, with or without a port, is a name of this machine that nobody can lead elsewhere.
-    private func isOwn(_ host: String) -> Bool {
+    /// True if a host, with or without a port, is a local name that DNS cannot redirect.
+    private func isLocalName(_ host: String) -> Bool {
         var name = host[...]
         if let colon = host.lastIndex(of: ":"), !host[colon...].contains("]") {
             let port = host[host.index(after: colon)...]
@@ -150,7 +160,7 @@ package struct BrowserGuard: Hashable, Sendable {
         }
     }
 
-    /// In lower case and without the blanks around it.
+    /// The bytes as lower-case text without surrounding spaces and tabs.
     private static func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
         let isBlank: (UInt8) -> Bool = { $0 == .space || $0 == .tab }
         let trimmed = bytes.drop(while: isBlank).reversed().drop(while: isBlank).reversed()
@@ -160,16 +170,16 @@ package struct BrowserGuard: Hashable, Sendable {
 
 extension BrowserGuard.Refusal: CustomStringConvertible {
     package var description: String {
-        let what =
+        let reason =
             switch self {
-            case .origin: "it has an Origin header, as requests of web pages have"
+            case .origin: "it has an Origin header, which browsers add to requests of web pages"
             case .foreignHost: "its Host is not localhost, 127.0.0.1 or [::1]"
-            case .crossSite: "another web site caused it (Sec-Fetch-Site)"
-            case .ambiguous: "it is not written strictly as HTTP/1.1 says, and could be read in two ways"
+            case .crossSite: "a web page of another site sent it (Sec-Fetch-Site)"
+            case .ambiguous: "it violates the syntax of HTTP/1.1 and is ambiguous"
             case .tooLong: "its head is longer than \(BrowserGuard.limit) bytes"
-            case .unfinished: "its head did not become whole in time"
+            case .unfinished: "its head was incomplete at the timeout"
             }
-        return "an HTTP request was turned away before the target saw it: \(what); to let such requests in, open the "
+        return "an HTTP request was rejected before it reached the target: \(reason); to allow such requests, open the "
             + "tunnel with --allow-browsers"
     }
 }

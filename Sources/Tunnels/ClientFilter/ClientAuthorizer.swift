@@ -4,127 +4,131 @@ import Model
 import Synchronization
 package import SystemIO
 
-/// Says who may come in through a tunnel's door, before anybody is dialled for them.
+/// Decides if a client may use a tunnel, before the target is dialed.
 struct ClientAuthorizer: Sendable {
-    enum Verdict: Sendable {
-        /// With what is left to be watched in the relay.
-        case open(RelayInspector?)
-        /// The client is gone already.
-        case left
-        /// To be reset.
+    enum Decision: Sendable {
+        /// The client may connect. The inspector, if any, continues the check in the relay.
+        case allowed(RelayInspector?)
+        /// The client has already disconnected.
+        case disconnected
+        /// The client must be reset.
         case refused(DialError)
-        /// To be told so.
-        case browser(BrowserGuard.Refusal)
+        /// The client gets an HTTP 403 response.
+        case blockedBrowser(BrowserGuard.Refusal)
     }
 
     let spec: TunnelSpec
-    /// Whose the tunnel is.
+    /// The UID of the tunnel's owner.
     let owner: UInt32
     let check: ClientOwnerCheck
-    let screen: ClientInspector
+    let inspector: ClientInspector
 
+    /// Checks the client's UID on loopback listeners and the client's first bytes on TCP listeners.
+    ///
     /// - Throws: `CancellationError`; `SocketError`.
-    func verdict(on client: CInt, through listener: SocketAddress) async throws -> Verdict {
-        // A unix socket has its mode; one on another address than loopback is open to more than this machine's users.
-        if listener.isLoopback, !spec.allowsAnyUser {
-            switch check.verdict(on: client, owner: owner) {
+    func authorize(_ client: CInt, on listener: SocketAddress) async throws -> Decision {
+        // File permissions protect a unix socket. A listener on a non-loopback address serves clients of other machines
+        // too.
+        if listener.isLoopback, !spec.allowAnyUser {
+            switch check.evaluate(client, owner: owner) {
             case .passes: break
-            case .left: return .left
+            case .disconnected: return .disconnected
             case .refused(let failure): return .refused(failure)
             }
         }
-        // No browser connects to unix sockets.
-        guard listener.port != nil, !spec.allowsBrowsers else { return .open(nil) }
-        let guarding = BrowserGuard(address: SocketAddress.local(of: client))
-        switch try await screen.look(at: client, with: guarding) {
-        case .passes: return .open(nil)
-        case .silent: return .open(RelayInspector(guarding, limits: screen.limits))
-        case .refused(let refusal): return .browser(refusal)
+        // Browsers cannot connect to unix sockets.
+        guard listener.port != nil, !spec.allowBrowsers else { return .allowed(nil) }
+        let browserGuard = BrowserGuard(address: SocketAddress.local(of: client))
+        switch try await inspector.inspect(client, with: browserGuard) {
+        case .passes: return .allowed(nil)
+        case .silent: return .allowed(RelayInspector(browserGuard, limits: inspector.limits))
+        case .refused(let refusal): return .blockedBrowser(refusal)
         }
     }
 
-    /// Who else can use an address that is not this machine's alone; nil on loopback and unix sockets.
+    /// A warning for an address that other machines can reach; nil for loopback addresses and unix sockets.
     func warning(about listener: SocketAddress) -> String? {
         guard listener.port != nil, !listener.isLoopback else { return nil }
-        let who = listener.isUnspecified ? "every address of this machine" : "that address"
-        return "whoever reaches \(who) over the network can use this tunnel; 127.0.0.1 keeps it to its owner"
+        let address = listener.isUnspecified ? "an address of this machine" : "this address"
+        return "every client that reaches \(address) over the network can use the tunnel; listen on 127.0.0.1 to "
+            + "restrict it to its owner"
     }
 }
 
-/// Lets only the clients of a tunnel's owner in: a port on loopback can be connected to by every user of the machine.
+/// Restricts a tunnel to clients of its owner, because every local user can connect to a loopback port.
 ///
-/// Who cannot be known is not let in.
+/// A client with an unknown UID is rejected.
 package final class ClientOwnerCheck: Sendable {
-    /// As `SocketOwnerLookup.owner(of:connectedTo:)`.
-    package typealias Question = @Sendable (SocketAddress, SocketAddress) throws -> SocketOwnerLookup.Answer
+    /// Has the signature of `SocketOwnerLookup.owner(of:connectedTo:)`.
+    package typealias Lookup = @Sendable (SocketAddress, SocketAddress) throws -> SocketOwnerLookup.Answer
 
-    enum Verdict: Equatable {
+    enum Decision: Equatable {
         case passes
-        /// It closed before it could be asked about, and sent nothing.
-        case left
+        /// The client closed before the lookup and sent no data.
+        case disconnected
         case refused(DialError)
     }
 
-    private let question: Question
+    private let lookup: Lookup
     private let logger: Logger
-    /// So that a kernel that does not answer fills no journal.
-    private let isSilent = Atomic(false)
+    /// Suppresses repeated log messages while the lookup fails.
+    private let isLookupFailing = Atomic(false)
 
-    package init(asking question: @escaping Question, logger: Logger) {
-        self.question = question
+    package init(lookup: @escaping Lookup, logger: Logger) {
+        self.lookup = lookup
         self.logger = logger
     }
 
-    /// Asks the kernel.
+    /// Looks clients up in the kernel (`SocketOwnerLookup`).
     package convenience init(logger: Logger) {
         let owners = SocketOwnerLookup()
-        self.init(asking: owners.owner(of:connectedTo:), logger: logger)
+        self.init(lookup: owners.owner(of:connectedTo:), logger: logger)
     }
 
-    /// Looks whose an accepted connection is. Takes microseconds and waits for nothing.
-    func verdict(on client: CInt, owner: UInt32) -> Verdict {
+    /// Looks up the UID of an accepted connection. The call takes microseconds and does not block.
+    func evaluate(_ client: CInt, owner: UInt32) -> Decision {
         guard let peer = SocketAddress.peer(of: client), let local = SocketAddress.local(of: client) else {
-            return .left  // Reset already: ENOTCONN.
+            return .disconnected  // ENOTCONN: the client has reset the connection.
         }
         do {
-            let answer = try question(peer, local)
-            isSilent.store(false, ordering: .relaxed)
+            let answer = try lookup(peer, local)
+            isLookupFailing.store(false, ordering: .relaxed)
             switch answer {
             case .user(owner): return .passes
-            case .user(let user): return .refused(Self.foreign(user, owner))
-            case .nobody:
+            case .user(let user): return .refused(Self.foreignUser(user, owner: owner))
+            case .closed:
                 var byte: UInt8 = 0
-                guard recv(client, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)) > 0 else { return .left }
-                return .refused(Self.gone)
+                guard recv(client, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)) > 0 else { return .disconnected }
+                return .refused(Self.closedBeforeLookup)
             }
         } catch {
-            if !isSilent.exchange(true, ordering: .relaxed) {
+            if !isLookupFailing.exchange(true, ordering: .relaxed) {
                 logger.error(
-                    "clients of tunnels cannot be told apart and are refused",
+                    "tunnel clients are rejected: their users cannot be looked up",
                     metadata: ["reason": "\(error)"]
                 )
             }
             return .refused(
                 DialError(
                     .foreignUser,
-                    "a client was turned away, because whose it is could not be found out: \(error); load the kernel module "
+                    "a client was rejected because its user could not be looked up: \(error); load the kernel module "
                         + "tcp_diag (`modprobe tcp_diag`), or open the tunnel with --allow-any-user"
                 )
             )
         }
     }
 
-    private static func foreign(_ user: UInt32, _ owner: UInt32) -> DialError {
+    private static func foreignUser(_ user: UInt32, owner: UInt32) -> DialError {
         DialError(
             .foreignUser,
-            "a client of user \(user) was turned away from a tunnel of user \(owner); let that user open a tunnel too, or open "
-                + "this one with --allow-any-user"
+            "a client of user \(user) was rejected by a tunnel of user \(owner); let that user open a tunnel too, or "
+                + "open this one with --allow-any-user"
         )
     }
 
-    private static let gone = DialError(
+    private static let closedBeforeLookup = DialError(
         .foreignUser,
-        "a client sent something and closed before it could be seen whose it is, and was turned away; keep the connection "
-            + "open until the answer, or open the tunnel with --allow-any-user"
+        "a client sent data and closed before its user could be looked up, and was rejected; keep the connection open "
+            + "until the response arrives, or open the tunnel with --allow-any-user"
     )
 }

@@ -1,11 +1,11 @@
 import Glibc
 import SystemIO
 
-/// Looks at the first bytes of a client before its target is dialled, without taking them.
+/// Peeks at the first bytes of a client before the target is dialed.
 struct ClientInspector: Sendable {
-    enum Ending: Sendable {
+    enum Result: Sendable {
         case passes
-        /// Nothing came yet: the target may be one that speaks first. The relay looks on.
+        /// The client sent no bytes yet: the server may speak first. The relay continues the inspection.
         case silent
         case refused(BrowserGuard.Refusal)
     }
@@ -13,34 +13,40 @@ struct ClientInspector: Sendable {
     let limits: InspectionTimeouts
     let clock: any Clock<Duration>
 
-    /// - Throws: `CancellationError`; `SocketError` when the kernel watches no more descriptors.
-    func look(at client: CInt, with guarding: BrowserGuard) async throws -> Ending {
-        // Most clients have sent by now, or do so at once, and are not held up.
-        var reading = guarding
-        var glance = Self.glance(at: client, with: &reading)
-        if case .undecided(.silent, 0) = glance {
-            guard try await isReadable(client, within: limits.silence) else { return .silent }
-            glance = Self.glance(at: client, with: &reading)
+    /// Peeks at the first bytes and waits for more while the decision is open.
+    ///
+    /// - Throws: `CancellationError`; `SocketError` if the kernel watches no more descriptors.
+    func inspect(_ client: CInt, with browserGuard: BrowserGuard) async throws -> Result {
+        // Most clients have sent bytes by now or send them at once, and are not delayed.
+        var reading = browserGuard
+        var peeked = Self.peek(at: client, with: &reading)
+        if case .undecided(.silent, 0) = peeked {
+            guard try await isReadable(client, within: limits.firstByte) else { return .silent }
+            peeked = Self.peek(at: client, with: &reading)
         }
-        if case .undecided(.possible, _) = glance { return .passes }
-        if case .decided(let ending) = glance { return ending }
-        return try await withDeadline(limits.head, clock: clock) {
-            try await follow(client, guarding)
+        if case .undecided(.possible, _) = peeked { return .passes }
+        if case .decided(let result) = peeked { return result }
+        return try await withTimeout(limits.head, clock: clock) {
+            try await waitForRequest(client, browserGuard)
         } ?? .refused(.unfinished)
     }
 
-    private enum Glance {
-        case decided(Ending)
+    private enum PeekResult {
+        case decided(Result)
         case undecided(RequestStage, count: Int)
     }
 
-    private static func glance(at client: CInt, with guarding: inout BrowserGuard, isAll: Bool = false) -> Glance {
+    private static func peek(
+        at client: CInt,
+        with browserGuard: inout BrowserGuard,
+        isComplete: Bool = false
+    ) -> PeekResult {
         withUnsafeTemporaryAllocation(byteCount: BrowserGuard.limit, alignment: 16) { space in
             let count = recv(client, space.baseAddress, space.count, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT))
             if count < 0, errno == EAGAIN || errno == EINTR { return .undecided(.silent, count: 0) }
-            // At its end, or broken: there is nothing to be looked at.
+            // EOF or an error: there are no bytes to inspect.
             guard count > 0 else { return .decided(.passes) }
-            switch guarding.verdict(on: UnsafeRawBufferPointer(rebasing: space[..<count]), isAll: isAll) {
+            switch browserGuard.evaluate(UnsafeRawBufferPointer(rebasing: space[..<count]), isComplete: isComplete) {
             case .passes: return .decided(.passes)
             case .refused(let refusal): return .decided(.refused(refusal))
             case .undecided(let stage): return .undecided(stage, count: count)
@@ -48,79 +54,81 @@ struct ClientInspector: Sendable {
         }
     }
 
-    private func follow(_ client: CInt, _ guarding: BrowserGuard) async throws -> Ending {
-        var guarding = guarding
+    /// Waits for more bytes until the guard has decided or a timeout expires.
+    private func waitForRequest(_ client: CInt, _ browserGuard: BrowserGuard) async throws -> Result {
+        var browserGuard = browserGuard
         var seen = 0
-        var isAll = false
+        var isComplete = false
         defer { if seen > 0 { SocketOption.setLowWater(1, client) } }
         while true {
-            switch Self.glance(at: client, with: &guarding, isAll: isAll) {
-            case .decided(let ending): return ending
+            switch Self.peek(at: client, with: &browserGuard, isComplete: isComplete) {
+            case .decided(let result): return result
             case .undecided(let stage, let count):
                 if count != seen {
-                    // What was seen stays in the queue; only more than that is news.
+                    // Bytes that were peeked stay in the queue. Only additional bytes make the socket readable.
                     SocketOption.setLowWater(count + 1, client)
                     seen = count
                 }
-                guard try await isReadable(client, within: limits.patience(at: stage)) else {
+                guard try await isReadable(client, within: limits.timeout(at: stage)) else {
                     return stage == .silent ? .silent : .passes
                 }
-                // Readable without more bytes than before: no more will come.
-                isAll = seen > 0 && Self.waiting(at: client) <= seen
+                // Readable without additional bytes means EOF.
+                isComplete = seen > 0 && Self.available(at: client) <= seen
             }
         }
     }
 
     private func isReadable(_ client: CInt, within limit: Duration) async throws -> Bool {
-        try await withDeadline(limit, clock: clock) {
+        try await withTimeout(limit, clock: clock) {
             try await Poller.shared.wait(for: .readable, of: client)
             return true
         } ?? false
     }
 
-    /// How many bytes wait (FIONREAD; tcp(7)).
-    private static func waiting(at client: CInt) -> Int {
+    /// The number of bytes in the receive queue (FIONREAD; tcp(7)).
+    private static func available(at client: CInt) -> Int {
         var count: CInt = 0
         return ioctl(client, UInt(FIONREAD), &count) == 0 ? Int(count) : 0
     }
 }
 
-/// Keeps the first bytes of a client that was silent at first from its target until the guard has decided about them.
+/// Holds back the first bytes of an initially silent client until the browser guard has decided.
 ///
-/// The bytes stay in the kernel meanwhile: an idle connection costs what stands here and no more.
+/// The bytes stay in the kernel's receive queue. An idle connection therefore costs only this value.
 package struct RelayInspector: Sendable {
-    enum Verdict {
+    enum Decision {
         case passes
         case refused(BrowserGuard.Refusal)
         case undecided
     }
 
-    private var guarding: BrowserGuard
+    private var browserGuard: BrowserGuard
     private let limits: InspectionTimeouts
     private var seen = 0
     private var stage = RequestStage.silent
     private var began: ContinuousClock.Instant?
     private var lastCame: ContinuousClock.Instant?
 
-    package init(_ guarding: BrowserGuard, limits: InspectionTimeouts = InspectionTimeouts()) {
-        self.guarding = guarding
+    /// Creates an inspector for a connection that the guard has not decided on.
+    package init(_ browserGuard: BrowserGuard, limits: InspectionTimeouts = InspectionTimeouts()) {
+        self.browserGuard = browserGuard
         self.limits = limits
     }
 
-    var farewell: Duration { limits.farewell }
+    var drainTimeout: Duration { limits.drain }
 
-    /// Whether time alone may bring the decision.
-    var isTimed: Bool { began != nil }
+    /// True if the decision may depend on a timeout.
+    var needsTimer: Bool { began != nil }
 
-    /// Looks at what waits at the client's end, and takes nothing of it.
-    mutating func look(at client: borrowing RelaySocket, space: RelayBufferPool, now: ContinuousClock.Instant)
-        -> Verdict
+    /// Peeks at the client's receive queue.
+    mutating func inspect(_ client: borrowing RelaySocket, pool: RelayBufferPool, now: ContinuousClock.Instant)
+        -> Decision
     {
-        let room = UnsafeMutableRawBufferPointer(rebasing: space.scratch[..<BrowserGuard.limit])
-        let count = client.peek(into: room)
-        // The end, or an error, which the next read tells: either way nothing is left to be looked at.
+        let buffer = UnsafeMutableRawBufferPointer(rebasing: pool.scratch[..<BrowserGuard.limit])
+        let count = client.peek(into: buffer)
+        // At EOF and after an error, no bytes are left to inspect. The next read reports which.
         guard count > 0 else { return count < 0 && errno == EAGAIN ? .undecided : .passes }
-        switch guarding.verdict(on: UnsafeRawBufferPointer(rebasing: room[..<count]), isAll: client.isEnding) {
+        switch browserGuard.evaluate(UnsafeRawBufferPointer(rebasing: buffer[..<count]), isComplete: client.isEnding) {
         case .passes: return .passes
         case .refused(let refusal): return .refused(refusal)
         case .undecided(let stage): self.stage = stage
@@ -130,17 +138,18 @@ package struct RelayInspector: Sendable {
         let began = began ?? now
         self.began = began
         if stage == .begun { return now - began < limits.head ? .undecided : .refused(.unfinished) }
-        return now - (lastCame ?? now) < limits.patience(at: stage) ? .undecided : .passes
+        return now - (lastCame ?? now) < limits.timeout(at: stage) ? .undecided : .passes
     }
 
-    /// Whether the target's first bytes are not HTTP's, so that no request is to be expected.
-    static func isOther(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    /// True if the target's first bytes are not HTTP. The target then expects no HTTP request.
+    static func isNotHTTP(_ bytes: UnsafeRawBufferPointer) -> Bool {
         !bytes.prefix(5).elementsEqual("HTTP/".utf8.prefix(bytes.count))
     }
 }
 
-/// What a client hears whose request is not let through: a whole HTTP answer, then the end.
+/// The HTTP 403 response for a rejected client, followed by a lingering close.
 enum ForbiddenResponse {
+    /// Returns the bytes of the response, with the reason and a hint.
     static func response(to refusal: BrowserGuard.Refusal) -> [UInt8] {
         let text = "Patchbay: \(refusal).\n"
         let lines = [
@@ -150,17 +159,22 @@ enum ForbiddenResponse {
         return Array(lines.joined(separator: "\r\n").utf8)
     }
 
-    /// Says it, and reads on until the client closes or the time is over: a close with unread bytes would be a reset, which
-    /// may take the answer away from the client (RFC 9112, section 9.6).
-    static func say(_ refusal: BrowserGuard.Refusal, to client: CInt, limit: Duration, clock: any Clock<Duration>) async
-    {
+    /// Sends the response, then reads until the client closes or the limit expires.
+    ///
+    /// Closing with unread bytes would send RST, which can discard the response (RFC 9112, section 9.6).
+    static func send(
+        _ refusal: BrowserGuard.Refusal,
+        to client: CInt,
+        limit: Duration,
+        clock: any Clock<Duration>
+    ) async {
         let response = response(to: refusal)
-        // A fresh connection has room for it.
-        _ = response.withUnsafeBytes { send(client, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
+        // The send buffer of a new connection has room for the response.
+        _ = response.withUnsafeBytes { Glibc.send(client, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
         shutdown(client, CInt(SHUT_WR))
-        _ = try? await withDeadline(limit, clock: clock) {
+        _ = try? await withTimeout(limit, clock: clock) {
             while true {
-                // Of TCP, thrown away in the kernel (MSG_TRUNC; tcp(7)).
+                // The kernel discards the bytes of a TCP socket (MSG_TRUNC; tcp(7)).
                 let count = recv(client, nil, 1 << 20, CInt(MSG_TRUNC))
                 if count > 0 {
                     try Task.checkCancellation()

@@ -1,50 +1,52 @@
-/// How much of an HTTP/1 request line has arrived.
+/// The part of an HTTP/1 request line that has arrived.
 package enum RequestStage: Comparable, Sendable {
-    /// Nothing came, or nothing but blanks.
+    /// No bytes, or only blanks.
     case silent
-    /// It may become a request line, as most words may.
+    /// The bytes may still become a request line, as most words may.
     case possible
-    /// It begins with the name of a usual method, or with a part of one.
+    /// The bytes begin with the name of a common method or a prefix of one.
     case likely
-    /// It is a request line whose end is missing.
+    /// An incomplete request line.
     case begun
 }
 
-/// Reads the first line of a connection as its bytes arrive, and decides whether it is an HTTP/1 request line
-/// (RFC 9112, section 3).
+/// Parses the first line of a connection incrementally and decides if it is an HTTP/1 request line (RFC 9112, section
+/// 3).
 ///
-/// It keeps positions and no bytes, and examines each byte once.
+/// The parser stores positions and no bytes, and examines each byte once.
 struct RequestLine: Hashable, Sendable {
     enum Outcome {
-        /// Whatever follows, it is something else: TLS, an SSH banner, a binary protocol.
+        /// The line belongs to another protocol: TLS, an SSH banner, a binary protocol.
         case other
         case unfinished(RequestStage)
-        /// Meant as a request line, and not written as RFC 9112 wants it: two servers could read two things.
+        /// A request line that violates RFC 9112: two servers could read two different lines.
         case malformed
-        /// Where the target is, which HTTP/1 it is, and where the next line begins.
+        /// The range of the target, the minor version of HTTP/1, and the start of the next line.
         case read(target: Range<Int>, minor: UInt8, end: Int)
     }
 
     private enum Part { case leading, method, rest }
 
-    /// Those that browsers send without asking first, and those that everybody knows.
+    /// The methods that browsers send without a preflight request, and the other common methods.
     private static let methods = [
         "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT",
     ].map { Array($0.utf8) }
 
     private var part = Part.leading
-    /// How many bytes were examined.
+    /// The number of examined bytes.
     private var examined = 0
     private var start = 0
     private var wordStart = 0
     private var targetStart: Int?
     private var isUsualMethod = false
     private var hasVersion = false
-    /// The target begins with a slash, as the target of every request to an origin server does.
+    /// True if the target begins with a slash, as in every request to an origin server.
     private(set) var hasPath = false
 
-    /// - Parameter bytes: Everything that arrived on the connection, the bytes of earlier calls included.
-    /// - Returns: What the line is, as far as the bytes tell.
+    /// Parses the bytes that arrived since the last call.
+    ///
+    /// - Parameter bytes: Every byte received on the connection, including the bytes of earlier calls.
+    /// - Returns: The result so far.
     mutating func read(_ bytes: UnsafeRawBufferPointer) -> Outcome {
         while examined < bytes.count {
             let byte = bytes[examined]
@@ -63,18 +65,18 @@ struct RequestLine: Hashable, Sendable {
                 part = .rest
                 wordStart = examined + 1
             case .rest:
-                if byte == .lineFeed { return judge(bytes, end: examined) }
-                guard take(byte, bytes) else { return .other }
+                if byte == .lineFeed { return parseLine(bytes, end: examined) }
+                guard parse(byte, bytes) else { return .other }
             }
             examined += 1
         }
         return .unfinished(stage(bytes))
     }
 
-    /// Takes in one byte after the method.
+    /// Parses one byte after the method.
     ///
-    /// - Returns: Whether the line can still be a request line. A control character before the version rules it out.
-    private mutating func take(_ byte: UInt8, _ bytes: UnsafeRawBufferPointer) -> Bool {
+    /// - Returns: True if the line can still be a request line. A control character before the version rules it out.
+    private mutating func parse(_ byte: UInt8, _ bytes: UnsafeRawBufferPointer) -> Bool {
         if byte.isBlank {
             wordStart = examined + 1
             return true
@@ -104,11 +106,12 @@ struct RequestLine: Hashable, Sendable {
         }
     }
 
-    private func judge(_ bytes: UnsafeRawBufferPointer, end: Int) -> Outcome {
+    /// Parses the complete line.
+    private func parseLine(_ bytes: UnsafeRawBufferPointer, end: Int) -> Outcome {
         guard hasVersion else { return .other }
         let line = bytes[start..<end]
         if !isUsualMethod {
-            // A word that no server knows as a method is a request's only where the last word is a version of HTTP/1.
+            // A line with an unknown method is a request line only if its last word is an HTTP/1 version.
             let last = line.split(whereSeparator: \.isBlank).last
             guard let last, last.count == 8, last.begins(with: "HTTP/1.") else { return .other }
         }
@@ -127,10 +130,10 @@ extension UInt8 {
     static let lineFeed = UInt8(ascii: "\n")
     static let carriageReturn = UInt8(ascii: "\r")
 
-    /// What lenient servers take for a space: SP, HTAB, VT, FF and a bare CR (RFC 9112, section 3).
+    /// The bytes that lenient servers accept as a space: SP, HTAB, VT, FF and a bare CR (RFC 9112, section 3).
     fileprivate var isBlank: Bool { self == .space || (0x09...0x0D).contains(self) && self != .lineFeed }
 
-    /// VCHAR or obs-text: what may stand in a target.
+    /// VCHAR or obs-text: the bytes allowed in a target.
     fileprivate var isVisible: Bool { self > 0x20 && self != 0x7F }
 
     /// tchar (RFC 9110, section 5.6.2).
@@ -145,7 +148,7 @@ extension UInt8 {
 }
 
 extension Collection<UInt8> {
-    /// Whether it begins with a word of ASCII, in upper or lower case.
+    /// True if the bytes begin with an ASCII word, ignoring case.
     fileprivate func begins(with word: StaticString) -> Bool {
         guard count >= word.utf8CodeUnitCount else { return false }
         return prefix(word.utf8CodeUnitCount).elementsEqual(

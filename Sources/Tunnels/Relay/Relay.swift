@@ -3,82 +3,91 @@ import Glibc
 import Synchronization
 package import SystemIO
 
-/// Carries the bytes of every tunnel: one thread, however many connections.
+/// Relays the bytes of every tunnel on one thread, independent of the number of connections.
 ///
-/// Pure back-pressure: what one side does not take is not read from the other, no send has a timeout, and no byte is lost
-/// at any stall. The thread runs from `init` to `stop()`.
+/// Flow control is pure back-pressure: the relay reads from one side only as fast as the other side accepts. Sends have
+/// no timeout, and a stall of any length loses no byte. The thread runs from `init` to `stop()`.
 package final class Relay: Sendable {
-    private let inbox = RelayCommandQueue()
+    private let commands = RelayCommandQueue()
 
-    /// - Parameter idle: Where a device cannot be told that the client has ended (`Connection.HalfClose.destroys`): how
-    ///   long it may be silent, from the last byte either way, before the connection is closed.
+    /// Starts the relay thread.
+    ///
+    /// - Parameter idle: The idle timeout for devices that cannot receive the client's EOF
+    ///   (`Connection.HalfClose.destroys`). After this time without a byte in either direction the connection is
+    ///   closed.
     package init(idle: Duration = .seconds(5)) {
-        let inbox = inbox
-        startThread(named: "patchbay-relay") { RelayEventLoop(inbox, idle: idle).run() }
+        let commands = commands
+        startThread(named: "patchbay-relay") { RelayEventLoop(commands, idle: idle).run() }
     }
 
-    /// Makes one stream of a client and a carrier, and takes both over.
+    /// Connects a client with a target and takes ownership of both.
     ///
-    /// The observer hears of every byte and of the end, also when the loop has been stopped already. With a screen, the
-    /// client's first bytes are looked at before the target gets any.
+    /// The observer receives the byte counts and the outcome, also if the relay has already stopped. With an inspector,
+    /// the client's first bytes are inspected before the target receives any.
     package func adopt(
         client: consuming Descriptor,
-        carrier: consuming Connection,
-        screen: RelayInspector? = nil,
+        target: consuming Connection,
+        inspector: RelayInspector? = nil,
         observer: any RelayObserver
     ) {
-        let adoption = RelayCommandQueue.Adoption(client: client, carrier: carrier, screen: screen, observer: observer)
-        if !inbox.put(.adopt(adoption)) { adoption.refuse() }
+        let connection = RelayCommandQueue.NewConnection(
+            client: client,
+            target: target,
+            inspector: inspector,
+            observer: observer
+        )
+        if !commands.enqueue(.adopt(connection)) { connection.reject() }
     }
 
-    /// Ends every connection of these observers that was adopted before this call.
+    /// Closes every connection of these observers that was adopted before the call.
     ///
-    /// Returns when they are closed: not a byte of theirs moves afterwards.
-    package func cut(_ observers: any RelayObserver...) async {
+    /// When it returns, the connections are closed and relay no more bytes.
+    package func closeConnections(of observers: any RelayObserver...) async {
         let groups = Set(observers.map { ObjectIdentifier($0) })
         await withCheckedContinuation { continuation in
-            if !inbox.put(.cut(groups, continuation)) { continuation.resume() }
+            if !commands.enqueue(.closeConnections(groups, continuation)) { continuation.resume() }
         }
     }
 
-    /// Ends every connection and the thread, and returns when both have ended.
+    /// Closes every connection, stops the thread, and returns after both have ended.
     package func stop() async {
         await withCheckedContinuation { continuation in
-            if !inbox.put(.stop(continuation)) { continuation.resume() }
+            if !commands.enqueue(.stop(continuation)) { continuation.resume() }
         }
     }
 }
 
-/// Whoever wants to know what becomes of relayed connections: a tunnel's statistics, later a grant's.
+/// Observes relayed connections, for example for a tunnel's statistics.
 ///
-/// Connections that share an observer are one group, which `Relay.cut(_:)` ends together. Both methods are called on
-/// the relay's thread, which carries every connection, so they return at once.
+/// Connections that share an observer form a group for `Relay.closeConnections(of:)`. Both methods are called on the
+/// relay thread, which serves every connection, and must return immediately.
 package protocol RelayObserver: AnyObject, Sendable {
-    /// So many bytes were handed on to the target, and to the client, since the last call.
+    /// The numbers of bytes written to the target and to the client since the last call.
     func relayed(up: Int, down: Int)
 
-    /// The connection is over and both of its descriptors are closed. Called exactly once for each adopted connection.
+    /// The connection has ended and both descriptors are closed. Called exactly once per adopted connection.
     func ended(_ outcome: RelayOutcome)
 }
 
-/// How a relayed connection ended, and how much it carried.
+/// The reason for a connection's end, and its byte counts.
 package struct RelayOutcome: Hashable, Sendable {
+    /// The reason for the end.
     package enum Reason: Hashable, Sendable {
-        /// Both sides said all they had to say, and it was delivered.
+        /// Both sides sent EOF and all bytes were delivered.
         case finished
-        /// The client ended its side, and the device, which cannot be told so over usbmuxd, had nothing more to say.
+        /// The client sent EOF, and the device sent no more data. EOF cannot be forwarded to a device over usbmuxd.
         case drained
-        /// The client's side failed with this errno; the target was reset.
-        case brokenByClient(CInt)
-        /// The target's side failed with this errno, or closed while the client's bytes waited; the client was reset.
-        case brokenByTarget(CInt)
-        /// The way to the target went while the stream was open: the phone was unplugged, or usbmuxd ended. The client was
-        /// reset, after everything that had come.
-        case severed
-        /// The client's first request was refused: a web page may have sent it. The target got no byte.
+        /// The client socket failed with this errno; the target was reset.
+        case clientFailed(CInt)
+        /// The target socket failed with this errno, or closed with undelivered client bytes. The client was reset.
+        case targetFailed(CInt)
+        /// The link to the target was lost: the phone was unplugged, or usbmuxd ended. The client was reset after every
+        /// received byte was delivered.
+        case linkLost
+        /// The client's first request was rejected because a web page may have sent it. The target received no byte.
         case refused(BrowserGuard.Refusal)
-        /// We ended it: the tunnel was removed, or the broker stops.
-        case cut
+        /// The broker closed the connection: the tunnel was removed, or the broker is stopping.
+        case aborted
     }
 
     package let reason: Reason
@@ -91,67 +100,67 @@ extension RelayOutcome: CustomStringConvertible {
         let amount = "after \(bytesUp) bytes up and \(bytesDown) bytes down"
         return switch reason {
         case .finished: "finished \(amount)"
-        case .drained: "finished \(amount), the device had no more to say"
-        case .brokenByClient(let code): "the client broke off \(amount): \(SocketError.words(for: code))"
-        case .brokenByTarget(let code): "the target broke off \(amount): \(SocketError.words(for: code))"
-        case .severed: "the phone or usbmuxd went \(amount)"
+        case .drained: "finished \(amount); the device sent no more data"
+        case .clientFailed(let code): "the client connection failed \(amount): \(SocketError.message(for: code))"
+        case .targetFailed(let code): "the target connection failed \(amount): \(SocketError.message(for: code))"
+        case .linkLost: "the phone or usbmuxd disconnected \(amount)"
         case .refused(let refusal): "\(refusal)"
-        case .cut: "cut \(amount)"
+        case .aborted: "closed by the broker \(amount)"
         }
     }
 }
 
-/// What other threads want of the relay's thread, in order.
+/// Commands from other threads to the relay thread, in order.
 final class RelayCommandQueue: Sendable {
-    /// Descriptors by number: they belong to the order, and whoever carries it out owns them.
-    enum Order: Sendable {
-        case adopt(Adoption)
-        /// What the witness of a connection's carrier says.
-        case hear(connection: UInt64, isWayThere: Bool)
-        case cut(Set<ObjectIdentifier>, CheckedContinuation<Void, Never>)
+    /// A command. It holds descriptors by number and owns them; the executing thread takes ownership.
+    enum Command: Sendable {
+        case adopt(NewConnection)
+        /// The result of a link check.
+        case linkChecked(connection: UInt64, isReachable: Bool)
+        case closeConnections(Set<ObjectIdentifier>, CheckedContinuation<Void, Never>)
         case stop(CheckedContinuation<Void, Never>)
     }
 
-    struct Adoption: Sendable {
+    struct NewConnection: Sendable {
         let client: CInt
-        let carrier: CInt
+        let target: CInt
         let halfClose: Connection.HalfClose
-        let early: [UInt8]
-        let lease: (any Sendable)?
-        let witness: (any LinkChecker)?
-        let screen: RelayInspector?
+        let initialBytes: [UInt8]
+        let permit: (any Sendable)?
+        let linkChecker: (any LinkChecker)?
+        let inspector: RelayInspector?
         let observer: any RelayObserver
 
         init(
             client: consuming Descriptor,
-            carrier: consuming Connection,
-            screen: RelayInspector?,
+            target: consuming Connection,
+            inspector: RelayInspector?,
             observer: any RelayObserver
         ) {
-            self.screen = screen
+            self.inspector = inspector
             self.client = client.release()
-            witness = carrier.witness
-            (self.carrier, halfClose, early, lease) = carrier.release()
+            linkChecker = target.linkChecker
+            (self.target, halfClose, initialBytes, permit) = target.release()
             self.observer = observer
         }
 
-        /// Carries the order out by closing: nobody relays any more.
-        func refuse() {
+        /// Closes both sockets without relaying, because the relay has stopped.
+        func reject() {
             Descriptor(owning: client).reset()
-            Descriptor(owning: carrier).reset()
-            observer.ended(RelayOutcome(reason: .cut, bytesUp: 0, bytesDown: 0))
+            Descriptor(owning: target).reset()
+            observer.ended(RelayOutcome(reason: .aborted, bytesUp: 0, bytesDown: 0))
         }
     }
 
     private struct State {
-        var orders: [Order] = []
+        var commands: [Command] = []
         var isClosed = false
     }
 
-    /// Becomes readable when there are orders.
+    /// Readable while the queue has commands.
     let wake: Descriptor
     private let state = Mutex(State())
-    private let hasOrders = Atomic(false)
+    private let hasPending = Atomic(false)
 
     init() {
         let number = eventfd(0, CInt(EFD_NONBLOCK) | CInt(EFD_CLOEXEC))
@@ -159,38 +168,40 @@ final class RelayCommandQueue: Sendable {
         wake = Descriptor(owning: number)
     }
 
-    /// - Returns: False when nobody will carry the order out any more.
-    func put(_ order: Order) -> Bool {
+    /// Appends a command and wakes the relay thread.
+    ///
+    /// - Returns: False if the queue is closed; the command is then not executed.
+    func enqueue(_ command: Command) -> Bool {
         let (isOpen, isFirst) = state.withLock { state in
             if state.isClosed { return (false, false) }
-            state.orders.append(order)
-            hasOrders.store(true, ordering: .releasing)
-            return (true, state.orders.count == 1)
+            state.commands.append(command)
+            hasPending.store(true, ordering: .releasing)
+            return (true, state.commands.count == 1)
         }
         if isFirst { eventfd_write(wake.number, 1) }
         return isOpen
     }
 
-    /// Everything that waits. The relay's thread alone calls it.
-    func take() -> [Order] {
+    /// Removes and returns all commands. Called by the relay thread only.
+    func drain() -> [Command] {
         var count: eventfd_t = 0
         eventfd_read(wake.number, &count)
         return state.withLock { state in
-            hasOrders.store(false, ordering: .relaxed)
-            defer { state.orders = [] }
-            return state.orders
+            hasPending.store(false, ordering: .relaxed)
+            defer { state.commands = [] }
+            return state.commands
         }
     }
 
-    /// Whether there are orders, cheaply enough to be asked all the time; true at the latest when `wake` is readable.
-    var isWaiting: Bool { hasOrders.load(ordering: .acquiring) }
+    /// True if the queue has commands. Cheap enough for frequent polling; true at the latest when `wake` is readable.
+    var hasCommands: Bool { hasPending.load(ordering: .acquiring) }
 
-    /// The last batch; from now on every order is refused.
-    func close() -> [Order] {
+    /// Closes the queue and returns the last commands. Later commands are rejected.
+    func close() -> [Command] {
         state.withLock { state in
             state.isClosed = true
-            defer { state.orders = [] }
-            return state.orders
+            defer { state.commands = [] }
+            return state.commands
         }
     }
 }

@@ -2,14 +2,14 @@ import CLinux
 import Glibc
 import SystemIO
 
-/// Bytes that were read from one end and that the other end does not take yet.
+/// Bytes read from one socket that the other socket does not accept yet.
 struct RelayBuffer: ~Copyable {
     private let base: UnsafeMutableRawPointer
     private let capacity: Int
     private var taken = 0
     private var end: Int
 
-    /// Owns `base`, whose first `count` bytes wait, from now on.
+    /// Takes ownership of `base`; its first `count` bytes are pending.
     init(_ base: UnsafeMutableRawPointer, capacity: Int, count: Int) {
         self.base = base
         self.capacity = capacity
@@ -21,6 +21,7 @@ struct RelayBuffer: ~Copyable {
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base + taken, count: end - taken) }
     var isEmpty: Bool { taken == end }
 
+    /// Removes bytes from the front.
     mutating func drop(_ count: Int) { taken += count }
 
     consuming func release() -> (UnsafeMutableRawPointer, Int) {
@@ -30,12 +31,12 @@ struct RelayBuffer: ~Copyable {
     }
 }
 
-/// The memory of one relay thread: one space to read into, spare buffers for what cannot be written at once, spare pipes
-/// for what need not be copied.
+/// The memory of one relay thread: a scratch buffer for reads, spare buffers for pending bytes, and spare pipes for
+/// splice(2).
 ///
-/// A connection owns a buffer or a pipe only while bytes of it are on their way, so an idle one costs none.
+/// A connection owns a buffer or a pipe only while it has pending bytes. Idle connections use none.
 final class RelayBufferPool {
-    /// What one read asks for. A pipe to usbmuxd takes about 208 KiB at once; more makes nothing faster.
+    /// The size of one read in bytes. A write to usbmuxd accepts about 208 KiB; larger reads are not faster.
     static let size = 256 * 1_024
     private static let spareLimit = 32
 
@@ -49,6 +50,7 @@ final class RelayBufferPool {
         for ends in pipes { _ = SplicePipe(owning: ends) }
     }
 
+    /// Copies bytes into a buffer of the pool.
     func buffer(holding bytes: UnsafeRawBufferPointer) -> RelayBuffer {
         let capacity = max(bytes.count, Self.size)
         let base = (capacity == Self.size ? spare.popLast() : nil) ?? .allocate(byteCount: capacity, alignment: 4_096)
@@ -56,35 +58,36 @@ final class RelayBufferPool {
         return RelayBuffer(base, capacity: capacity, count: bytes.count)
     }
 
+    /// Returns a buffer to the pool, or frees the memory.
     func recycle(_ buffer: consuming RelayBuffer) {
         guard spare.count < Self.spareLimit else { return }
         let (base, capacity) = buffer.release()
         if capacity == Self.size { spare.append(base) } else { base.deallocate() }
     }
 
-    /// An empty pipe; nil when the kernel gives none, and then bytes are copied.
+    /// Returns an empty pipe; nil if the kernel provides none, and the bytes are then copied.
     func pipe() -> SplicePipe? {
         if let ends = pipes.popLast() { return SplicePipe(owning: ends) }
         return SplicePipe()
     }
 
-    /// Takes a pipe back; one that still holds bytes is closed.
+    /// Returns a pipe to the pool; closes it if it still holds bytes.
     func recycle(_ pipe: consuming SplicePipe) {
         guard pipe.isEmpty, pipes.count < Self.spareLimit else { return }
         pipes.append(pipe.release())
     }
 }
 
-/// Bytes on their way from a TCP socket to a unix socket that nobody copies: splice(2) moves the pages.
+/// A pipe that moves bytes from a TCP socket to a unix socket with splice(2), without copying.
 ///
-/// Worth it in this direction only: from a unix socket to TCP, splice was measured slower than reading and writing.
+/// Used in this direction only: from a unix socket to TCP, splice was measured to be slower than read and write.
 struct SplicePipe: ~Copyable {
     struct Ends {
         let reading: CInt
         let writing: CInt
     }
 
-    /// A user without privileges may have 64 pipes of this size, and smaller ones after that (pipe(7)); all of them work.
+    /// An unprivileged user may have 64 pipes of this size in bytes; further pipes are smaller and work too (pipe(7)).
     private static let size: CInt = 1 << 20
     /// SPLICE_F_MOVE | SPLICE_F_NONBLOCK
     private static let flags: UInt32 = 3
@@ -93,7 +96,7 @@ struct SplicePipe: ~Copyable {
     private let writing: Descriptor
     private var count = 0
 
-    /// Nil when the process may have no more descriptors.
+    /// Opens a pipe; nil if the process is out of descriptors.
     init?() {
         var numbers: [CInt] = [-1, -1]
         guard pipe2(&numbers, O_NONBLOCK | O_CLOEXEC) == 0 else { return nil }
@@ -101,7 +104,7 @@ struct SplicePipe: ~Copyable {
         CLinux_set_pipe_size(numbers[1], Self.size)
     }
 
-    /// Takes over an empty pipe.
+    /// Takes ownership of an empty pipe.
     init(owning ends: Ends) {
         reading = Descriptor(owning: ends.reading)
         writing = Descriptor(owning: ends.writing)
@@ -109,25 +112,25 @@ struct SplicePipe: ~Copyable {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Moves what a socket has into the pipe, which must be empty.
+    /// Moves bytes from a socket into the pipe, which must be empty.
     ///
-    /// - Returns: How many bytes; 0 where there are none, there will be none, or splice cannot take them: reading tells which.
+    /// - Returns: The number of bytes. At 0, a read tells if the socket is empty, at EOF, or unusable for splice.
     mutating func fill(from socket: CInt) -> Int {
         let moved = max(0, splice(socket, nil, writing.number, nil, Int(Self.size), Self.flags))
         count += moved
         return moved
     }
 
-    /// Moves what is in the pipe into a socket.
+    /// Moves bytes from the pipe into a socket.
     ///
-    /// - Returns: How many bytes, or -1 with errno.
+    /// - Returns: The number of bytes, or -1 with errno.
     mutating func drain(into socket: CInt) -> Int {
         let moved = splice(reading.number, nil, socket, nil, count, Self.flags)
         count -= max(0, moved)
         return moved
     }
 
-    /// Gives the empty pipe away.
+    /// Gives up ownership of the empty pipe.
     consuming func release() -> Ends {
         Ends(reading: reading.release(), writing: writing.release())
     }

@@ -1,87 +1,88 @@
 import Glibc
 import SystemIO
 
-/// A client and a carrier that were made one stream: what has been said on each side, and what follows from it.
+/// The state machine of one relayed connection: a client socket, a target socket, and both directions between them.
 ///
-/// It moves bytes when it is told to and decides when it is over; it never waits and knows no epoll. Used by one thread.
+/// It moves bytes when called and decides when the connection is over. It never waits, does not use epoll, and belongs
+/// to one thread.
 final class RelayConnection {
-    enum Verdict {
+    enum Status {
         case open
-        /// Whether it is over depends on time, or on something that the kernel does not report: ask again soon.
+        /// The end depends on a timeout, or on a state that the kernel does not report. Check again soon.
         case timed
         case over(RelayOutcome.Reason)
     }
 
-    /// How long a device has to take in what a client sent that is gone; usbmuxd ends both directions with the stream.
-    /// One that has answered since has taken it in, as far as can be seen.
-    private static let delivery = (silent: Duration.milliseconds(250), answered: Duration.milliseconds(20))
+    /// The time for a device to receive the last bytes of a disconnected client. usbmuxd closes both directions at
+    /// once. A device that has sent bytes since counts as having received them.
+    private static let deliveryTimeout = (silent: Duration.milliseconds(250), answered: Duration.milliseconds(20))
 
     let observer: any RelayObserver
-    /// What the carrier's giver counts by; let go of after the carrier is closed.
-    let lease: (any Sendable)?
-    /// Tells it from another connection in the same place, for events that come too late.
+    /// The dialer's permit, released after the target is closed.
+    let permit: (any Sendable)?
+    /// Distinguishes connections that use the same index, for late events.
     let generation: UInt32
-    /// Whether it stands in the list of those that have more to move.
+    /// True while the connection is in the event loop's ready list.
     var isQueued = false
-    /// Whether it is looked at again by the clock.
-    var awaitsLook = false
+    /// True while the event loop has a timer for the connection.
+    var hasTimer = false
 
     private var client: RelaySocket
-    private var carrier: RelaySocket
+    private var target: RelaySocket
     private var up: RelayDirection
     private var down: RelayDirection
     private let halfClose: Connection.HalfClose
-    private var hasToldCarrier = false
-    private var hasToldClient = false
+    private var hasShutDownTarget = false
+    private var hasShutDownClient = false
     private var lastMoved: ContinuousClock.Instant
-    /// When a byte last went to the carrier, and whether one has come back since.
+    /// The time of the last byte to the target. `hasAnswered` is true if the target has sent a byte since.
     private var lastUp: ContinuousClock.Instant
     private var hasAnswered = false
-    private var departure = ClientDisconnectProbe()
-    private var hearing: EOFClassifier
-    /// While it is there, the client's bytes are kept from the carrier.
-    private var screen: RelayInspector?
-    /// The client was refused and told so; until when it may take its time to close.
-    private var farewell: (refusal: BrowserGuard.Refusal, end: ContinuousClock.Instant)?
+    private var disconnectProbe = ClientDisconnectProbe()
+    private var eofClassifier: EOFClassifier
+    /// While present, the client's bytes are held back from the target.
+    private var inspector: RelayInspector?
+    /// The client was rejected and has received the response; `end` is the deadline for its close.
+    private var rejection: (refusal: BrowserGuard.Refusal, end: ContinuousClock.Instant)?
 
     init(
-        _ adoption: RelayCommandQueue.Adoption,
+        _ new: RelayCommandQueue.NewConnection,
         generation: UInt32,
-        space: RelayBufferPool,
+        pool: RelayBufferPool,
         now: ContinuousClock.Instant
     ) {
-        client = RelaySocket(Descriptor(owning: adoption.client))
-        carrier = RelaySocket(Descriptor(owning: adoption.carrier))
-        halfClose = adoption.halfClose
-        observer = adoption.observer
-        lease = adoption.lease
-        hearing = EOFClassifier(of: adoption.witness)
+        client = RelaySocket(Descriptor(owning: new.client))
+        target = RelaySocket(Descriptor(owning: new.target))
+        halfClose = new.halfClose
+        observer = new.observer
+        permit = new.permit
+        eofClassifier = EOFClassifier(of: new.linkChecker)
         self.generation = generation
-        up = RelayDirection(in: space)
-        down = RelayDirection(early: adoption.early, in: space)
+        up = RelayDirection(in: pool)
+        down = RelayDirection(initialBytes: new.initialBytes, in: pool)
         lastMoved = now
         lastUp = now
-        let speaksFirst = adoption.early.withUnsafeBytes { !$0.isEmpty && RelayInspector.isOther($0) }
-        screen = speaksFirst ? nil : adoption.screen
+        let speaksFirst = new.initialBytes.withUnsafeBytes { !$0.isEmpty && RelayInspector.isNotHTTP($0) }
+        inspector = speaksFirst ? nil : new.inspector
     }
 
     /// The two descriptors, for epoll.
-    var numbers: (client: CInt, carrier: CInt) { (client.number, carrier.number) }
+    var numbers: (client: CInt, target: CInt) { (client.number, target.number) }
 
-    func note(_ events: UInt32, onClient: Bool) {
-        if onClient { client.note(events) } else { carrier.note(events) }
+    func handleEvents(_ events: UInt32, onClient: Bool) {
+        if onClient { client.handleEvents(events) } else { target.handleEvents(events) }
     }
 
-    /// Moves what can be moved, both ways.
+    /// Moves bytes in both directions.
     ///
-    /// - Returns: Whether more could be moved once the others have had their turn.
-    func pump(through space: RelayBufferPool, now: ContinuousClock.Instant) -> Bool {
-        if screen != nil { look(space, now) }
-        if farewell != nil { return client.discard(into: space.scratch) }
+    /// - Returns: True if more bytes can be moved after the other connections had their turn.
+    func pump(through pool: RelayBufferPool, now: ContinuousClock.Instant) -> Bool {
+        if inspector != nil { inspect(pool, now) }
+        if rejection != nil { return client.discard(into: pool.scratch) }
         let before = (up: up.bytes, down: down.bytes)
         let upward =
-            screen == nil ? up.pump(from: &client, to: &carrier, through: space) : (moved: 0, hasMore: false)
-        let downward = down.pump(from: &carrier, to: &client, through: space)
+            inspector == nil ? up.pump(from: &client, to: &target, through: pool) : (moved: 0, hasMore: false)
+        let downward = down.pump(from: &target, to: &client, through: pool)
         if upward.moved + downward.moved > 0 {
             lastMoved = now
             if upward.moved > 0 { (lastUp, hasAnswered) = (now, false) }
@@ -91,112 +92,115 @@ final class RelayConnection {
         return upward.hasMore || downward.hasMore
     }
 
-    /// Whom to ask about the carrier's end, once there is one: he is to be asked at this moment.
-    func summons(now: ContinuousClock.Instant) -> (any LinkChecker)? {
-        carrier.isAtEnd ? hearing.begin(now: now) : nil
+    /// Returns the link checker once, when the target has reached EOF. The caller must start the check.
+    func pendingLinkCheck(now: ContinuousClock.Instant) -> (any LinkChecker)? {
+        target.isAtEnd ? eofClassifier.begin(now: now) : nil
     }
 
-    /// What the witness says.
-    func hear(_ isWayThere: Bool) { hearing.close(isWayThere) }
+    /// Handles the result of the link check.
+    func linkChecked(isReachable: Bool) { eofClassifier.linkChecked(isReachable: isReachable) }
 
-    /// Passes the ends of both directions on, and says whether the connection is over.
+    /// Forwards EOF in both directions and decides if the connection is over.
     ///
     /// - Parameters:
-    ///   - idle: How long the device may be silent after the client's end, where it cannot be told about it.
-    ///   - owners: Knows whether a client is still there.
-    ///   - now: The time of this round.
-    /// - Returns: `timed` where nothing will tell but a later call.
-    func settle(idle: Duration, owners: SocketOwnerLookup, now: ContinuousClock.Instant) -> Verdict {
-        if let farewell {
-            return client.isAtEnd || now >= farewell.end ? .over(.refused(farewell.refusal)) : .timed
+    ///   - idle: The idle timeout after the client's EOF, if EOF cannot be forwarded to the device.
+    ///   - owners: Tells if the client's socket is still open.
+    ///   - now: The time of this loop iteration.
+    /// - Returns: `timed` if only a later call can decide.
+    func checkCompletion(idle: Duration, owners: SocketOwnerLookup, now: ContinuousClock.Instant) -> Status {
+        if let rejection {
+            return client.isAtEnd || now >= rejection.end ? .over(.refused(rejection.refusal)) : .timed
         }
-        let verdict = settleStreams(idle, owners, now)
-        if case .open = verdict, screen?.isTimed == true { return .timed }
-        return verdict
+        let status = checkStreams(idle: idle, owners: owners, now: now)
+        if case .open = status, inspector?.needsTimer == true { return .timed }
+        return status
     }
 
-    private func settleStreams(_ idle: Duration, _ owners: SocketOwnerLookup, _ now: ContinuousClock.Instant) -> Verdict
-    {
-        if up.isEnded, !hasToldCarrier, client.fault == nil, halfClose == .propagates, !carrier.isBroken {
-            hasToldCarrier = true
-            carrier.finish()
+    private func checkStreams(idle: Duration, owners: SocketOwnerLookup, now: ContinuousClock.Instant) -> Status {
+        if up.isEnded, !hasShutDownTarget, client.errorCode == nil, halfClose == .propagates, !target.isBroken {
+            hasShutDownTarget = true
+            target.shutdownWrite()
         }
-        let verdict = hearing.verdict(now: now)
-        if down.isEnded, !hasToldClient, carrier.fault == nil, !client.isBroken, verdict == .closed {
-            hasToldClient = true
-            client.finish()
+        let eof = eofClassifier.result(now: now)
+        if down.isEnded, !hasShutDownClient, target.errorCode == nil, !client.isBroken, eof == .closed {
+            hasShutDownClient = true
+            client.shutdownWrite()
         }
         let isQuiet = now - lastMoved >= idle
-        // A client that broke off is owed what can still be delivered, and no waiting without bound.
-        if client.fault != nil, isQuiet { return .over(reason) }
+        // The remaining bytes of a failed client are still delivered, but only until the idle timeout.
+        if client.errorCode != nil, isQuiet { return .over(reason) }
         if down.isEnded {
-            // Nobody waits for an answer that makes no difference any more.
-            return verdict == .pending && client.fault == nil ? .timed : settleAfterTarget(verdict)
+            // For a failed client, the result of the link check makes no difference.
+            return eof == .pending && client.errorCode == nil ? .timed : checkAfterTargetEnd(eof)
         }
-        guard up.isEnded, !carrier.isBroken else { return client.fault == nil ? .open : .timed }
+        guard up.isEnded, !target.isBroken else { return client.errorCode == nil ? .open : .timed }
         if client.isAtEnd, isClientGone(owners, now) {
-            // The client is gone, not only silent. What it sent is still delivered, the answer is read away.
+            // The client has disconnected. Its bytes are still delivered; the target's bytes are read and discarded.
             down.discards = true
-            // What the device says is no reason to wait: one that talks on would be held for ever.
-            let delivery = min(idle, hasAnswered ? Self.delivery.answered : Self.delivery.silent)
-            let isWaitedFor = client.fault == nil && halfClose == .destroys && now - lastUp < delivery
-            return carrier.isFlushed && !isWaitedFor ? .over(reason) : .timed
+            // Bytes from the device do not extend the timeout. Otherwise a device that keeps sending would hold the
+            // connection open.
+            let deliveryTimeout = min(idle, hasAnswered ? Self.deliveryTimeout.answered : Self.deliveryTimeout.silent)
+            let mustWait = client.errorCode == nil && halfClose == .destroys && now - lastUp < deliveryTimeout
+            return target.isFlushed && !mustWait ? .over(reason) : .timed
         }
         guard halfClose == .destroys else { return .open }
-        // A stalled client or a stalled device is not a silent one: nothing may wait on either side.
-        return isQuiet && down.isEmpty && client.isFlushed && carrier.isFlushed ? .over(.drained) : .timed
+        // A stalled client or device is not idle: no bytes may be pending on either side.
+        return isQuiet && down.isEmpty && client.isFlushed && target.isFlushed ? .over(.drained) : .timed
     }
 
     private func isClientGone(_ owners: SocketOwnerLookup, _ now: ContinuousClock.Instant) -> Bool {
-        if client.isHungUp || client.fault != nil { return true }
+        if client.isHungUp || client.errorCode != nil { return true }
         guard halfClose == .destroys, client.isTCP else { return false }
-        return departure.isCertain(of: client.number, asking: owners, now: now)
+        return disconnectProbe.isGone(client.number, owners: owners, now: now)
     }
 
-    /// Prepares the close of both sides: one whose counterpart failed sees a failure. They close with this object.
-    func conclude(_ reason: RelayOutcome.Reason) -> RelayOutcome {
+    /// Prepares the close of both sockets, with RST for the peer of a failed socket. The sockets close with this
+    /// object.
+    func finish(_ reason: RelayOutcome.Reason) -> RelayOutcome {
         switch reason {
         case .finished, .drained: break
-        case .refused: carrier.makeAbortive()
-        case .brokenByClient: carrier.makeAbortive()
-        case .brokenByTarget, .severed: client.makeAbortive()
-        case .cut:
+        case .refused: target.makeAbortive()
+        case .clientFailed: target.makeAbortive()
+        case .targetFailed, .linkLost: client.makeAbortive()
+        case .aborted:
             client.makeAbortive()
-            carrier.makeAbortive()
+            target.makeAbortive()
         }
         return RelayOutcome(reason: reason, bytesUp: up.bytes, bytesDown: down.bytes)
     }
 
-    /// Asks the screen about what the client has sent, and does as it says.
-    private func look(_ space: RelayBufferPool, _ now: ContinuousClock.Instant) {
-        if carrier.isReadable, down.bytes == 0, down.isEmpty {
-            let room = UnsafeMutableRawBufferPointer(rebasing: space.scratch[..<5])
-            let count = carrier.peek(into: room)
-            if count > 0, RelayInspector.isOther(UnsafeRawBufferPointer(rebasing: room[..<count])) { screen = nil }
+    /// Inspects the client's first bytes and applies the decision.
+    private func inspect(_ pool: RelayBufferPool, _ now: ContinuousClock.Instant) {
+        if target.isReadable, down.bytes == 0, down.isEmpty {
+            let buffer = UnsafeMutableRawBufferPointer(rebasing: pool.scratch[..<5])
+            let count = target.peek(into: buffer)
+            if count > 0, RelayInspector.isNotHTTP(UnsafeRawBufferPointer(rebasing: buffer[..<count])) {
+                inspector = nil
+            }
         }
-        guard client.isReadable, var screen else { return }
-        switch screen.look(at: client, space: space, now: now) {
-        case .undecided: self.screen = screen
-        case .passes: self.screen = nil
+        guard client.isReadable, var inspector else { return }
+        switch inspector.inspect(client, pool: pool, now: now) {
+        case .undecided: self.inspector = inspector
+        case .passes: self.inspector = nil
         case .refused(let refusal):
-            self.screen = nil
-            farewell = (refusal, now + screen.farewell)
+            self.inspector = nil
+            rejection = (refusal, now + inspector.drainTimeout)
             _ = ForbiddenResponse.response(to: refusal).withUnsafeBytes { client.send($0) }
-            client.finish()
+            client.shutdownWrite()
         }
     }
 
-    /// The target has nothing more for the client, or the client takes nothing more.
-    private func settleAfterTarget(_ verdict: EOFClassifier.Verdict) -> Verdict {
-        let isCarrierGone = carrier.isAtEnd && (halfClose == .destroys || carrier.isHungUp || carrier.fault != nil)
-        guard up.isEnded || isCarrierGone else { return client.fault == nil ? .open : .timed }
-        guard client.isFlushed, isCarrierGone || carrier.isFlushed else { return .timed }
-        return .over(verdict == .severed ? .severed : reason)
+    /// Checks for completion after the target's EOF, or after the client stopped accepting bytes.
+    private func checkAfterTargetEnd(_ eof: EOFClassifier.Result) -> Status {
+        let isTargetGone = target.isAtEnd && (halfClose == .destroys || target.isHungUp || target.errorCode != nil)
+        guard up.isEnded || isTargetGone else { return client.errorCode == nil ? .open : .timed }
+        guard client.isFlushed, isTargetGone || target.isFlushed else { return .timed }
+        return .over(eof == .linkLost ? .linkLost : reason)
     }
 
     private var reason: RelayOutcome.Reason {
-        if let code = carrier.fault { return .brokenByTarget(code) }
-        if let code = client.fault { return .brokenByClient(code) }
-        return up.hasLoss || !up.isEmpty ? .brokenByTarget(EPIPE) : .finished
+        if let code = target.errorCode { return .targetFailed(code) }
+        if let code = client.errorCode { return .clientFailed(code) }
+        return up.hasLoss || !up.isEmpty ? .targetFailed(EPIPE) : .finished
     }
 }

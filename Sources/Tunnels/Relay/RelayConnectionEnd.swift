@@ -1,85 +1,92 @@
 import SystemIO
 
-/// What becomes known about the end of a carrier: whether its other side closed it, or the way to it went.
+/// Decides if EOF from a target is a normal close or a lost link.
 ///
-/// usbmuxd ends a stream in the same way for both. So its witness is asked, and the client hears nothing of the end until
-/// there is an answer, or has been none for so long that usbmuxd does not answer any more.
+/// usbmuxd closes the socket in the same way in both cases. At EOF, the relay therefore starts a link check and holds
+/// back the client's EOF until the result. A check without a result within 500 ms counts as a lost link.
 struct EOFClassifier {
-    enum Verdict {
+    enum Result {
         case closed
-        case severed
+        case linkLost
         case pending
     }
 
-    /// usbmuxd answers within a millisecond; while it ends it lives on for a tenth of a second and answers nobody.
-    private static let limit = Duration.milliseconds(500)
+    /// usbmuxd answers within 1 ms. While it terminates, it keeps running for about 100 ms and answers no requests.
+    private static let timeout = Duration.milliseconds(500)
 
     private enum State {
-        case needless
-        case ahead(any LinkChecker)
-        case open(until: ContinuousClock.Instant)
-        case over(Verdict)
+        case notNeeded
+        case waitingForEOF(any LinkChecker)
+        case checking(until: ContinuousClock.Instant)
+        case done(Result)
     }
 
     private var state: State
 
-    /// - Parameter witness: Nil where an end is always what it looks like.
-    init(of witness: (any LinkChecker)?) {
-        state = witness.map { .ahead($0) } ?? .needless
-    }
-
-    /// The stream has ended.
+    /// Creates a classifier.
     ///
-    /// - Returns: The witness, who is to be asked now; nil when he has been asked before, or there is none.
+    /// - Parameter linkChecker: Nil if EOF is unambiguous, as with TCP.
+    init(of linkChecker: (any LinkChecker)?) {
+        state = linkChecker.map { .waitingForEOF($0) } ?? .notNeeded
+    }
+
+    /// Handles EOF from the target.
+    ///
+    /// - Returns: The link checker if the check has to be started now; nil if it was started before or is not needed.
     mutating func begin(now: ContinuousClock.Instant) -> (any LinkChecker)? {
-        guard case .ahead(let witness) = state else { return nil }
-        state = .open(until: now + Self.limit)
-        return witness
+        guard case .waitingForEOF(let linkChecker) = state else { return nil }
+        state = .checking(until: now + Self.timeout)
+        return linkChecker
     }
 
-    mutating func close(_ isWayThere: Bool) {
-        if case .open = state { state = .over(isWayThere ? .closed : .severed) }
+    /// Handles the result of the check; a late result is ignored.
+    mutating func linkChecked(isReachable: Bool) {
+        if case .checking = state { state = .done(isReachable ? .closed : .linkLost) }
     }
 
-    /// `pending` also before the end: a verdict is asked for only after it.
-    func verdict(now: ContinuousClock.Instant) -> Verdict {
+    /// The current classification. It is `pending` before EOF too; callers use it after EOF only.
+    func result(now: ContinuousClock.Instant) -> Result {
         switch state {
-        case .needless: .closed
-        case .ahead: .pending
-        case .open(let end): now < end ? .pending : .severed
-        case .over(let verdict): verdict
+        case .notNeeded: .closed
+        case .waitingForEOF: .pending
+        case .checking(let end): now < end ? .pending : .linkLost
+        case .done(let result): result
         }
     }
 }
 
-/// Finds out whether a client whose stream has ended is gone, or has only shut its sending side down and reads on.
+/// Tells if a client that sent EOF has disconnected, or has only shut down its sending side and still reads.
 ///
-/// TCP does not say which. It matters where a carrier cannot pass the end on: a client that reads on is owed the device's
-/// answer, one that is gone must not keep a place among the streams of usbmuxd. A client on this machine can be looked up:
-/// nobody has its socket open any more (sock_diag(7)).
+/// TCP does not distinguish the two. The difference matters if EOF cannot be forwarded to the target. A reading client
+/// must get the device's response; a disconnected client must not occupy a usbmuxd stream. For clients on this machine,
+/// the kernel's socket table tells if the socket is still open (sock_diag(7)).
 struct ClientDisconnectProbe {
-    private static let firstPause = Duration.milliseconds(5)
-    private static let longestPause = Duration.milliseconds(500)
+    private static let firstInterval = Duration.milliseconds(5)
+    private static let maxInterval = Duration.milliseconds(500)
 
     private enum State {
-        case unasked
-        case asked(next: ContinuousClock.Instant, pause: Duration)
+        case notStarted
+        case started(next: ContinuousClock.Instant, interval: Duration)
         case known(isGone: Bool)
     }
 
-    private var state = State.unasked
+    private var state = State.notStarted
 
+    /// Looks the client up, at increasing intervals.
+    ///
     /// - Parameters:
-    ///   - client: The descriptor of our end of the client's connection, whose stream has ended.
-    ///   - owners: Whom to ask.
-    ///   - now: The time; the same question is not asked again at once.
-    /// - Returns: False also where nobody can know: a client on another machine.
-    mutating func isCertain(of client: CInt, asking owners: SocketOwnerLookup, now: ContinuousClock.Instant) -> Bool {
+    ///   - client: The descriptor of the accepted socket, which is at EOF.
+    ///   - owners: The kernel's socket table.
+    ///   - now: The time of this loop iteration.
+    /// - Returns: True if the client's socket is closed. False if it is open or cannot be looked up, as for a client on
+    ///   another machine.
+    mutating func isGone(_ client: CInt, owners: SocketOwnerLookup, now: ContinuousClock.Instant) -> Bool {
         switch state {
         case .known(let isGone): return isGone
-        case .asked(let next, _) where now < next: return false
-        case .asked(_, let pause): state = .asked(next: now + pause, pause: min(pause * 2, Self.longestPause))
-        case .unasked: state = .asked(next: now + Self.firstPause, pause: Self.firstPause * 2)
+        case .started(let next, _) where now < next: return false
+        case .started(_, let interval):
+            state = .started(next: now + interval, interval: min(interval * 2, Self.maxInterval))
+        case .notStarted: state = .started(next: now + Self.firstInterval, interval: Self.firstInterval * 2)
         }
         guard let peer = SocketAddress.peer(of: client), peer.isLoopback, let local = SocketAddress.local(of: client),
             let answer = try? owners.owner(of: peer, connectedTo: local)
@@ -87,7 +94,7 @@ struct ClientDisconnectProbe {
             state = .known(isGone: false)
             return false
         }
-        guard answer == .nobody else { return false }
+        guard answer == .closed else { return false }
         state = .known(isGone: true)
         return true
     }

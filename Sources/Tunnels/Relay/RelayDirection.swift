@@ -1,34 +1,36 @@
-/// One direction of a relayed connection: bytes from a source to a sink, in order, none lost, none held but those that the
-/// sink does not take yet.
+/// One direction of a relayed connection. It keeps the order of the bytes and buffers only those that the sink does not
+/// accept yet.
 struct RelayDirection: ~Copyable {
-    /// How much one connection may carry before the others have their turn.
+    /// The number of bytes that one connection may move before the other connections have their turn.
     static let budget = 1 << 20
-    /// How much has to come at a time to be worth a pipe's four calls.
+    /// The minimum read size in bytes for which splice(2) with its four system calls is worthwhile.
     private static let bulk = 32 * 1_024
 
-    /// Handed over to the sink's kernel so far.
+    /// The number of bytes written to the sink.
     private(set) var bytes: UInt64 = 0
-    /// No byte will be handed over any more: the source ended and all of it was delivered, or the sink is gone.
+    /// True if no more bytes will be written: all bytes up to EOF were delivered, or the sink failed.
     private(set) var isEnded = false
-    /// The sink went while bytes for it waited.
+    /// True if the sink failed with bytes pending.
     private(set) var hasLoss = false
-    /// The sink is gone for good; what comes is read and thrown away, so that the source is not held up.
+    /// True if the sink is gone. Bytes are then read and discarded so that the source is not blocked.
     var discards = false
 
-    private var waiting: RelayBuffer?
-    /// What is moved without copying, while the source has more than the sink takes.
+    private var pending: RelayBuffer?
+    /// Holds pending bytes without copying while the source is faster than the sink.
     private var pipe: SplicePipe?
-    /// The source sends much at a time. One that does not is cheaper to copy.
+    /// True if the source sends large chunks. Small chunks are cheaper to copy.
     private var isBulk = false
 
+    /// Creates a direction.
+    ///
     /// - Parameters:
-    ///   - early: Bytes that were read from the source before.
-    ///   - space: Where the buffer for them comes from.
-    init(early: [UInt8] = [], in space: RelayBufferPool) {
-        early.withUnsafeBytes { if !$0.isEmpty { waiting = space.buffer(holding: $0) } }
+    ///   - initialBytes: Bytes already read from the source.
+    ///   - pool: Provides the buffer for them.
+    init(initialBytes: [UInt8] = [], in pool: RelayBufferPool) {
+        initialBytes.withUnsafeBytes { if !$0.isEmpty { pending = pool.buffer(holding: $0) } }
     }
 
-    var isEmpty: Bool { waiting == nil && pipeIsEmpty }
+    var isEmpty: Bool { pending == nil && pipeIsEmpty }
 
     private var pipeIsEmpty: Bool {
         switch pipe {
@@ -37,78 +39,79 @@ struct RelayDirection: ~Copyable {
         }
     }
 
-    /// Moves bytes until the source has none, the sink takes none, or the budget is used up.
+    /// Moves bytes until the source is empty, the sink is full, or the budget is used up.
     ///
-    /// - Returns: How many bytes moved, and whether more could.
+    /// - Returns: The number of moved bytes, and true if more could be moved.
     mutating func pump(
         from source: inout RelaySocket,
         to sink: inout RelaySocket,
-        through space: RelayBufferPool
+        through pool: RelayBufferPool
     ) -> (moved: Int, hasMore: Bool) {
         var moved = 0
-        if discards { dropAll(space) }
+        if discards { discardPending(pool) }
         while !isEnded {
             if !isEmpty {
                 guard sink.isWritable else { break }
-                moved += deliver(to: &sink, space)
+                moved += deliver(to: &sink, pool)
             } else if source.isAtEnd {
                 isEnded = true
             } else if source.isReadable, sink.isWritable || discards {
                 guard moved < Self.budget else { return (moved, true) }
-                if isBulk, splice(from: source, space) { continue }
-                moved += copy(from: &source, to: &sink, space)
+                if isBulk, splice(from: source, pool) { continue }
+                moved += copy(from: &source, to: &sink, pool)
             } else {
                 break
             }
-            if sink.isBroken, !discards { breakOff(space) }
+            if sink.isBroken, !discards { failSink(pool) }
         }
-        if isEmpty, let idle = pipe.take() { space.recycle(idle) }
+        if isEmpty, let idle = pipe.take() { pool.recycle(idle) }
         return (moved, false)
     }
 
-    /// Gives up: the sink will never take what waits.
-    private mutating func breakOff(_ space: RelayBufferPool) {
+    /// Ends the direction because the sink has failed.
+    private mutating func failSink(_ pool: RelayBufferPool) {
         isEnded = true
         hasLoss = hasLoss || !isEmpty
-        dropAll(space)
+        discardPending(pool)
     }
 
-    private mutating func dropAll(_ space: RelayBufferPool) {
-        if let rest = waiting.take() { space.recycle(rest) }
-        if let rest = pipe.take() { space.recycle(rest) }
+    private mutating func discardPending(_ pool: RelayBufferPool) {
+        if let rest = pending.take() { pool.recycle(rest) }
+        if let rest = pipe.take() { pool.recycle(rest) }
         isBulk = false
     }
 
-    /// Takes what the source has into a pipe.
+    /// Moves bytes from the source into a pipe.
     ///
-    /// - Returns: False when it took nothing; then reading tells what there is.
-    private mutating func splice(from source: borrowing RelaySocket, _ space: RelayBufferPool) -> Bool {
-        if pipe == nil { pipe = space.pipe() }
+    /// - Returns: False if no bytes were moved; a read then tells why.
+    private mutating func splice(from source: borrowing RelaySocket, _ pool: RelayBufferPool) -> Bool {
+        if pipe == nil { pipe = pool.pipe() }
         let count = pipe?.fill(from: source.number) ?? 0
         if count > 0 { isBulk = count >= Self.bulk }
         return count > 0
     }
 
-    /// Reads once, and writes what came, or keeps it.
-    private mutating func copy(from source: inout RelaySocket, to sink: inout RelaySocket, _ space: RelayBufferPool)
+    /// Reads once and writes the bytes to the sink; buffers the rest.
+    private mutating func copy(from source: inout RelaySocket, to sink: inout RelaySocket, _ pool: RelayBufferPool)
         -> Int
     {
-        let count = source.receive(into: space.scratch)
+        let count = source.receive(into: pool.scratch)
         guard count > 0, !discards else { return count }
-        let bytes = UnsafeRawBufferPointer(rebasing: space.scratch[..<count])
+        let bytes = UnsafeRawBufferPointer(rebasing: pool.scratch[..<count])
         let sent = sink.send(bytes)
         self.bytes += UInt64(sent)
-        if sent < count { waiting = space.buffer(holding: UnsafeRawBufferPointer(rebasing: bytes[sent...])) }
+        if sent < count { pending = pool.buffer(holding: UnsafeRawBufferPointer(rebasing: bytes[sent...])) }
         isBulk = source.isTCP && !sink.isTCP && (sent < count || count >= Self.bulk)
         return sent
     }
 
-    private mutating func deliver(to sink: inout RelaySocket, _ space: RelayBufferPool) -> Int {
+    /// Writes pending bytes to the sink.
+    private mutating func deliver(to sink: inout RelaySocket, _ pool: RelayBufferPool) -> Int {
         var sent = 0
-        if var buffer = waiting.take() {
+        if var buffer = pending.take() {
             sent = sink.send(buffer.bytes)
             buffer.drop(sent)
-            if buffer.isEmpty { space.recycle(buffer) } else { waiting = consume buffer }
+            if buffer.isEmpty { pool.recycle(buffer) } else { pending = consume buffer }
         } else if var loaded = pipe.take() {
             sent = sink.send(&loaded)
             pipe = consume loaded

@@ -1,35 +1,37 @@
 import Client
 import Model
 
-/// Finds the phone that a person means: by UDID in any spelling, the beginning of one, or by being the only one.
+/// Resolves a phone by UDID in any spelling or by a UDID prefix. Without a text, selects the only attached phone.
 struct DeviceSelector {
-    /// What was typed; nil where nothing was.
+    /// The text of the argument; nil if the argument is absent.
     let text: String?
-    /// How to repeat the command with a phone, with `UDID` in its place: `patchbay forward 22 --device UDID`.
+    /// The command for the hint, with the placeholder `UDID`: `patchbay forward 22 --device UDID`.
     let command: String
 
-    /// A whole UDID is taken as it is, because a tunnel may wait for a phone that is not plugged in yet.
+    /// Selects a phone from a list.
     ///
-    /// - Throws: `CLIError`, with the candidates where several fit.
+    /// A complete UDID need not be in the list, because a tunnel can wait for a phone that is not attached yet.
+    ///
+    /// - Throws: `CLIError` if no phone matches, or with the candidates if several match.
     func choose(among devices: [Device]) throws(CLIError) -> UDID {
         if let text, let udid = UDID(text) { return udid }
         let attached = Set(devices.map(\.udid)).sorted()
         guard let text else {
             if let only = attached.first, attached.count == 1 { return only }
             guard attached.isEmpty else { throw ambiguous("more than one phone is attached", attached) }
-            throw .notFound("no phone is attached", try: "patchbay devices --watch, then plug one in and unlock it")
+            throw .notFound("no phone is attached", try: "plug in a phone and unlock it; see patchbay devices --watch")
         }
-        let found = attached.filter { Self.fits(text, $0) }
+        let found = attached.filter { Self.matches(text, $0) }
         if let only = found.first, found.count == 1 { return only }
-        guard found.isEmpty else { throw ambiguous("\"\(SanitizedText(text))\" fits \(found.count) phones", found) }
+        guard found.isEmpty else { throw ambiguous("\"\(SanitizedText(text))\" matches \(found.count) phones", found) }
         throw .notFound(
-            "no attached phone has a UDID that begins with \"\(SanitizedText(text))\"",
+            "no attached phone has a UDID that starts with \"\(SanitizedText(text))\"",
             try: "patchbay devices"
         )
     }
 
-    /// Whether the text begins the UDID; case and hyphens do not count, and fewer than four digits say too little.
-    static func fits(_ text: String, _ udid: UDID?) -> Bool {
+    /// Returns true if the text is a prefix of the UDID with at least 4 digits. Ignores case and hyphens.
+    static func matches(_ text: String, _ udid: UDID?) -> Bool {
         let digits = text.filter { $0 != "-" }.lowercased()
         guard let udid, digits.count >= 4 else { return false }
         return udid.text.filter { $0 != "-" }.lowercased().hasPrefix(digits)
@@ -40,45 +42,46 @@ struct DeviceSelector {
             status: .usage,
             message: message,
             candidates: found.map(\.text),
-            remedy: command.replacing("UDID", with: found[0].text)
+            hint: command.replacing("UDID", with: found[0].text)
         )
     }
 }
 
-/// Where phones come from, for somebody who sees none.
+/// Explains an empty list of phones with the state of the USB source.
 struct DeviceAvailability {
-    /// The broker's word on it; nil where it says nothing.
+    /// The state of the USB source; nil if the broker does not report it.
     let status: SourceStatus?
 
     init(status: SourceStatus?) { self.status = status }
 
     init(_ client: PatchbayClient) async {
-        status = try? await client.status().sources.first { $0.name == "usb" }
+        status = try? await client.status().sources.first { $0.name == "usbmuxd" }
     }
 
+    /// True if the configuration turns phones off.
     var isOff: Bool { status?.state == .off }
 
     static let off = CLIError.notFound(
         "phones are turned off by devices.enabled = false",
-        try: "set devices.enabled = true in the configuration, and restart the broker"
+        try: "set devices.enabled = true in the configuration and restart the broker"
     )
 
-    /// A complaint that there is no phone, with the reason where it is not that none is plugged in.
-    func explain(_ complaint: CLIError) -> CLIError {
-        guard complaint.status == .notFound, let status else { return complaint }
+    /// Adds the state of the USB source to a "not found" error; returns other errors unchanged.
+    func explain(_ error: CLIError) -> CLIError {
+        guard error.status == .notFound, let status else { return error }
         switch status.state {
         case .off: return Self.off
         case .missing:
-            var explained = CLIError.notFound("\(complaint.message): \(status.detail)", try: complaint.remedy ?? "")
-            explained.remedy = status.remedy ?? complaint.remedy
+            var explained = CLIError.notFound("\(error.message): \(status.detail)", try: error.hint ?? "")
+            explained.hint = status.hint ?? error.hint
             return explained
-        case .ok, .starting: return complaint
+        case .ok, .starting: return error
         }
     }
 }
 
 extension DeviceSelector {
-    /// Chooses among the phones that the broker has; where it has none, says why.
+    /// Selects one of the attached phones; explains an empty list.
     ///
     /// - Throws: `CLIError`, `ClientError`.
     func choose(_ client: PatchbayClient) async throws -> UDID {

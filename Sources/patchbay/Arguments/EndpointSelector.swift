@@ -1,38 +1,38 @@
 import Model
 
-/// Finds the endpoint that a person means: by id, the beginning of an id, its name, its app, or its phone's UDID.
+/// Resolves an endpoint by ID, name, phone UDID, ID prefix or app.
 struct EndpointSelector {
     let text: String
-    /// The command to repeat with a candidate's id: `patchbay show`.
+    /// The command for the hint; an ID is appended: `patchbay show`.
     let command: String
 
-    /// The closest way of meaning it that fits anything decides.
+    /// Selects an endpoint from a list. The first kind of match in the order above decides.
     ///
-    /// - Throws: `CLIError`, with the candidates where several fit.
+    /// - Throws: `CLIError` if no endpoint matches, or with the candidates if several match.
     func choose(among endpoints: [Endpoint]) throws(CLIError) -> Endpoint {
-        guard !text.isEmpty else { throw .usage("an empty name fits every endpoint", try: "\(command) ID") }
+        guard !text.isEmpty else { throw .usage("the endpoint name is empty", try: "\(command) ID") }
         let wanted = text.lowercased()
-        let ways: [(Endpoint) -> Bool] = [
+        let criteria: [(Endpoint) -> Bool] = [
             { $0.id.text == wanted },
             { $0.isNamed(wanted) },
             { endpoint in
-                DeviceSelector.fits(wanted, endpoint.place.udid)
-                    || endpoint.routes.contains { DeviceSelector.fits(wanted, $0.route.udid) }
+                DeviceSelector.matches(wanted, endpoint.location.udid)
+                    || endpoint.routes.contains { DeviceSelector.matches(wanted, $0.route.udid) }
             },
             { $0.id.text.hasPrefix(wanted) },
             { $0.isApp(wanted) },
         ]
-        for way in ways {
-            let found = endpoints.filter(way)
+        for criterion in criteria {
+            let found = endpoints.filter(criterion)
             if let only = found.first, found.count == 1 { return only }
             if !found.isEmpty { throw ambiguous(found) }
         }
         let shown = SanitizedText(text)
         guard !endpoints.isEmpty else {
-            throw .notFound("no endpoint is called \"\(shown)\": none is listed at all", try: "patchbay doctor")
+            throw .notFound("no endpoint matches \"\(shown)\": the list is empty", try: "patchbay doctor")
         }
         let near = CommandSuggestion.nearest(to: wanted, among: endpoints.map(\.id.text))
-        throw .notFound("no endpoint is called \"\(shown)\"", try: near.map { "\(command) \($0)" } ?? "patchbay list")
+        throw .notFound("no endpoint matches \"\(shown)\"", try: near.map { "\(command) \($0)" } ?? "patchbay list")
     }
 
     private func ambiguous(_ found: [Endpoint]) -> CLIError {
@@ -41,19 +41,19 @@ struct EndpointSelector {
         let lines = sorted.map { "\($0.id.text.padded(to: width))  \($0.app)  \($0.state.rawValue)" }
         return CLIError(
             status: .usage,
-            message: "\"\(SanitizedText(text))\" fits \(found.count) endpoints",
+            message: "\"\(SanitizedText(text))\" matches \(found.count) endpoints",
             candidates: lines,
-            remedy: "\(command) \(sorted[0].id)"
+            hint: "\(command) \(sorted[0].id)"
         )
     }
 }
 
 extension Route {
-    /// The phone at the end of the cable.
+    /// The UDID of a USB route; nil for a network route.
     var udid: UDID? {
         switch self {
         case .usb(let route): route.udid
-        case .lan: nil
+        case .network: nil
         }
     }
 }

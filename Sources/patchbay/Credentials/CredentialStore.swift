@@ -3,11 +3,11 @@ import FoundationEssentials
 import Glibc
 import Model
 
-/// Where `patchbay join` keeps grants: `$XDG_STATE_HOME/patchbay/grants`, for its user alone.
+/// The grants that `patchbay join` stored in `$XDG_STATE_HOME/patchbay/grants`, readable only by their user.
 struct CredentialStore {
-    /// What a file there holds.
-    struct Entry: Codable {
-        /// Where the broker takes calls.
+    /// The content of one file.
+    struct Credential: Codable {
+        /// The broker's address.
         let broker: String
         let grant: Grant
         /// `pbg_…`: a secret.
@@ -17,21 +17,21 @@ struct CredentialStore {
     let path: String
 
     init(environment: [String: String]) throws(CLIError) {
-        let told = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let state = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? "\($0)/.local/state" : nil }
-        guard let folder = told ?? home else {
+        guard let folder = state ?? home else {
             throw CLIError(
                 status: .configuration,
-                message: "there is no place for the grant: neither $XDG_STATE_HOME nor $HOME is an absolute path",
-                remedy: "patchbay join --print -"
+                message: "the grant cannot be stored: neither $XDG_STATE_HOME nor $HOME is an absolute path",
+                hint: "patchbay join --print -"
             )
         }
         path = "\(folder)/patchbay/grants"
     }
 
-    /// Makes sure that a grant can be kept: makes the folders, and refuses one that others could read or change.
+    /// Creates the folders and checks that only this user can read and write them.
     ///
-    /// To be called before the invite is spent, which can be done once.
+    /// Must be called before the invite is redeemed, because an invite can be redeemed only once.
     func prepare() throws(CLIError) {
         let parts = path.split(separator: "/")
         for count in 1...parts.count {
@@ -45,20 +45,20 @@ struct CredentialStore {
         guard facts.st_mode & S_IFMT == S_IFDIR, facts.st_uid == geteuid(), facts.st_mode & 0o077 == 0 else {
             throw CLIError(
                 status: .configuration,
-                message: "\(path) is not a folder of yours alone, so no grant is kept there",
-                remedy: "chmod 700 \(path), or remove it"
+                message: "\(path) must be a folder that only you can access; no grant is stored there",
+                hint: "chmod 700 \(path), or remove it"
             )
         }
         guard access(path, W_OK | X_OK) == 0 else { throw failure(errno) }
     }
 
-    /// Writes one, readable for its user alone, whole or not at all.
+    /// Writes a credential atomically to a file with mode 0600.
     ///
     /// - Returns: The file's path.
-    func keep(_ entry: Entry) throws(CLIError) -> String {
-        let file = "\(path)/\(entry.grant.id).json"
-        let draft = "\(path)/.\(entry.grant.id).\(getpid())"
-        guard var bytes = try? Array(JSONCoding.encoder().encode(entry)) else { throw failure(EINVAL) }
+    func save(_ credential: Credential) throws(CLIError) -> String {
+        let file = "\(path)/\(credential.grant.id).json"
+        let draft = "\(path)/.\(credential.grant.id).\(getpid())"
+        guard var bytes = try? Array(JSONCoding.encoder().encode(credential)) else { throw failure(EINVAL) }
         bytes.append(UInt8(ascii: "\n"))
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure(errno) }
@@ -73,31 +73,33 @@ struct CredentialStore {
         return file
     }
 
-    /// The newest grant for this broker that has not ended by its own time.
+    /// Returns the newest unexpired credential for a broker.
     ///
-    /// - Throws: `CLIError` where there is none, or where others could read it.
-    func entry(for broker: BrokerAddress) throws(CLIError) -> Entry {
+    /// - Throws: `CLIError` if there is none, or if other users can read its file.
+    func credential(for broker: BrokerAddress) throws(CLIError) -> Credential {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-        var found: [Entry] = []
+        var found: [Credential] = []
         for name in names where name.hasSuffix(".json") && !name.hasPrefix(".") {
-            guard let entry = try read("\(path)/\(name)"), broker.isNamed(entry.broker) else { continue }
-            found.append(entry)
+            guard let credential = try read("\(path)/\(name)"), broker.isNamed(credential.broker) else { continue }
+            found.append(credential)
         }
         let now = Date()
-        if let entry = found.filter({ $0.grant.expires > now }).max(by: { $0.grant.created < $1.grant.created }) {
-            return entry
+        if let credential = found.filter({ $0.grant.expiresAt > now }).max(by: {
+            $0.grant.createdAt < $1.grant.createdAt
+        }) {
+            return credential
         }
         throw CLIError(
             status: .notPermitted,
             message: found.isEmpty
-                ? "no grant for the broker at \(broker) is kept in \(path)"
-                : "the grant that is kept for the broker at \(broker) has ended",
-            remedy: "patchbay join -, with what `patchbay pair` shows"
+                ? "no grant for the broker at \(broker) is stored in \(path)"
+                : "the stored grant for the broker at \(broker) has expired",
+            hint: "patchbay join -, with the pairing string of `patchbay pair`"
         )
     }
 
-    /// Nil for what is none.
-    private func read(_ file: String) throws(CLIError) -> Entry? {
+    /// Reads a credential; nil for any other file.
+    private func read(_ file: String) throws(CLIError) -> Credential? {
         let descriptor = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
@@ -106,29 +108,29 @@ struct CredentialStore {
         guard facts.st_uid == geteuid(), facts.st_mode & 0o077 == 0 else {
             throw CLIError(
                 status: .configuration,
-                message: "\(file) is not yours alone, so its token is not used",
-                remedy: "chmod 600 \(file), or, if somebody may have read it, revoke its grant and join again"
+                message: "\(file) is accessible to other users; its token is not used",
+                hint: "chmod 600 \(file); if another user may have read the file, revoke its grant and join again"
             )
         }
         var bytes = [UInt8](repeating: 0, count: Self.sizeLimit)
         let count = Glibc.read(descriptor, &bytes, bytes.count)
-        return count > 0 ? try? JSONCoding.decoder().decode(Entry.self, from: Data(bytes[..<count])) : nil
+        return count > 0 ? try? JSONCoding.decoder().decode(Credential.self, from: Data(bytes[..<count])) : nil
     }
 
-    /// Of a file in it.
+    /// The maximum size of a file, in bytes.
     private static let sizeLimit = 64 << 10
 
     private func failure(_ code: CInt) -> CLIError {
         CLIError(
             status: .configuration,
-            message: "the grant cannot be kept in \(path): \(String(cString: strerror(code)))",
-            remedy: "patchbay join --print -"
+            message: "the grant cannot be stored in \(path): \(String(cString: strerror(code)))",
+            hint: "patchbay join --print -"
         )
     }
 }
 
 extension BrokerAddress {
-    /// Whether this is the broker that a file names. Both loopback addresses of a port are one broker's.
+    /// Returns true if a stored address means this broker. 127.0.0.1 and ::1 with the same port are one broker.
     fileprivate func isNamed(_ text: String) -> Bool {
         guard case .loopback(_, let port) = self else { return description == text }
         return ["127.0.0.1", "::1"].contains { BrokerAddress.loopback(host: $0, port: port).description == text }

@@ -2,9 +2,9 @@ import Glibc
 import Model
 import SystemIO
 
-/// A text that is shown to nobody: an app's session token, an invite, a grant's token.
+/// A text that must not be displayed: an app's session token, an invite token or a grant's token.
 ///
-/// Printing, interpolating, dumping and reflecting it shows nothing of it.
+/// Printing, interpolation, `dump` and reflection do not reveal the text.
 struct Secret: Sendable, Equatable {
     private let text: String
 
@@ -12,10 +12,10 @@ struct Secret: Sendable, Equatable {
 
     var isEmpty: Bool { text.isEmpty }
 
-    /// For the one who is to have it, and for nothing else.
+    /// Returns the text, for sending only.
     func reveal() -> String { text }
 
-    /// A message without the tokens that somebody typed into it: of each the id is left, which is no secret.
+    /// Redacts the tokens in a message. The ID of each token stays, because the ID is not secret.
     static func redacted(_ message: String) -> String {
         message.replacing(#/\b(pb[ig]_[0-9A-Za-z]{8})_[0-9A-Za-z]+(_[0-9A-Za-z]+)?/#) { "\($0.output.1)_…" }
     }
@@ -27,22 +27,22 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
     var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Where secrets come in: standard input, piped or typed without echo, and nowhere else.
+/// Reads secrets from standard input, piped or typed without echo.
 ///
-/// Arguments and the environment are there for others to read (`ps`, `/proc`), and shells keep what was typed.
+/// Arguments and the environment are visible to other users (`ps`, `/proc`), and shells store arguments in their history.
 enum SecretInput {
-    /// The longest line: an endpoint's secret has at most 4,096 bytes, and may be pasted with the line around it.
+    /// The maximum line length in bytes. An endpoint's secret has at most 4,096 bytes, plus the log line around the secret.
     private static let limit = 8_192
 
-    /// Reads one line without the blanks around it.
+    /// Reads one line and removes surrounding blanks.
     ///
     /// - Parameters:
-    ///   - question: For a person, `Pairing string: `.
-    ///   - command: What to type again after a mistake.
-    /// - Returns: The line; it is not empty.
-    /// - Throws: `CLIError`, which does not repeat what was read.
+    ///   - question: The prompt at a terminal, such as `Pairing string: `.
+    ///   - command: The command for the hint.
+    /// - Returns: The line, which is not empty.
+    /// - Throws: `CLIError` without the input.
     static func line(_ question: String, command: String) async throws(CLIError) -> String {
-        CoreDump.forbid()
+        CoreDump.disable()
         let input = await BlockingThread.value {
             isatty(STDIN_FILENO) == 1
                 ? PasswordPrompt.line(question, limit: limit) : LineInput.read(from: STDIN_FILENO, limit: limit)
@@ -50,53 +50,58 @@ enum SecretInput {
         return try text(in: input, command: command)
     }
 
-    /// - Throws: `CLIError`, which does not repeat what was read.
+    /// Validates an input line.
+    ///
+    /// - Throws: `CLIError` without the input.
     static func text(in input: LineInput, command: String) throws(CLIError) -> String {
-        let remedy = "\(command), and paste it when asked"
+        let hint = "\(command), then paste the secret at the prompt"
         let bytes: [UInt8]
         switch input {
         case .line(let line): bytes = line
-        case .nothing: throw .usage("nothing came on standard input", try: remedy)
+        case .nothing: throw .usage("standard input is empty", try: hint)
         case .tooLong:
-            throw .usage("the line on standard input has more than \(limit) bytes: no secret is so long", try: remedy)
+            throw .usage("the line on standard input has more than \(limit) bytes; a secret is shorter", try: hint)
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw .usage("the line on standard input is not UTF-8, and a secret is printable ASCII", try: remedy)
+            throw .usage("the line on standard input is not UTF-8; a secret is printable ASCII", try: hint)
         }
         let blanks: Set<Character> = [" ", "\t", "\r"]
         let trimmed = text.drop { blanks.contains($0) }
         guard let last = trimmed.lastIndex(where: { !blanks.contains($0) }) else {
-            throw .usage("the line on standard input is empty", try: remedy)
+            throw .usage("the line on standard input is empty", try: hint)
         }
         return String(trimmed[...last])
     }
 
-    /// Refuses a secret on the command line without repeating it.
+    /// Rejects a secret on the command line.
+    ///
+    /// - Throws: `CLIError` without the secret, if there are arguments.
     static func refuse(arguments: [String], what: String, command: String) throws(CLIError) {
         guard !arguments.isEmpty else { return }
         throw .usage(
-            "\(what) is never an argument: everybody on this machine can read arguments, and shells keep them",
-            try: "\(command), and paste it when asked; what you typed is no secret any more, so replace it"
+            "\(what) must not be an argument: all users of this machine can read arguments, and shells store them",
+            try: "replace the exposed secret, then run \(command) and paste the new one at the prompt"
         )
     }
 }
 
-/// One line of a descriptor, read with calls that block.
+/// The result of reading one line with blocking calls.
 enum LineInput: Equatable {
-    /// What stands before the first line break or the end.
+    /// The bytes before the first line break or end of file.
     case line([UInt8])
-    /// There is nothing at all, or it cannot be read.
+    /// End of file or a read error.
     case nothing
-    /// More than the limit, without a line break.
+    /// The line is longer than the limit.
     case tooLong
 
+    /// Reads one line from a descriptor.
     static func read(from descriptor: CInt, limit: Int) -> LineInput {
         var line: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4_096)
         while line.count <= limit {
             let count = Glibc.read(descriptor, &buffer, buffer.count)
             if count < 0 {
-                guard BlockingThread.isPassing(descriptor, POLLIN) else { return .nothing }
+                guard BlockingThread.shouldRetry(descriptor, POLLIN) else { return .nothing }
                 continue
             }
             line += buffer[..<count]

@@ -1,25 +1,26 @@
 import Client
 import JSON
 
-/// What one client has open: its session, and the requests that are not answered yet.
+/// The state of one client: its session and its pending requests.
 actor BridgeState {
-    private struct Open {
+    private struct OpenRequest {
         let isStateless: Bool
         let isSubscription: Bool
         let stop: AsyncStream<Never>.Continuation
     }
 
     private(set) var session = MCPSessionInfo()
-    private var open: [JSON: Open] = [:]
+    private var open: [JSON: OpenRequest] = [:]
 
-    func began(_ id: String?) { session.id = id }
+    func setSessionID(_ id: String?) { session.id = id }
 
-    func initialized(_ answer: JSON) { session.read(answer) }
+    /// Stores the protocol version from the response to `initialize`.
+    func initialized(_ response: JSON) { session.read(response) }
 
-    /// Notes a request; the stream ends when its client wants no answer any more.
-    func open(_ message: ClientMessage, _ id: JSON) -> AsyncStream<Never> {
+    /// Registers a request. The returned stream finishes when the client cancels the request.
+    func beginRequest(_ message: ClientMessage, _ id: JSON) -> AsyncStream<Never> {
         let (stopped, stop) = AsyncStream.makeStream(of: Never.self)
-        open[id] = Open(
+        open[id] = OpenRequest(
             isStateless: message.revision != nil,
             isSubscription: message.isSubscription,
             stop: stop
@@ -27,53 +28,53 @@ actor BridgeState {
         return stopped
     }
 
-    func close(_ id: JSON) { open[id] = nil }
+    func endRequest(_ id: JSON) { open[id] = nil }
 
-    /// Whether the request is one of 2026-07-28, which is cancelled by closing its stream and in no other way.
+    /// Returns true for a request of protocol version 2026-07-28, which is cancelled only by closing its stream.
     func isStateless(_ id: JSON) -> Bool { open[id]?.isStateless == true }
 
     func cancel(_ id: JSON) { open[id]?.stop.finish() }
 
-    /// The client has nothing more to say: what lasts until it does ends.
+    /// Ends all subscriptions; called at the end of the input.
     func endSubscriptions() { for request in open.values where request.isSubscription { request.stop.finish() } }
 }
 
-/// What a client of the handshake era and the broker have agreed upon.
+/// The session of a client with a protocol version before 2026-07-28: session ID and negotiated version.
 struct MCPSessionInfo: Sendable, Equatable {
     var id: String?
     private(set) var revision: String?
 
-    /// Takes the revision out of the answer to `initialize`.
-    mutating func read(_ answer: JSON) { revision = answer["result"]?["protocolVersion"]?.string ?? revision }
+    /// Reads the protocol version from the response to `initialize`.
+    mutating func read(_ response: JSON) { revision = response["result"]?["protocolVersion"]?.string ?? revision }
 
-    /// From 2025-06-18 on the revision is said with every message.
+    /// The headers of every request. `MCP-Protocol-Version` is required since 2025-06-18.
     var headers: [MCPMessage.Header] {
         (id.map { [.init("Mcp-Session-Id", $0)] } ?? []) + (revision.map { [.init("MCP-Protocol-Version", $0)] } ?? [])
     }
 }
 
-/// Knows whether a request has its answer, also when it was sent twice.
+/// Tracks whether a request has a response, and drops duplicates after a retry.
 struct ResponseDeduplicator {
     private let id: JSON?
-    var isAnswered = false
+    var hasResponse = false
     private var isAcknowledged = false
 
     init(_ id: JSON?) { self.id = id }
 
-    /// Takes a message that came back.
+    /// Processes a message from the broker.
     ///
     /// - Parameters:
     ///   - bytes: The message.
-    ///   - isLast: Whether no other can follow it: then it is the answer.
-    /// - Returns: The message read, when somebody wants it; nil where the client has it already.
-    mutating func take(_ bytes: [UInt8], isLast: Bool) -> (() -> JSON?)? {
+    ///   - isLast: True if no message follows; then this message is the response.
+    /// - Returns: A closure that parses the message, or nil for a duplicate that must not be forwarded.
+    mutating func receive(_ bytes: [UInt8], isLast: Bool) -> (() -> JSON?)? {
         if isLast {
-            isAnswered = true
+            hasResponse = true
             return { try? JSON(parsing: bytes) }
         }
         let json = try? JSON(parsing: bytes)
-        if let json, json["method"] == nil, json["id"] == id { isAnswered = true }
-        // A subscription that was renewed after a restart is acknowledged anew.
+        if let json, json["method"] == nil, json["id"] == id { hasResponse = true }
+        // The broker acknowledges a subscription again when the bridge renews the subscription after a restart.
         if json?["method"] == "notifications/subscriptions/acknowledged" {
             defer { isAcknowledged = true }
             if isAcknowledged { return nil }

@@ -2,57 +2,59 @@ import Client
 import FoundationEssentials
 import JSON
 
-/// A line that an agent's client wrote, as far as its way to the broker depends on what it says.
+/// A JSON-RPC message of the MCP client, with the fields that the bridge needs.
 struct ClientMessage: Sendable {
     private static let revisionKey = "io.modelcontextprotocol/protocolVersion"
 
     let bytes: [UInt8]
-    /// Of a request.
+    /// The request ID; nil for other messages.
     let id: JSON?
-    /// Nil for an answer to the server, and for several messages at once, as 2025-03-26 allows them.
+    /// The method; nil for a response and for a batch (2025-03-26).
     let method: String?
-    /// Why it is no message of JSON-RPC 2.0 that MCP takes; nil where it is one.
+    /// The reason why this is not a valid JSON-RPC 2.0 message for MCP; nil for a valid message.
     let fault: String?
-    /// Whether somebody waits for what comes of it: for a notification and an answer nobody does.
-    let wantsAnswer: Bool
+    /// True for a request or a batch; false for a notification or a response.
+    let expectsResponse: Bool
     private let params: JSON?
 
-    /// - Throws: `JSONError`.
+    /// Parses one line.
+    ///
+    /// - Throws: `JSONError` for invalid JSON.
     init(_ line: [UInt8]) throws(JSONError) {
         let json = try JSON(parsing: line)
         bytes = line
         method = json["method"]?.string
         params = json["params"]
-        let given = json["id"]
-        id = method == nil ? nil : given.flatMap { $0.string == nil && $0.number == nil ? nil : $0 }
-        let isAnswer = json["result"] != nil || json["error"] != nil
-        wantsAnswer = method == nil ? !isAnswer : given != nil
+        let rawID = json["id"]
+        id = method == nil ? nil : rawID.flatMap { $0.string == nil && $0.number == nil ? nil : $0 }
+        let isResponse = json["result"] != nil || json["error"] != nil
+        expectsResponse = method == nil ? !isResponse : rawID != nil
         fault =
-            if method != nil, let given, id == nil {
-                "the id of a request must be a text or a number, not \(given.kind)"
+            if method != nil, let rawID, id == nil {
+                "the id of a request must be a text or a number, not \(rawID.typeDescription)"
             } else if json.object == nil, json.array == nil {
-                "a message must be an object, not \(json.kind)"
+                "a message must be an object, not \(json.typeDescription)"
             } else {
                 nil
             }
     }
 
-    /// What each request says of itself from 2026-07-28 on; nil in a session, where it was agreed upon.
+    /// The protocol version in the request's metadata (since 2026-07-28); nil in a session with a negotiated version.
     var revision: String? { params?["_meta"]?[Self.revisionKey]?.string }
 
-    /// The request that its client wants no answer to any more.
+    /// The ID in a cancel notification; nil for other messages.
     var cancelled: JSON? { method == "notifications/cancelled" ? params?["requestId"] : nil }
 
     var isInitialize: Bool { method == "initialize" }
-    /// Whether it stays open until its client ends it.
+    /// True for a request that stays open until the client ends it.
     var isSubscription: Bool { method == "subscriptions/listen" }
 
-    /// Whether doing it twice is the same as doing it once: only that may be sent again when no answer came.
-    func isRepeatable(at door: MCPTarget) -> Bool {
+    /// Returns true for idempotent requests. Only these are sent again after a lost response.
+    func isRepeatable(at target: MCPTarget) -> Bool {
         switch method {
         case "tools/call":
             let name = params?["name"]?.string ?? ""
-            return door == .broker && ["endpoint_list", "endpoint_tools", "endpoint_wait"].contains(name)
+            return target == .broker && ["endpoint_list", "endpoint_tools", "endpoint_wait"].contains(name)
         case "initialize", "ping", "server/discover", "completion/complete", "logging/setLevel", "tools/list",
             "resources/list", "resources/templates/list", "resources/read", "resources/subscribe",
             "resources/unsubscribe", "prompts/list", "prompts/get", "subscriptions/listen",
@@ -62,12 +64,12 @@ struct ClientMessage: Sendable {
         }
     }
 
-    /// The post that carries it.
+    /// Builds the HTTP message for this line.
     func post(in session: MCPSessionInfo) -> MCPMessage {
         guard let revision, let method else { return MCPMessage(body: bytes, headers: session.headers) }
-        // 2026-07-28, Streamable HTTP: what a request is about stands in its head, too.
+        // MCP 2026-07-28, Streamable HTTP: headers repeat the protocol version, the method and the name.
         var headers: [MCPMessage.Header] = [.init("MCP-Protocol-Version", revision), .init("Mcp-Method", method)]
-        // Over standard input and output a client need not look what a tool wants in Mcp-Param headers, and we do not know.
+        // Stdio clients send no Mcp-Param headers, and the bridge does not know the tool's schema.
         if method == "tools/call" { headers.append(.init("Patchbay-Transport", "stdio")) }
         return MCPMessage(
             body: bytes,
@@ -83,7 +85,7 @@ struct ClientMessage: Sendable {
         }
     }
 
-    /// As it is where it is visible ASCII; else in base64, in the form that 2026-07-28 has for it.
+    /// Encodes a header value: visible ASCII unchanged, other text in base64 as MCP 2026-07-28 specifies.
     static func headerText(_ text: String) -> String {
         let isPlain =
             !text.isEmpty && !text.hasPrefix("=?base64?") && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The lines of standard input, read when they are asked for.
+/// Reads lines from a descriptor on demand.
 struct LineReader: Sendable {
     private static let chunk = 64 << 10
 
@@ -11,7 +11,7 @@ struct LineReader: Sendable {
 
     init(_ descriptor: CInt) { self.descriptor = descriptor }
 
-    /// The next line that is not empty, without its break; nil at the end.
+    /// Returns the next non-empty line without its line break; nil at end of file.
     mutating func next() async -> [UInt8]? {
         while true {
             while let end = pending[searched...].firstIndex(of: UInt8(ascii: "\n")) {
@@ -42,17 +42,19 @@ struct LineReader: Sendable {
         while true {
             let count = Glibc.read(descriptor, &buffer, chunk)
             if count >= 0 { return Array(buffer.prefix(count)) }
-            guard BlockingThread.isPassing(descriptor, POLLIN) else { return [] }
+            guard BlockingThread.shouldRetry(descriptor, POLLIN) else { return [] }
         }
     }
 }
 
-/// Standard output, a message a line. A client that does not read holds up what it would not read anyway.
+/// Writes messages as lines. Writes block while the client does not read; this applies back-pressure to the bridge.
 actor LineWriter {
     private let descriptor: CInt
 
     init(_ descriptor: CInt) { self.descriptor = descriptor }
 
+    /// Writes a message and a line break.
+    ///
     /// - Throws: `BrokenPipe`.
     func write(_ message: [UInt8]) throws {
         guard BlockingThread.write(message + [UInt8(ascii: "\n")], to: descriptor) else { throw BrokenPipe() }

@@ -2,24 +2,24 @@ import Client
 import JSON
 import Model
 
-/// Stands between an agent's client that speaks MCP over standard input and output, and a door of the broker.
+/// Connects an MCP client on standard input and output to an MCP server of the broker.
 ///
-/// Keeps nothing but what the handshake has agreed upon: each line becomes a POST, and what comes back becomes lines, in the
-/// order in which it comes. A broker that restarts is waited for; lines that it has not got are sent when it is back, and
-/// those whose answer was lost only if that does no harm.
+/// Sends each line as a POST and writes each received message as a line, in the order of arrival. The only state is the
+/// negotiated session and the pending requests. While the broker restarts, undelivered requests are retried. Requests
+/// with a lost response are retried only if they are idempotent.
 struct MCPStdioBridge: Sendable {
-    let door: MCPTarget
+    let target: MCPTarget
     let client: PatchbayClient
     let output: LineWriter
     var clock: any Clock<Duration> = ContinuousClock()
-    /// For people: what has no place in an answer.
-    let note: @Sendable (String) -> Void
-    let desk = BridgeState()
+    /// Receives messages for standard error.
+    let log: @Sendable (String) -> Void
+    let state = BridgeState()
 
-    /// How long a broker is waited for that goes away; one that restarts is back much sooner.
-    private static let patience = Duration.seconds(20)
+    /// The time limit for retries while the broker restarts.
+    private static let retryTimeout = Duration.seconds(20)
 
-    /// Returns when the input has ended and everything is answered.
+    /// Runs until the input has ended and all requests have responses.
     ///
     /// - Throws: `BrokenPipe`.
     func run(_ input: consuming LineReader) async throws {
@@ -37,32 +37,33 @@ struct MCPStdioBridge: Sendable {
                     try await output.write(LocalResponse.invalid(fault).bytes)
                     continue
                 }
-                if let id = message.cancelled, await desk.isStateless(id) {
-                    await desk.cancel(id)
+                if let id = message.cancelled, await state.isStateless(id) {
+                    await state.cancel(id)
                     continue
                 }
-                // The next one is sent when this one is: what a line is about may have to be there first.
-                let (written, sign) = AsyncStream.makeStream(of: Never.self)
-                let stopped = if let id = message.id { await desk.open(message, id) } else { AsyncStream<Never>?.none }
+                // Lines are sent in order, because a message can depend on the previous message.
+                let (written, continuation) = AsyncStream.makeStream(of: Never.self)
+                let stopped =
+                    if let id = message.id { await state.beginRequest(message, id) } else { AsyncStream<Never>?.none }
                 group.addTask {
-                    defer { sign.finish() }
-                    // What follows the handshake needs what it gives.
-                    let written: @Sendable () -> Void = { if !message.isInitialize { sign.finish() } }
+                    defer { continuation.finish() }
+                    // The messages after `initialize` need the session ID of its response.
+                    let written: @Sendable () -> Void = { if !message.isInitialize { continuation.finish() } }
                     try await until(stopped) { try await deliver(message, written) }
-                    if let id = message.id { await desk.close(id) }
+                    if let id = message.id { await state.endRequest(id) }
                 }
                 for await _ in written {}
-                if let id = message.cancelled { await desk.cancel(id) }
+                if let id = message.cancelled { await state.cancel(id) }
                 if message.method == "notifications/initialized" {
                     group.addTask { try await until(ended) { try await listen() } }
                 }
             }
             end.finish()
-            await desk.endSubscriptions()
+            await state.endSubscriptions()
         }
     }
 
-    /// Runs the body until it has ended, or the stream has.
+    /// Runs the body and cancels the body when the stream finishes.
     private func until(_ stopped: AsyncStream<Never>?, _ body: @Sendable @escaping () async throws -> Void) async throws
     {
         guard let stopped else { return try await body() }
@@ -74,34 +75,36 @@ struct MCPStdioBridge: Sendable {
         }
     }
 
-    /// Brings a message to the broker, and what comes back to the client; a request has an answer then.
+    /// Sends a message to the broker and writes the received messages. Ensures that a request gets a response.
     private func deliver(_ message: ClientMessage, _ written: () -> Void) async throws {
-        var patience = Patience(message.isSubscription ? nil : Self.patience, clock: clock)
-        var tracker = ResponseDeduplicator(message.id)
+        var backoff = Backoff(message.isSubscription ? nil : Self.retryTimeout, clock: clock)
+        var deduplicator = ResponseDeduplicator(message.id)
         while true {
             var isSent = false
             do {
-                let post = message.post(in: await desk.session)
-                try await client.exchange(post, at: door) {
+                let post = message.post(in: await state.session)
+                try await client.send(post, to: target) {
                     isSent = true
                     written()
-                } _: { reply in
-                    try await take(reply, of: message, &tracker)
+                } _: { event in
+                    try await handle(event, of: message, &deduplicator)
                 }
-                if message.isSubscription, !tracker.isAnswered, try await patience.wait() { continue }
-                if let id = message.id, !tracker.isAnswered { try await write(LocalResponse.none(to: id)) }
+                if message.isSubscription, !deduplicator.hasResponse, try await backoff.wait() { continue }
+                if let id = message.id, !deduplicator.hasResponse { try await write(LocalResponse.none(to: id)) }
                 return
             } catch let error as ClientError {
                 try Task.checkCancellation()
-                if tracker.isAnswered { return }
-                // Whoever says no has done nothing.
+                if deduplicator.hasResponse { return }
+                // A rejected request was not executed and can be retried.
                 if case .refused = error { isSent = false }
-                let mayRepeat = !isSent || message.isRepeatable(at: door)
-                if mayRepeat, error.isPassing {
-                    if !patience.hasWaited { note("\(error); waiting for it") }
-                    if try await patience.wait() { continue }
+                let mayRepeat = !isSent || message.isRepeatable(at: target)
+                if mayRepeat, error.isTemporary {
+                    if !backoff.hasWaited { log("\(error); retrying") }
+                    if try await backoff.wait() { continue }
                 }
-                guard message.wantsAnswer else { return note("\(message.method ?? "an answer") was lost: \(error)") }
+                guard message.expectsResponse else {
+                    return log("\(message.method ?? "a response") was lost: \(error)")
+                }
                 return try await write(
                     mayRepeat
                         ? LocalResponse.failure(error, to: message.id) : LocalResponse.lost(message, id: message.id)
@@ -110,49 +113,49 @@ struct MCPStdioBridge: Sendable {
         }
     }
 
-    private func take(_ reply: MCPStreamEvent, of message: ClientMessage, _ tracker: inout ResponseDeduplicator)
+    private func handle(_ event: MCPStreamEvent, of message: ClientMessage, _ deduplicator: inout ResponseDeduplicator)
         async throws
     {
-        switch reply {
+        switch event {
         case .opened(let session):
-            if message.isInitialize { await desk.began(session) }
+            if message.isInitialize { await state.setSessionID(session) }
         case .message(let bytes, let isLast):
-            guard let json = tracker.take(bytes, isLast: isLast) else { return }
-            if message.isInitialize, let json = json() { await desk.initialized(json) }
+            guard let json = deduplicator.receive(bytes, isLast: isLast) else { return }
+            if message.isInitialize, let json = json() { await state.initialized(json) }
             try await output.write(bytes)
         case .refused(let status, let body):
             if let problem = LocalResponse.problem(body), problem.code == .unavailable {
                 throw ClientError.refused(problem)
             }
-            tracker.isAnswered = true
-            if message.wantsAnswer {
+            deduplicator.hasResponse = true
+            if message.expectsResponse {
                 try await write(LocalResponse.refusal(status, body, to: message.id))
             } else {
-                note("\(message.method ?? "an answer") was refused: \(LocalResponse.reason(status, body))")
+                log("\(message.method ?? "a response") was rejected: \(LocalResponse.reason(status, body))")
             }
         }
     }
 
-    /// Passes on what a server says by itself to a client of the handshake era, until the task is cancelled.
+    /// Forwards the server's own messages (the GET stream of a session) until the task is cancelled.
     private func listen() async throws {
-        let session = await desk.session
+        let session = await state.session
         guard session.id != nil else { return }
-        var patience = Patience(nil, clock: clock)
+        var backoff = Backoff(nil, clock: clock)
         var isWanted = true
         while isWanted {
             do {
-                try await client.exchange(MCPMessage(body: nil, headers: session.headers), at: door) { reply in
-                    switch reply {
-                    case .opened: patience = Patience(nil, clock: clock)
+                try await client.send(MCPMessage(body: nil, headers: session.headers), to: target) { event in
+                    switch event {
+                    case .opened: backoff = Backoff(nil, clock: clock)
                     case .message(let bytes, _): try await output.write(bytes)
-                    // There is none, which is a server's right.
+                    // A server may have no GET stream and answers 405.
                     case .refused(let status, _): isWanted = status >= 500
                     }
                 }
             } catch is ClientError {}
-            if isWanted { _ = try await patience.wait() }
+            if isWanted { _ = try await backoff.wait() }
         }
     }
 
-    private func write(_ answer: JSON) async throws { try await output.write(answer.bytes) }
+    private func write(_ response: JSON) async throws { try await output.write(response.bytes) }
 }

@@ -3,15 +3,15 @@ import Glibc
 import JSON
 import Model
 
-/// Whoever read our output has gone; the program ends without a word.
+/// The reader closed the output pipe. The program exits without a message.
 struct BrokenPipe: Error {}
 
-/// Standard output or standard error, as lines. Each is written at once, so that a reader behind a pipe never waits.
+/// Standard output or standard error. Each line is written immediately, without buffering.
 struct Console: Sendable {
     private let descriptor: CInt
     let isTerminal: Bool
     let isColoured: Bool
-    /// The columns to keep within; nil where it is not a terminal.
+    /// The terminal's width in columns; nil if the descriptor is not a terminal.
     let width: Int?
 
     init(descriptor: CInt, color: ColorChoice) {
@@ -25,7 +25,9 @@ struct Console: Sendable {
     static func standard(_ color: ColorChoice = .auto) -> Console { Console(descriptor: STDOUT_FILENO, color: color) }
     static func errors() -> Console { Console(descriptor: STDERR_FILENO, color: .auto) }
 
-    /// - Throws: `BrokenPipe`; a `CLIError` where the output cannot be written for another reason, a full disk.
+    /// Writes one line.
+    ///
+    /// - Throws: `BrokenPipe`, or `CLIError` for other write errors such as a full disk.
     func line(_ text: String) throws {
         if let code = BlockingThread.failure(writing: Array(text.utf8) + [UInt8(ascii: "\n")], to: descriptor) {
             guard code == EPIPE else { throw Self.unwritable(code) }
@@ -37,58 +39,61 @@ struct Console: Sendable {
         CLIError(
             status: .error,
             message: "the output cannot be written: \(String(cString: strerror(code)))",
-            remedy: "make room, or write it elsewhere"
+            hint: "free disk space, or write the output to another place"
         )
     }
 
-    /// Text without the end of a line; if nobody reads it, there is nobody to miss it.
+    /// Writes text without a line break and ignores errors.
     func write(_ text: String) { _ = BlockingThread.write(Array(text.utf8), to: descriptor) }
 
     func table(_ table: Table) throws { try line(table.text(width: width, isColoured: isColoured)) }
 
-    /// One document: laid out for a person at a terminal, on one line for everything else.
+    /// Writes IDs, one per line: the output of `--quiet`.
+    func ids(_ ids: [String]) throws { for id in ids { try line(id) } }
+
+    /// Writes one JSON document: indented on a terminal, else on one line.
     func document(_ value: some Encodable) throws {
         let encoder = JSONCoding.encoder()
         if isTerminal { encoder.outputFormatting.insert(.prettyPrinted) }
         try line(Self.escaped(String(decoding: encoder.encode(SchemaDocument(value)), as: UTF8.self)))
     }
 
-    /// One document on one line: an element of NDJSON.
-    func record(_ value: some Encodable) throws {
+    /// Writes one JSON document on one line: an element of NDJSON.
+    func jsonLine(_ value: some Encodable) throws {
         try line(Self.escaped(String(decoding: JSONCoding.encoder().encode(SchemaDocument(value)), as: UTF8.self)))
     }
 
-    /// One document that is JSON already, with what every document of ours has.
+    /// Writes a JSON object with the member `schema` added.
     func json(_ members: JSONObject) throws {
         var document = members
         document["schema"] = 1
         try line(Self.escaped(JSON.object(document).text))
     }
 
-    /// Says what went wrong and what to try; if nobody listens, there is nobody to tell.
+    /// Prints the message, the candidates and the hint. Ignores write errors.
     ///
-    /// A complaint often repeats what was typed, and what is typed is often pasted: a path, a name, a whole command.
-    func complain(_ complaint: CLIError) {
+    /// Removes control characters, because an error can repeat pasted arguments.
+    func printError(_ error: CLIError) {
         let lines =
-            [ANSIStyle.red.paint("error:", isOn: isColoured) + " " + Self.plain(complaint.message)]
-            + complaint.candidates.map { "  " + Self.plain($0) }
-            + (complaint.remedy.map { [ANSIStyle.bold.paint("try:", isOn: isColoured) + " " + Self.plain($0)] } ?? [])
+            [ANSIStyle.red.paint("error:", isOn: isColoured) + " " + Self.plain(error.message)]
+            + error.candidates.map { "  " + Self.plain($0) }
+            + (error.hint.map { [ANSIStyle.bold.paint("try:", isOn: isColoured) + " " + Self.plain($0)] } ?? [])
         try? line(lines.joined(separator: "\n"))
     }
 
-    /// Text of several lines without anything that a terminal would obey.
+    /// Replaces control characters in every line of the text.
     static func plain(_ text: String) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { SanitizedText($0, limit: .max).text }
             .joined(separator: "\n")
     }
 
-    /// The same JSON with `\uXXXX` for every character that a terminal would obey or hide.
+    /// Escapes control and invisible characters in JSON as `\uXXXX`.
     ///
-    /// JSON demands that of U+0000 to U+001F alone (RFC 8259, section 7), which leaves out C1 and the bidirectional ones.
+    /// JSON requires this only for U+0000 to U+001F (RFC 8259, section 7), not for C1 and bidirectional controls.
     static func escaped(_ json: String) -> String {
         var text = String.UnicodeScalarView()
         for scalar in json.unicodeScalars {
-            // Outside of strings JSON has only characters that are safe, and the line breaks of its layout.
+            // Outside of strings, JSON has only safe characters and line breaks.
             if (0x20...0x7E).contains(scalar.value) || scalar == "\n" || SanitizedText.isSafe(scalar) {
                 text.append(scalar)
             } else {
@@ -108,7 +113,7 @@ struct Console: Sendable {
     }
 }
 
-/// Any value as a document of ours: its own members, and `"schema": 1`, which says that they are these.
+/// Encodes a value with the additional member `"schema": 1`, the version of the document format.
 struct SchemaDocument<Content: Encodable>: Encodable {
     private enum Keys: String, CodingKey { case schema }
 

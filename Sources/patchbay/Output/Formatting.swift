@@ -2,15 +2,15 @@ import FoundationEssentials
 import Glibc
 import Model
 
-/// Numbers and times as people say them.
+/// Formats values for text output.
 enum Formatting {
-    /// `3 s ago`.
+    /// Formats an age: `3 s ago`, or `now` below 1 s.
     static func ago(_ date: Date, now: Date = Date()) -> String {
         let seconds = now.timeIntervalSince(date)
         return seconds < 1 ? "now" : "\(duration(seconds)) ago"
     }
 
-    /// The largest whole unit: `59 s`, `2 min`, `5 h`, `3 d`.
+    /// Formats a duration in its largest whole unit: `59 s`, `2 min`, `5 h`, `3 d`.
     static func duration(_ seconds: Double) -> String {
         switch seconds {
         case ..<60: "\(Int(max(0, seconds))) s"
@@ -20,7 +20,7 @@ enum Formatting {
         }
     }
 
-    /// `18:03:59`, where the reader is.
+    /// Formats a time in the local time zone: `18:03:59`.
     static func clock(_ date: Date) -> String {
         var seconds = time_t(date.timeIntervalSince1970)
         var parts = tm()
@@ -28,7 +28,7 @@ enum Formatting {
         return [parts.tm_hour, parts.tm_min, parts.tm_sec].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
     }
 
-    /// `512 B`, `1.5 MB`; decimal units, as network people count.
+    /// Formats a byte count in decimal units: `512 B`, `1.5 MB`.
     static func bytes(_ count: UInt64) -> String {
         var (value, unit) = (Double(count), 0)
         let units = ["B", "kB", "MB", "GB", "TB"]
@@ -41,10 +41,12 @@ enum Formatting {
         return "\(tenths / 10).\(tenths % 10) \(units[unit])"
     }
 
-    /// `1 phone`, `2 phones`.
-    static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+    /// Formats a number with its noun: `1 device`, `2 devices`.
+    static func count(_ number: Int, _ noun: String, plural: String? = nil) -> String {
+        "\(number) \(number == 1 ? noun : plural ?? "\(noun)s")"
+    }
 
-    /// A local address as another program takes it: `127.0.0.1:8080`, or a socket's path.
+    /// Formats a local address in the form that other programs accept: `127.0.0.1:8080`, or a socket path.
     static func address(_ address: ListenAddress) -> String {
         switch address {
         case .tcp(nil, let port): "localhost:\(port)"
@@ -53,25 +55,25 @@ enum Formatting {
         }
     }
 
-    /// Where an endpoint is known from; what a person wrote down is static, in the configuration or by `add`.
+    /// Formats a source. Endpoints of the configuration and of `patchbay add` are `static`.
     static func source(_ source: Sighting.Source) -> String {
         switch source {
         case .config: "static"
-        case .bonjour, .usb: source.rawValue
+        case .bonjour, .usbmuxd: source.rawValue
         }
     }
 
-    /// `refused` → `refused`, `deviceAbsent` → `phone not plugged in`; a reason of a newer broker as it is.
+    /// Translates a dial failure: `deviceAbsent` to `phone not plugged in`. Returns unknown reasons unchanged.
     static func failure(_ reason: String) -> String {
         switch DialError.Reason(rawValue: reason) {
         case .deviceAbsent: "phone not plugged in"
         case .usbmuxdAbsent: "usbmuxd not running"
         case .timedOut: "timed out"
         case .noRoute: "no route"
-        case .limit: "over a limit"
-        case .foreignUser: "of another user"
-        case .browser: "from a web page"
-        case .cut: "cut in mid-stream"
+        case .limit: "limit reached"
+        case .foreignUser: "client of another user"
+        case .browser: "request of a web page"
+        case .linkLost: "connection lost"
         case .refused, .unreachable, .forbidden, .failed, nil: reason
         }
     }

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// How a piece of text stands out, where colours are on.
+/// An SGR style for text (ECMA-48).
 enum ANSIStyle: String {
     case plain = ""
     case bold = "1"
@@ -9,19 +9,21 @@ enum ANSIStyle: String {
     case green = "32"
     case yellow = "33"
 
-    /// The text with the escapes of this style around it (ECMA-48 SGR), or as it is.
+    /// Returns the text in this style's SGR sequences, or the unchanged text if colors are off.
     func paint(_ text: String, isOn: Bool) -> String {
         isOn && self != .plain ? "\u{1B}[\(rawValue)m\(text)\u{1B}[0m" : text
     }
 }
 
-/// When text is coloured.
+/// The value of `--color`.
 enum ColorChoice: String, ExpressibleByArgument, CaseIterable {
     case auto
     case always
     case never
 
-    /// The option goes before `NO_COLOR` (no-color.org), that before `FORCE_COLOR`, and both before what the terminal is.
+    /// Decides whether to color the output.
+    ///
+    /// Precedence: the option, `NO_COLOR` (no-color.org), `FORCE_COLOR`, the terminal.
     func isOn(environment: [String: String], isTerminal: Bool) -> Bool {
         switch self {
         case .always: return true

@@ -1,4 +1,4 @@
-/// Rows in columns, aligned by what a terminal shows.
+/// A text table, aligned by the terminal width of its characters.
 struct Table {
     struct Cell {
         let text: String
@@ -12,30 +12,30 @@ struct Table {
 
     struct Column {
         let title: String
-        /// Whether its text may be cut where the terminal is too narrow for all of it.
+        /// True if the column may be truncated to fit the terminal.
         var isFlexible = false
     }
 
     let columns: [Column]
     var rows: [[Cell]] = []
 
-    /// No column is cut below this.
-    private static let narrowest = 6
+    /// The minimum width of a truncated column.
+    private static let minWidth = 6
     private static let gap = 2
 
-    /// The lines, title first, without spaces at their ends.
+    /// Formats the title and the rows, without trailing spaces.
     ///
     /// - Parameters:
-    ///   - width: The terminal's width; nil keeps everything whole, for pipes and files.
-    ///   - isColoured: Whether styles are shown.
+    ///   - width: The terminal's width; nil disables truncation, for pipes and files.
+    ///   - isColoured: True to apply the styles.
     /// - Returns: One string without a final line break.
     func text(width: Int?, isColoured: Bool) -> String {
         let titles = columns.map { Cell($0.title, .bold) }
         let widths = fitted(to: width)
-        return ([titles] + rows).map { line($0, widths, isColoured) }.joined(separator: "\n")
+        return ([titles] + rows).map { line($0, widths: widths, isColoured: isColoured) }.joined(separator: "\n")
     }
 
-    private func line(_ cells: [Cell], _ widths: [Int], _ isColoured: Bool) -> String {
+    private func line(_ cells: [Cell], widths: [Int], isColoured: Bool) -> String {
         let last = cells.lastIndex { !$0.text.isEmpty } ?? 0
         return zip(cells, widths).prefix(last + 1).enumerated().map { index, pair in
             let (cell, width) = pair
@@ -51,7 +51,7 @@ struct Table {
         }
         guard let width else { return widths }
         while widths.reduce(0, +) + Self.gap * (widths.count - 1) > width {
-            let candidates = columns.indices.filter { columns[$0].isFlexible && widths[$0] > Self.narrowest }
+            let candidates = columns.indices.filter { columns[$0].isFlexible && widths[$0] > Self.minWidth }
             guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { break }
             widths[widest] -= 1
         }
@@ -59,13 +59,13 @@ struct Table {
     }
 }
 
-/// How many columns of a terminal a character takes: 0, 1 or 2.
+/// The terminal width of a character: 0, 1 or 2 columns.
 ///
-/// The ranges are the blocks whose East_Asian_Width is Wide or Fullwidth (Unicode annex 11); emoji say it themselves.
+/// The ranges are the blocks with East_Asian_Width Wide or Fullwidth (Unicode annex 11). Emoji have a property.
 extension Character {
     var columns: Int {
         let scalars = unicodeScalars
-        // An emoji that is text by default becomes two columns wide with VARIATION SELECTOR-16.
+        // VARIATION SELECTOR-16 turns a text emoji into an emoji of two columns.
         if scalars.count > 1, scalars.contains("\u{FE0F}"), scalars.first?.properties.isEmoji == true { return 2 }
         return scalars.map(Self.columns).max() ?? 0
     }
@@ -82,7 +82,7 @@ extension Character {
             0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE10...0xFE19, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
             0x16FE0...0x18DFF, 0x1AFF0...0x1B2FF, 0x1F200...0x1F2FF, 0x20000...0x3FFFD:
             return 2
-        // The vowels and finals of Hangul join the wide letter before them.
+        // Hangul vowels and finals combine with the preceding wide consonant.
         case 0x1160...0x11FF, 0xD7B0...0xD7FF: return 0
         default: return 1
         }
@@ -90,9 +90,10 @@ extension Character {
 }
 
 extension String {
+    /// The terminal width of the text in columns.
     var columns: Int { reduce(0) { $0 + $1.columns } }
 
-    /// The text in at most so many columns, with an ellipsis in the place of what was cut.
+    /// Truncates the text to a number of columns; an ellipsis marks the truncation.
     func cut(to limit: Int) -> String {
         guard columns > limit else { return self }
         guard limit > 0 else { return "" }
@@ -106,5 +107,6 @@ extension String {
         return kept + "…"
     }
 
+    /// Appends spaces up to a number of columns.
     func padded(to width: Int) -> String { self + String(repeating: " ", count: Swift.max(0, width - columns)) }
 }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// A thread for calls that may block for as long as they like, which Swift's own threads must not.
+/// Runs blocking calls on dedicated threads, because they must not block Swift's cooperative thread pool.
 enum BlockingThread {
-    /// Runs the body on a thread of its own. When the process ends, it ends with it.
+    /// Runs the body on a new detached thread.
     static func start(_ body: @escaping @Sendable () -> Void) {
         final class Box: Sendable {
             let body: @Sendable () -> Void
@@ -23,16 +23,17 @@ enum BlockingThread {
         pthread_detach(thread)
     }
 
-    /// Waits for what the body, on a thread of its own, returns.
+    /// Runs the body on a new thread and returns its result.
     static func value<Value: Sendable>(of body: @escaping @Sendable () -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             start { continuation.resume(returning: body()) }
         }
     }
 
-    /// Whether a call that failed is to be made again: after a signal, or when a descriptor that somebody made non-blocking
-    /// is ready.
-    static func isPassing(_ descriptor: CInt, _ events: CInt) -> Bool {
+    /// Returns true if a failed call must be repeated: after EINTR, or after EAGAIN on a non-blocking descriptor.
+    ///
+    /// Waits with poll(2) until the descriptor is ready.
+    static func shouldRetry(_ descriptor: CInt, _ events: CInt) -> Bool {
         if errno == EINTR { return true }
         guard errno == EAGAIN else { return false }
         var ready = pollfd(fd: descriptor, events: Int16(events), revents: 0)
@@ -40,17 +41,17 @@ enum BlockingThread {
         return true
     }
 
-    /// Writes all of it; false when that fails.
+    /// Writes all bytes; returns false on an error.
     static func write(_ bytes: [UInt8], to descriptor: CInt) -> Bool { failure(writing: bytes, to: descriptor) == nil }
 
-    /// Writes all of it, or says with which errno that failed: EPIPE when nobody reads any more.
+    /// Writes all bytes; returns the errno of an error, for example EPIPE if the reader closed the pipe.
     static func failure(writing bytes: [UInt8], to descriptor: CInt) -> CInt? {
         var sent = 0
         while sent < bytes.count {
             let written = bytes[sent...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if written >= 0 {
                 sent += written
-            } else if !isPassing(descriptor, POLLOUT) {
+            } else if !shouldRetry(descriptor, POLLOUT) {
                 return errno
             }
         }
@@ -58,9 +59,9 @@ enum BlockingThread {
     }
 }
 
-/// What is piped into the program.
+/// Reads standard input.
 enum StandardInput {
-    /// Everything up to its end; blocks until then.
+    /// Reads until end of file; blocks.
     static func all() -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
@@ -68,7 +69,7 @@ enum StandardInput {
             let count = read(STDIN_FILENO, &buffer, buffer.count)
             if count > 0 {
                 bytes += buffer.prefix(count)
-            } else if count == 0 || !BlockingThread.isPassing(STDIN_FILENO, POLLIN) {
+            } else if count == 0 || !BlockingThread.shouldRetry(STDIN_FILENO, POLLIN) {
                 return bytes
             }
         }

@@ -1,57 +1,57 @@
 import Client
 import Model
 
-/// Keeps something that the broker streams going while the broker restarts.
+/// Repeats a streaming request while the broker restarts.
 ///
-/// The first connection must succeed; after that a broker that goes away is waited for, with growing pauses.
+/// The first connection must succeed. Later failures are retried with exponential backoff, 200 ms to 2 s.
 struct RetryingStream {
     var clock: any Clock<Duration> = ContinuousClock()
-    /// Told once each time the broker went away, and once when it is back.
-    let note: (String) -> Void
+    /// Receives one message when the connection is lost and one when the broker answers again.
+    let log: (String) -> Void
 
-    private static let shortest = Duration.milliseconds(200)
-    private static let longest = Duration.seconds(2)
+    private static let minPause = Duration.milliseconds(200)
+    private static let maxPause = Duration.seconds(2)
 
-    /// Runs `stream` again and again. It calls its argument as soon as the broker has answered it.
+    /// Runs `stream` repeatedly. `stream` calls its argument when the broker has answered.
     ///
-    /// - Throws: What the first run throws before the broker answered, and whatever is not a matter of time.
-    func keep(_ stream: (_ answered: () -> Void) async throws -> Void) async throws -> Never {
+    /// - Throws: Any error before the first answer; later only errors that a retry cannot fix.
+    func run(_ stream: (_ answered: () -> Void) async throws -> Void) async throws -> Never {
         var hasAnswered = false
         var isAway = false
-        var pause = Self.shortest
+        var pause = Self.minPause
         while true {
             do {
                 try await stream {
-                    if isAway { note("the broker is back") }
-                    (hasAnswered, isAway, pause) = (true, false, Self.shortest)
+                    if isAway { log("reconnected to the broker") }
+                    (hasAnswered, isAway, pause) = (true, false, Self.minPause)
                 }
-            } catch let error as ClientError where hasAnswered && error.isPassing {
-                // Waited for below.
+            } catch let error as ClientError where hasAnswered && error.isTemporary {
+                // Retried below.
             }
             try Task.checkCancellation()
-            guard hasAnswered else { throw ClientError.connectionLost(what: "the first answer") }
-            if !isAway { note("the broker went away; waiting for it") }
+            guard hasAnswered else { throw ClientError.connectionLost(what: "the first response") }
+            if !isAway { log("lost the connection to the broker; reconnecting") }
             isAway = true
             try await clock.sleep(for: pause)
-            pause = min(pause * 2, Self.longest)
+            pause = min(pause * 2, Self.maxPause)
         }
     }
 }
 
 extension ClientError {
-    /// Whether waiting mends it: the broker is away, or too busy.
-    var isPassing: Bool {
+    /// True if a retry can succeed: the broker restarts or is busy.
+    var isTemporary: Bool {
         switch self {
         case .brokerNotRunning, .busy, .timedOut, .connectionLost: true
         case .refused(let problem): problem.code == .unavailable
-        case .notPermitted, .unusablePath, .notUnderstood: false
+        case .notPermitted, .unusablePath, .invalidResponse: false
         }
     }
 }
 
-/// How long a broker that is away is waited for, with growing pauses; one that restarts is back within seconds.
-struct Patience {
-    private static let longest = Duration.milliseconds(500)
+/// Exponential backoff with an overall timeout: pauses of 20 ms to 500 ms.
+struct Backoff {
+    private static let maxPause = Duration.milliseconds(500)
 
     let clock: any Clock<Duration>
     let limit: Duration?
@@ -61,19 +61,19 @@ struct Patience {
     var hasWaited: Bool { waited > .zero }
 
     /// - Parameters:
-    ///   - limit: Nil for ever.
-    ///   - clock: What to wait by.
+    ///   - limit: The total time to wait; nil for no limit.
+    ///   - clock: The clock for the pauses.
     init(_ limit: Duration?, clock: any Clock<Duration>) {
         self.limit = limit
         self.clock = clock
     }
 
-    /// Waits a while; false when it was waited for long enough.
+    /// Sleeps for the next pause; returns false without sleeping after the timeout.
     mutating func wait() async throws -> Bool {
         if let limit, waited >= limit { return false }
         try await clock.sleep(for: pause)
         waited += pause
-        pause = min(pause * 2, Self.longest)
+        pause = min(pause * 2, Self.maxPause)
         return true
     }
 }

@@ -1,16 +1,16 @@
 import Glibc
 import Synchronization
 
-/// Ctrl-C, SIGTERM and a closed window as something to wait for, by a command that has to put things back first.
+/// Turns SIGINT, SIGTERM and SIGHUP into task cancellation, for commands that must clean up.
 enum SignalHandler {
-    /// What a signal's handler may do is next to nothing (signal-safety(7)): it writes here, and a thread does the rest.
+    /// The write end of a pipe. The handler only writes a byte (signal-safety(7)); a thread reads the pipe.
     private static let pipeEnd = Atomic<CInt>(-1)
     private static let signals = [SIGINT, SIGTERM, SIGHUP]
 
-    /// Runs the body; the first such signal cancels it. A second one ends the process as if there were no care.
+    /// Runs the body and cancels it on the first signal. A second signal terminates the process.
     ///
-    /// - Throws: What the body throws, or `CancellationError` after a signal.
-    static func watch(_ body: @escaping @Sendable () async throws -> Void) async throws {
+    /// - Throws: The body's error, or `CancellationError` after a signal.
+    static func cancelOnSignal(_ body: @escaping @Sendable () async throws -> Void) async throws {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else { return try await body() }
         let (readEnd, writeEnd) = (ends[0], ends[1])
@@ -30,12 +30,12 @@ enum SignalHandler {
                 defer {
                     for number in signals { signal(number, SIG_DFL) }
                     pipeEnd.store(-1, ordering: .sequentiallyConsistent)
-                    // The end of the pipe ends the thread.
+                    // Closing the write end stops the reader thread.
                     close(writeEnd)
                 }
                 try await body()
             }
-            // Not `waitForAll`, which would wait for the body before it says what the signal has thrown.
+            // `waitForAll` would not rethrow the signal's error before the body ends.
             while try await group.next() != nil {}
         }
     }

@@ -2,9 +2,10 @@ import Devices
 import FoundationEssentials
 import Model
 
-/// The file's spelling: tables and keys in snake case, each of them optional.
+/// Decodes the TOML file: tables and keys in snake case, all of them optional.
 ///
-/// A value that does not fit is said in the file's words (`ConfigurationValueError`). Written by hand because a synthesised decoder demands every key, and strict decoding wants to see each key asked for.
+/// Errors use the file's keys (`ConfigurationValueError`). The decoder is written by hand because a synthesized one
+/// requires every key. Strict decoding also needs each key to be requested.
 extension Configuration: Decodable {
     private enum Table: String, CodingKey {
         case broker, api, discovery, devices, tunnels, mcp
@@ -72,7 +73,8 @@ extension Configuration.Discovery {
 
 extension Configuration.Devices {
     private enum CodingKeys: String, CodingKey {
-        case enabled, client, usbmuxd, facade
+        case enabled, client, usbmuxd
+        case serveUsbmuxd = "serve_usbmuxd"
         case probePorts = "probe_ports"
         case maxStreams = "max_streams"
     }
@@ -82,7 +84,7 @@ extension Configuration.Devices {
         enabled = try keys.value(.enabled, "true or false") ?? enabled
         client = try keys.value(.client, Client.choice) ?? client
         usbmuxd = try keys.value(.usbmuxd, "an address in quotes, such as \"\(UsbmuxAddress.standard)\"")
-        facade = try keys.value(.facade, "\"unix:/path\"")
+        serveUsbmuxd = try keys.value(.serveUsbmuxd, "\"unix:/path\"")
         let ports = try keys.value(.probePorts, "a list of ports such as [9876, 8765]", as: [ConfiguredPort].self)
         probePorts = ports?.map(\.number) ?? probePorts
         maxStreams = try keys.value(.maxStreams, "a whole number") ?? maxStreams
@@ -115,51 +117,54 @@ extension Configuration.Devices.Client {
     init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard let client = Self(rawValue: try container.decode(String.self)) else {
-            throw ConfigurationValueError(path: decoder.codingPath, what: "must be \(Self.choice)")
+            throw ConfigurationValueError(path: decoder.codingPath, reason: "must be \(Self.choice)")
         }
         self = client
     }
 }
 
-/// A value that is not what its key wants, said in the words of the file.
+/// An invalid value, with a message in the terms of the file.
 struct ConfigurationValueError: Error {
     let path: [any CodingKey]
-    /// The rest of the sentence after the key: `must be true or false`.
-    let what: String
+    /// The predicate of the message, after the key: `must be true or false`.
+    let reason: String
 
-    var sentence: String { "\(Self.place(path)) \(what)" }
+    var message: String { "\(Self.keyPath(path)) \(reason)" }
 
-    /// `devices.probe_ports, item 2`; in a list of tables `[[endpoint]] number 1: port`.
-    static func place(_ path: [any CodingKey]) -> String {
+    /// Formats a coding path: `devices.probe_ports, item 2`, or `[[endpoint]] number 1: port` in a list of tables.
+    static func keyPath(_ path: [any CodingKey]) -> String {
         guard path.count > 1, let index = path[1].intValue else {
             let keys = path.filter { $0.intValue == nil }.map(\.stringValue).joined(separator: ".")
             let items = path.compactMap(\.intValue).map { ", item \($0 + 1)" }.joined()
             return keys + items
         }
         let table = "[[\(path[0].stringValue)]] number \(index + 1)"
-        return path.count == 2 ? table : "\(table): \(place(Array(path[2...])))"
+        return path.count == 2 ? table : "\(table): \(keyPath(Array(path[2...])))"
     }
 }
 
-/// Both throw a `ConfigurationValueError`.
+/// Decoding with messages. Both functions throw `ConfigurationValueError`.
 extension KeyedDecodingContainer {
-    /// The value of a key, nil where it is not there; `shape` says what it must be: `true or false`.
+    /// Returns the value of a key, or nil if the key is absent. `shape` describes a valid value: `true or false`.
     func value<Value: Decodable>(_ key: Key, _ shape: String, as type: Value.Type = Value.self) throws -> Value? {
         guard contains(key) else { return nil }
         do {
             return try decode(type, forKey: key)
         } catch DecodingError.dataCorrupted(let context) {
-            // Our own types say best what is wrong with a value of theirs.
-            throw ConfigurationValueError(path: context.codingPath, what: "cannot be used: \(context.debugDescription)")
+            // The model's own types describe their invalid values best.
+            throw ConfigurationValueError(
+                path: context.codingPath,
+                reason: "cannot be used: \(context.debugDescription)"
+            )
         } catch is DecodingError {
-            throw ConfigurationValueError(path: codingPath + [key], what: "must be \(shape)")
+            throw ConfigurationValueError(path: codingPath + [key], reason: "must be \(shape)")
         }
     }
 
-    /// The value of a key that must be there.
+    /// Returns the value of a required key.
     func required<Value: Decodable>(_ key: Key, _ shape: String, as type: Value.Type = Value.self) throws -> Value {
         guard let value = try value(key, shape, as: type) else {
-            throw ConfigurationValueError(path: codingPath + [key], what: "is missing; it must be \(shape)")
+            throw ConfigurationValueError(path: codingPath + [key], reason: "is missing; it must be \(shape)")
         }
         return value
     }
@@ -188,8 +193,8 @@ struct ConfiguredEndpoint: Decodable {
 
 /// A port in the configuration.
 ///
-/// Read as a wide integer first: TOMLKit 0.6 traps, and with it the daemon, when a number does not fit the narrow type that it
-/// is asked for.
+/// Decoded as a wide integer first: TOMLKit 0.6 traps, and stops the daemon, if a number does not fit the requested
+/// type.
 struct ConfiguredPort: Decodable {
     let number: UInt16
 
@@ -206,9 +211,9 @@ struct ConfiguredPort: Decodable {
     }
 }
 
-/// What was said on the command line or in the environment, as a path that holds wherever it is used.
+/// Converts a path of the command line or the environment to an absolute path.
 enum AbsolutePath {
-    /// A relative path begins in the working directory.
+    /// Returns the absolute path; a relative path is resolved in the working directory.
     static func of(_ path: String) -> String {
         path.hasPrefix("/") || path.isEmpty ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
     }

@@ -5,12 +5,14 @@ import Model
 import SystemIO
 import TOMLKit
 
-/// Finding the file and reading it strictly: a key that nobody knows is an error, not a wish.
+/// Finds and parses the configuration file. An unknown key is an error.
 extension Configuration {
+    /// Loads the configuration.
+    ///
     /// - Parameters:
-    ///   - explicit: What `--config` says; that file must exist.
-    ///   - environment: For `XDG_CONFIG_HOME` and `HOME`.
-    /// - Returns: Every default where there is no file.
+    ///   - explicit: The file named with `--config`, which must exist.
+    ///   - environment: Provides `XDG_CONFIG_HOME` and `HOME`.
+    /// - Returns: The configuration; the defaults if there is no file.
     /// - Throws: `ConfigurationError`.
     static func load(explicit: String?, environment: [String: String]) throws -> Configuration {
         guard let file = explicit ?? places(environment).first(where: { FileManager.default.fileExists(atPath: $0) })
@@ -25,10 +27,13 @@ extension Configuration {
         return configuration
     }
 
+    /// Parses and validates TOML text; `file` is the name for error messages.
+    ///
+    /// - Throws: `ConfigurationError`.
     static func parse(_ text: String, file: String) throws -> Configuration {
         do {
             let configuration = try TOMLDecoder(strictDecoding: true).decode(Configuration.self, from: text)
-            if let problem = configuration.problem { throw ConfigurationError.wrong(file: file, what: problem) }
+            if let problem = configuration.problem { throw ConfigurationError.wrong(file: file, reason: problem) }
             return configuration
         } catch let error as ConfigurationError {
             throw error
@@ -37,15 +42,15 @@ extension Configuration {
                 file: file,
                 line: error.source.begin.line,
                 column: error.source.begin.column,
-                what: error.description
+                reason: error.description
             )
         } catch let error as UnexpectedKeysError {
             throw ConfigurationError.unknownKeys(
                 file: file,
-                keys: error.keys.values.map { ConfigurationValueError.place($0) }.sorted()
+                keys: error.keys.values.map { ConfigurationValueError.keyPath($0) }.sorted()
             )
         } catch let error as ConfigurationValueError {
-            throw ConfigurationError.wrong(file: file, what: error.sentence)
+            throw ConfigurationError.wrong(file: file, reason: error.message)
         }
     }
 
@@ -57,53 +62,56 @@ extension Configuration {
         guard fstat(descriptor, &facts) == 0 else { throw unreadable(file, errno) }
         guard facts.st_mode & S_IFMT == S_IFREG else {
             let isFolder = facts.st_mode & S_IFMT == S_IFDIR
-            throw .unreadable(file: file, what: "it is \(isFolder ? "a folder" : "no regular file"); name a TOML file")
+            throw .unreadable(
+                file: file,
+                reason: "it is \(isFolder ? "a folder" : "no regular file"); name a TOML file"
+            )
         }
         guard let data = FileManager.default.contents(atPath: file) else { throw unreadable(file, errno) }
         return Array(data)
     }
 
     private static func unreadable(_ file: String, _ code: CInt) -> ConfigurationError {
-        let remedy =
+        let hint =
             switch code {
             case ENOENT, ENOTDIR: "check the path"
             case EACCES, EPERM: "let the broker's user read it"
             default: "try another file"
             }
-        return .unreadable(file: file, what: "\(SocketError.words(for: code)); \(remedy)")
+        return .unreadable(file: file, reason: "\(SocketError.message(for: code)); \(hint)")
     }
 
-    /// Where the file is looked for when none is named, in this order.
+    /// The paths to search if no file is named, in this order.
     static func places(_ environment: [String: String]) -> [String] {
         let home = environment["XDG_CONFIG_HOME"] ?? environment["HOME"].map { "\($0)/.config" }
         return [home.map { "\($0)/patchbay/patchbay.toml" }, "/etc/patchbay/patchbay.toml"].compactMap { $0 }
     }
 }
 
-/// What is wrong with the configuration, where, and how it should be.
+/// An error in the configuration, with its location and the valid form.
 enum ConfigurationError: Error, Equatable {
-    /// The file cannot be had; `what` is the reason in words.
-    case unreadable(file: String, what: String)
+    /// The file cannot be read; `what` is the reason.
+    case unreadable(file: String, reason: String)
     case notText(file: String)
-    case syntax(file: String, line: Int, column: Int, what: String)
+    case syntax(file: String, line: Int, column: Int, reason: String)
     case unknownKeys(file: String, keys: [String])
-    case wrong(file: String, what: String)
-    case badAddress(what: String)
+    case wrong(file: String, reason: String)
+    case badAddress(reason: String)
 }
 
-/// Without anything that a terminal would obey: keys and values come from the file as they are.
+/// The message without control characters: keys and values from the file must not control the terminal.
 extension ConfigurationError: CustomStringConvertible {
-    var description: String { SanitizedText(sentence, limit: .max).text }
+    var description: String { SanitizedText(message, limit: .max).text }
 
-    private var sentence: String {
+    private var message: String {
         switch self {
-        case .unreadable(let file, let what): "\(file) cannot be read: \(what)"
+        case .unreadable(let file, let reason): "\(file) cannot be read: \(reason)"
         case .notText(let file): "\(file) is not text in UTF-8; give a TOML file such as patchbay.example.toml"
-        case .syntax(let file, let line, let column, let what): "\(file), line \(line), column \(column): \(what)"
+        case .syntax(let file, let line, let column, let reason): "\(file), line \(line), column \(column): \(reason)"
         case .unknownKeys(let file, let keys):
             "\(file): there is no key \(keys.joined(separator: ", ")); patchbay.example.toml has every key there is"
-        case .wrong(let file, let what): "\(file): \(what)"
-        case .badAddress(let what): what
+        case .wrong(let file, let reason): "\(file): \(reason)"
+        case .badAddress(let reason): reason
         }
     }
 }

@@ -2,24 +2,24 @@ import Devices
 import Logging
 import Model
 
-/// What the types of the values cannot say.
+/// Checks that the value types cannot express.
 extension Configuration {
-    /// Two descriptors for each connection; Linux lets no process have more than 1,048,576 (fs.nr_open) unless it is told to.
-    private static let mostConnections = 500_000
+    /// Each connection needs two descriptors. By default, Linux allows at most 1,048,576 per process (fs.nr_open).
+    private static let maxConnectionsLimit = 500_000
 
-    /// The first thing that is wrong, as a sentence; nil when all of it can be meant.
+    /// The first error as a message; nil if the configuration is valid.
     var problem: String? {
         brokerProblem ?? apiProblem ?? discoveryProblem ?? devicesProblem
-            ?? Self.outside(1...Self.mostConnections, tunnels.maxConnections, "tunnels.max_connections")
+            ?? Self.outside(1...Self.maxConnectionsLimit, tunnels.maxConnections, key: "tunnels.max_connections")
             ?? endpointsProblem
     }
 
-    /// What `--check-config` looks at besides: what depends on the environment, too.
+    /// The additional checks of `--check-config`, which depend on the environment.
     ///
     /// - Throws: `ConfigurationError`.
     func check(_ environment: [String: String]) throws(ConfigurationError) {
         if devices.enabled { _ = try usbmuxdAddress(environment) }
-        _ = try facadePath(environment)
+        _ = try usbmuxServerPath(environment)
     }
 
     private var brokerProblem: String? {
@@ -38,7 +38,7 @@ extension Configuration {
     }
 
     private var apiProblem: String? {
-        // As browsers write it (RFC 6454, section 6.1). "null" is no page's name: every page can make itself that.
+        // An origin as browsers send it (RFC 6454, section 6.1). "null" is invalid because every page can send it.
         let wrong = api.allowedOrigins.first { $0.wholeMatch(of: #/[a-z][a-z0-9+.-]*://[a-z0-9.:\[\]-]+/#) == nil }
         return wrong.map {
             "api.allowed_origins has \"\($0)\"; it must have what browsers send, such as \"http://localhost:5173\", "
@@ -61,12 +61,12 @@ extension Configuration {
             return "devices.usbmuxd is \"\(usbmuxd)\"; it must be \"/path\", \"UNIX:/path\", \"host:port\" or "
                 + "\"[v6]:port\""
         }
-        return Self.outside(1...Self.mostConnections, devices.maxStreams, "devices.max_streams")
+        return Self.outside(1...Self.maxConnectionsLimit, devices.maxStreams, key: "devices.max_streams")
     }
 
     private var endpointsProblem: String? {
         for (index, endpoint) in endpoints.enumerated() {
-            guard let problem = endpoint.problem else { continue }
+            guard let problem = endpoint.validationError else { continue }
             return "[[endpoint]] number \(index + 1) (\"\(SanitizedText(endpoint.name))\"): \(problem)"
         }
         let names = endpoints.map(\.name)
@@ -75,7 +75,7 @@ extension Configuration {
         }
     }
 
-    private static func outside(_ range: ClosedRange<Int>, _ value: Int, _ key: String) -> String? {
+    private static func outside(_ range: ClosedRange<Int>, _ value: Int, key: String) -> String? {
         range.contains(value)
             ? nil : "\(key) is \(value); it must be a whole number from \(range.lowerBound) to \(range.upperBound)"
     }

@@ -2,31 +2,31 @@ import Devices
 import Glibc
 import Model
 
-/// What the configuration file says. Every key may be left out; `config/patchbay.example.toml` has them all.
+/// The content of the configuration file. Every key is optional; `config/patchbay.example.toml` lists them all.
 struct Configuration: Equatable, Sendable {
     struct Broker: Equatable, Sendable, Decodable {
-        /// The unix socket; nil is the usual place.
+        /// The unix socket; nil selects the default path.
         var socket: String?
-        /// Where what must outlive a restart is kept; nil is the usual place.
+        /// The directory for persistent state; nil selects the default path.
         var stateDirectory: String?
         /// trace, debug, info, notice, warning, error or critical.
         var logLevel = "info"
     }
 
     struct API: Equatable, Sendable, Decodable {
-        /// Whether there is a door on 127.0.0.1 and ::1, for whoever holds a grant.
+        /// True if the API also listens on 127.0.0.1 and ::1, for clients with a grant.
         var tcp = true
         var port: UInt16 = 7_282
-        /// Web pages that may call it all the same, by origin.
+        /// The origins of web pages that may call the API.
         var allowedOrigins: [String] = []
-        /// Whether processes of every user may connect to the unix socket; what they may do is another question.
+        /// True if processes of every user may connect to the unix socket. Their permissions are checked per request.
         var anyUser = false
     }
 
     struct Discovery: Equatable, Sendable, Decodable {
         var enabled = true
         var types = ServiceType.standard
-        /// Interfaces by name, `*` and `?` allowed. Denied wins.
+        /// Interface names with the wildcards `*` and `?`. A denied interface is never used.
         var interfaces = ["*"]
         var denyInterfaces = ["docker*", "veth*", "br-*", "virbr*"]
     }
@@ -39,23 +39,24 @@ struct Configuration: Equatable, Sendable {
 
         var enabled = true
         var client = Client.native
-        /// Where usbmuxd listens, in any form of USBMUXD_SOCKET_ADDRESS; nil is that variable, else /var/run/usbmuxd.
+        /// The address of usbmuxd in any form of USBMUXD_SOCKET_ADDRESS. Nil selects that variable, else
+        /// /var/run/usbmuxd.
         var usbmuxd: String?
-        /// Where usbmuxd's own clients are served, `unix:/path`; nil is nowhere.
-        var facade: String?
-        /// Ports on a phone's loopback that are tried for debug servers.
+        /// The address of the usbmuxd-compatible server, `unix:/path`; nil disables the server.
+        var serveUsbmuxd: String?
+        /// Ports on a phone's loopback interface that are probed for debug servers.
         var probePorts: [UInt16] = [9_876, 8_765]
-        /// Streams through usbmuxd at once; one more is refused.
+        /// The maximum number of streams through usbmuxd; further ones are rejected.
         var maxStreams = UsbmuxConnectionLimit.standard
     }
 
     struct Tunnels: Equatable, Sendable, Decodable {
-        /// Connections through all tunnels together; one more is refused.
+        /// The maximum number of connections through all tunnels; further ones are rejected.
         var maxConnections = 2_000
     }
 
     struct MCP: Equatable, Sendable, Decodable {
-        /// Whether the tools of all apps can be had at one address as well.
+        /// True if the tools of all apps are also served at one URL.
         var all = false
     }
 
@@ -65,51 +66,53 @@ struct Configuration: Equatable, Sendable {
     var devices = Devices()
     var tunnels = Tunnels()
     var mcp = MCP()
-    /// Endpoints that nothing announces.
+    /// The static endpoints.
     var endpoints: [StaticEndpoint] = []
-    /// The file this was read from; nil when there was none.
+    /// The path of the loaded file; nil if there was none.
     var file: String?
 }
 
-/// Two addresses that must not be the same: where usbmuxd is, and where its clients are served.
+/// The address of usbmuxd and the path of the usbmuxd-compatible server, which must differ.
 extension Configuration {
-    /// Where usbmuxd listens.
+    /// Returns the address of usbmuxd.
     /// - Throws: `ConfigurationError.badAddress`.
     func usbmuxdAddress(_ environment: [String: String]) throws(ConfigurationError) -> UsbmuxAddress {
         do {
             guard let configured = devices.usbmuxd else { return try UsbmuxAddress(environment: environment) }
             return try UsbmuxAddress(configured)
         } catch {
-            throw .badAddress(what: "\(error)")
+            throw .badAddress(reason: "\(error)")
         }
     }
 
-    /// The path of the socket at which usbmuxd's clients are served; nil where they are not.
+    /// Returns the socket path of the usbmuxd-compatible server; nil if the server is disabled.
     /// - Throws: `ConfigurationError.badAddress`.
-    func facadePath(_ environment: [String: String]) throws(ConfigurationError) -> String? {
-        guard let text = devices.facade else { return nil }
+    func usbmuxServerPath(_ environment: [String: String]) throws(ConfigurationError) -> String? {
+        guard let text = devices.serveUsbmuxd else { return nil }
         guard let path = (try? UsbmuxAddress(text))?.path else {
             throw .badAddress(
-                what:
-                    "devices.facade must be \"unix:/path\", a unix socket: its mode keeps other users from your phones"
+                reason:
+                    "devices.serve_usbmuxd must be \"unix:/path\": the mode of the unix socket keeps other users from "
+                    + "your phones"
             )
         }
         guard devices.enabled else {
             throw .badAddress(
-                what: "devices.facade shows phones, and devices.enabled = false hides them; remove one of them"
+                reason: "devices.serve_usbmuxd needs devices.enabled = true; remove one of the two settings"
             )
         }
-        if let usbmuxd = try usbmuxdAddress(environment).path, Self.place(of: usbmuxd) == Self.place(of: path) {
+        if let usbmuxd = try usbmuxdAddress(environment).path, Self.resolved(usbmuxd) == Self.resolved(path) {
             throw .badAddress(
-                what: "devices.facade and usbmuxd's address are both \(path), so Patchbay would wait for itself; set "
-                    + "devices.usbmuxd to usbmuxd's own socket (\(UsbmuxAddress.standard)), or devices.facade to another path"
+                reason: "devices.serve_usbmuxd and usbmuxd's address are both \(path), so Patchbay would connect to "
+                    + "itself; set devices.usbmuxd to usbmuxd's own socket (\(UsbmuxAddress.standard)), or "
+                    + "devices.serve_usbmuxd to another path"
             )
         }
         return path
     }
 
-    /// One spelling for one file, whether or not it is there: /var/run is a link to /run.
-    private static func place(of path: String) -> String {
+    /// The path with its folder's symbolic links resolved; the file need not exist. /var/run is a link to /run.
+    private static func resolved(_ path: String) -> String {
         let end = path.lastIndex(of: "/") ?? path.startIndex
         let folder = end == path.startIndex ? "/" : String(path[..<end])
         guard let real = realpath(folder, nil) else { return path }

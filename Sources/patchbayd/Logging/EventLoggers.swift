@@ -5,7 +5,7 @@ import Registry
 import ServiceLifecycle
 import Tunnels
 
-/// Tells the operator what this machine advertises: a line for each name that is published, withdrawn or refused.
+/// Logs a line for each advertisement that is published, withdrawn or rejected.
 struct AdvertisementLogger: Service {
     let bonjour: BonjourSource
     let logger: Logger
@@ -16,7 +16,7 @@ struct AdvertisementLogger: Service {
             for await _ in bonjour.advertisementChanges() {
                 let now = Dictionary(await bonjour.advertisements().map { ($0.id, $0) }) { one, _ in one }
                 for (id, advertisement) in now.sorted(by: { $0.key < $1.key }) {
-                    tell(of: advertisement, before: known[id])
+                    log(advertisement, before: known[id])
                 }
                 for id in known.keys.sorted() where now[id] == nil {
                     logger.info("advertisement withdrawn", metadata: ["id": "\(id)"])
@@ -26,10 +26,11 @@ struct AdvertisementLogger: Service {
         }
     }
 
-    private func tell(of advertisement: Advertisement, before: Advertisement?) {
-        guard before?.state != advertisement.state || before?.finalName != advertisement.finalName else { return }
+    private func log(_ advertisement: Advertisement, before: Advertisement?) {
+        guard before?.state != advertisement.state || before?.publishedName != advertisement.publishedName
+        else { return }
         var metadata: Logger.Metadata = [
-            "id": "\(advertisement.id)", "name": "\(advertisement.finalName)", "type": "\(advertisement.spec.type)",
+            "id": "\(advertisement.id)", "name": "\(advertisement.publishedName)", "type": "\(advertisement.spec.type)",
             "port": "\(advertisement.spec.port)",
         ]
         if let reason = advertisement.reason { metadata["reason"] = "\(reason)" }
@@ -41,24 +42,24 @@ struct AdvertisementLogger: Service {
     }
 }
 
-/// Tells the operator what becomes of endpoints: a line for each that is new, in another state, elsewhere, or forgotten.
+/// Logs a line for each endpoint that is new, removed, moved, or in another state.
 ///
-/// An endpoint that changes all the time gets a few lines a minute, and then one line with the number of the others.
+/// `LineLimiter` limits the lines of frequently changing endpoints; one line then has the number of suppressed changes.
 struct EndpointLogger: Service {
     let registry: EndpointRegistry
     let logger: Logger
-    /// The time in which lines are counted.
+    /// The window of the line limiter.
     var window: Duration = .seconds(60)
 
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
             let lines = LineLimiter<EndpointID>(window: window)
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await follow(lines) }
+                group.addTask { try await logChanges(lines) }
                 group.addTask {
-                    // Nothing else tells that a time is over in which lines were left out.
+                    // No other event reports the end of a window with suppressed lines.
                     for await _ in lines.begun {
-                        repeat { try await Task.sleep(for: window) } while tell(lines.takeExpired(at: .now))
+                        repeat { try await Task.sleep(for: window) } while log(lines.popExpired(at: .now))
                     }
                 }
                 try await group.next()
@@ -67,8 +68,10 @@ struct EndpointLogger: Service {
         }
     }
 
-    /// - Returns: Whether there are times that are not over.
-    private func tell(_ expired: LineLimiter<EndpointID>.Expired) -> Bool {
+    /// Logs the numbers of suppressed lines.
+    ///
+    /// - Returns: True if windows are still open.
+    private func log(_ expired: LineLimiter<EndpointID>.Expired) -> Bool {
         for (id, count) in expired.omitted {
             logger.info("endpoint changed often", metadata: ["id": "\(id)", "changes not shown": "\(count)"])
         }
@@ -78,14 +81,15 @@ struct EndpointLogger: Service {
         return !expired.isLast
     }
 
-    private func follow(_ lines: LineLimiter<EndpointID>) async throws {
-        // What an earlier run left is no news.
+    /// Logs the registry's changes until cancellation.
+    private func logChanges(_ lines: LineLimiter<EndpointID>) async throws {
+        // Endpoints of an earlier run are not logged as new.
         var known = Dictionary(await registry.endpoints.map { ($0.id, $0) }) { one, _ in one }
         while !Task.isCancelled {
             let (start, changes) = await registry.changes()
             if case .snapshot(let endpoints, _) = start {
                 for endpoint in endpoints {
-                    tell(of: endpoint, before: known.updateValue(endpoint, forKey: endpoint.id), lines)
+                    log(endpoint, before: known.updateValue(endpoint, forKey: endpoint.id), limiter: lines)
                 }
             }
             for await change in changes {
@@ -95,15 +99,16 @@ struct EndpointLogger: Service {
                     guard lines.admit(endpoint.id, at: .now) else { continue }
                     logger.info("endpoint removed", metadata: ["id": "\(endpoint.id)"])
                 } else {
-                    tell(of: endpoint, before: known.updateValue(endpoint, forKey: endpoint.id), lines)
+                    log(endpoint, before: known.updateValue(endpoint, forKey: endpoint.id), limiter: lines)
                 }
             }
             try Task.checkCancellation()
         }
     }
 
-    private func tell(of endpoint: Endpoint, before: Endpoint?, _ lines: LineLimiter<EndpointID>) {
-        guard let news = Self.news(of: endpoint, before: before), lines.admit(endpoint.id, at: .now) else { return }
+    private func log(_ endpoint: Endpoint, before: Endpoint?, limiter lines: LineLimiter<EndpointID>) {
+        guard let message = Self.message(for: endpoint, before: before), lines.admit(endpoint.id, at: .now)
+        else { return }
         var metadata: Logger.Metadata = ["id": "\(endpoint.id)"]
         if before == nil {
             metadata["kind"] = "\(endpoint.kind)"
@@ -111,11 +116,11 @@ struct EndpointLogger: Service {
         }
         if let route = endpoint.routes.first { metadata["route"] = "\(route)" }
         if let reason = endpoint.reason { metadata["reason"] = "\(reason)" }
-        logger.info(news, metadata: metadata)
+        logger.info(message, metadata: metadata)
     }
 
-    /// What an operator is told of a change; nil when it is nothing to them.
-    static func news(of endpoint: Endpoint, before: Endpoint?) -> Logger.Message? {
+    /// The log message for a change; nil for a change that is not logged.
+    static func message(for endpoint: Endpoint, before: Endpoint?) -> Logger.Message? {
         guard let before else { return "endpoint new" }
         if before.state != endpoint.state {
             return switch endpoint.state {
@@ -128,8 +133,8 @@ struct EndpointLogger: Service {
         if before.approval != endpoint.approval {
             return switch endpoint.approval {
             case .approved: "endpoint approved"
-            case .discovered: "endpoint not approved any more"
-            case .changed: "endpoint is not where it was approved, and not reached"
+            case .pending: "endpoint not approved any more"
+            case .changed: "endpoint moved to another host; approve it again to reach it"
             }
         }
         guard let old = before.routes.first, let new = endpoint.routes.first, old != new else { return nil }
@@ -137,7 +142,7 @@ struct EndpointLogger: Service {
     }
 }
 
-/// Tells the operator which tunnels stand, and of each why connections fail: the first of every reason, not each of them.
+/// Logs opened and removed tunnels, and for each tunnel the first connection failure of each reason.
 struct TunnelLogger: Service {
     let tunnels: TunnelTable
     let logger: Logger
@@ -149,29 +154,30 @@ struct TunnelLogger: Service {
 
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
-            var told: Set<Failure> = []
-            for tunnel in await tunnels.list() { tell("tunnel restored", tunnel) }
-            // A follower that was too slow is let go and goes on from here: what it missed is in `patchbay tunnels`.
+            var logged: Set<Failure> = []
+            for tunnel in await tunnels.list() { log("tunnel restored", tunnel) }
+            // The stream of a slow subscriber ends. The next one continues from here; `patchbay tunnels` has the
+            // current state.
             while !Task.isCancelled {
-                for await event in await tunnels.events() { tell(event, &told) }
+                for await event in await tunnels.events() { log(event, &logged) }
                 try Task.checkCancellation()
                 await Task.yield()
             }
         }
     }
 
-    private func tell(_ event: TunnelEvent, _ told: inout Set<Failure>) {
+    private func log(_ event: TunnelEvent, _ logged: inout Set<Failure>) {
         switch event {
-        case .opened(let tunnel): tell("tunnel opened", tunnel)
+        case .opened(let tunnel): log("tunnel opened", tunnel)
         case .removed(let id):
-            told = told.filter { $0.tunnel != id }
+            logged = logged.filter { $0.tunnel != id }
             logger.info("tunnel removed", metadata: ["id": "\(id)"])
         case .changed(let tunnel):
-            if case .failed = tunnel.state { tell("tunnel does not listen", tunnel) }
-            // Its target is back: the next failure is news again.
-            if case .active = tunnel.state { told = told.filter { $0.tunnel != tunnel.id } }
+            if case .failed = tunnel.state { log("tunnel does not listen", tunnel) }
+            // The target is back: the next failure is logged again.
+            if case .active = tunnel.state { logged = logged.filter { $0.tunnel != tunnel.id } }
         case .connectionFailed(let id, let failure):
-            guard told.insert(Failure(tunnel: id, reason: failure.reason)).inserted else { return }
+            guard logged.insert(Failure(tunnel: id, reason: failure.reason)).inserted else { return }
             logger.info(
                 "connections through a tunnel fail",
                 metadata: ["id": "\(id)", "reason": "\(failure.reason.rawValue)", "detail": "\(failure)"]
@@ -179,9 +185,9 @@ struct TunnelLogger: Service {
         }
     }
 
-    private func tell(_ what: Logger.Message, _ tunnel: Tunnel) {
-        let bound =
-            tunnel.bound.isEmpty ? "\(tunnel.spec.local)" : tunnel.bound.map(\.description).joined(separator: " ")
+    private func log(_ message: Logger.Message, _ tunnel: Tunnel) {
+        let addresses = tunnel.listenAddresses.map(\.description).joined(separator: " ")
+        let bound = addresses.isEmpty ? "\(tunnel.spec.local)" : addresses
         let target =
             switch tunnel.spec.target {
             case .device(let udid, let port): "\(Route.usb(USBRoute(udid: udid, port: port)))"
@@ -192,6 +198,6 @@ struct TunnelLogger: Service {
         ]
         if let replaced = tunnel.replaced { metadata["replaced"] = "\(replaced)" }
         if let reason = tunnel.state.reason, !reason.isEmpty { metadata["reason"] = "\(reason)" }
-        logger.info(what, metadata: metadata)
+        logger.info(message, metadata: metadata)
     }
 }

@@ -1,13 +1,13 @@
 import Synchronization
 
-/// Limits the lines of a log about things that change all the time: for each thing, and for all together.
+/// A rate limiter for log lines about frequently changing objects: per object and in total.
 final class LineLimiter<Key: Hashable & Sendable>: Sendable {
-    /// What was left out in times that are over.
+    /// The suppressed lines of expired windows.
     struct Expired: Sendable {
         var omitted: [(key: Key, count: Int)] = []
-        /// Left out because there were too many lines about all things together.
+        /// Lines suppressed by the total limit.
         var beyondTotal = 0
-        /// No time is left that is not over.
+        /// True if no window is open any more.
         var isLast = false
     }
 
@@ -18,15 +18,15 @@ final class LineLimiter<Key: Hashable & Sendable>: Sendable {
     }
 
     private struct State {
-        var things: [Key: Count] = [:]
+        var perKey: [Key: Count] = [:]
         var total: Count?
     }
 
-    /// Lines about one thing within the window, and about all things.
+    /// The maximum number of lines per window about one object, and about all objects together.
     static var limit: Int { 6 }
     static var totalLimit: Int { 300 }
 
-    /// Tells when lines begin to be counted after a time without any.
+    /// Yields when a window opens while no other is open.
     let begun: AsyncStream<Void>
     private let begin: AsyncStream<Void>.Continuation
     private let window: Duration
@@ -37,23 +37,23 @@ final class LineLimiter<Key: Hashable & Sendable>: Sendable {
         (begun, begin) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Counts a line about a thing.
+    /// Counts a line about an object.
     ///
-    /// - Returns: Whether it is to be written.
+    /// - Returns: True if the line may be logged.
     func admit(_ key: Key, at now: ContinuousClock.Instant) -> Bool {
         let (isAdmitted, isFirst) = state.withLock { state -> (Bool, Bool) in
             let isFirst = state.total == nil
-            var (total, thing) = (state.total ?? Count(since: now), state.things[key] ?? Count(since: now))
-            defer { (state.total, state.things[key]) = (total, thing) }
-            guard thing.lines < Self.limit else {
-                thing.omitted += 1
+            var (total, counter) = (state.total ?? Count(since: now), state.perKey[key] ?? Count(since: now))
+            defer { (state.total, state.perKey[key]) = (total, counter) }
+            guard counter.lines < Self.limit else {
+                counter.omitted += 1
                 return (false, isFirst)
             }
             guard total.lines < Self.totalLimit else {
                 total.omitted += 1
                 return (false, isFirst)
             }
-            thing.lines += 1
+            counter.lines += 1
             total.lines += 1
             return (true, isFirst)
         }
@@ -61,17 +61,17 @@ final class LineLimiter<Key: Hashable & Sendable>: Sendable {
         return isAdmitted
     }
 
-    /// Begins anew with the things whose time is over.
-    func takeExpired(at now: ContinuousClock.Instant) -> Expired {
+    /// Closes the expired windows and returns their suppressed lines.
+    func popExpired(at now: ContinuousClock.Instant) -> Expired {
         state.withLock { state in
             var expired = Expired()
-            for (key, count) in state.things where now - count.since >= window {
-                state.things[key] = nil
+            for (key, count) in state.perKey where now - count.since >= window {
+                state.perKey[key] = nil
                 if count.omitted > 0 { expired.omitted.append((key, count.omitted)) }
             }
             if let total = state.total, now - total.since >= window {
                 expired.beyondTotal = total.omitted
-                state.total = state.things.isEmpty ? nil : Count(since: now)
+                state.total = state.perKey.isEmpty ? nil : Count(since: now)
             }
             expired.isLast = state.total == nil
             return expired

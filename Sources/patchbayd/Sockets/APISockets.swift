@@ -5,38 +5,40 @@ import Logging
 import Model
 import SystemIO
 
-/// The unix socket of the API: ours, or the one that systemd made.
+/// The API's unix socket, created by the broker or passed by systemd.
 struct APIUnixSocket: Sendable {
-    /// What people are told: its path, or who passed it.
+    /// The name for log messages: the path, or the fact that systemd passed the socket.
     let name: String
-    /// Owns the socket and its file; nil when systemd does.
+    /// Owns the socket and its file; nil if systemd does.
     private let listener: Listener?
     private let passed: CInt?
 
+    /// Takes the socket passed by systemd, or creates one.
+    ///
     /// - Throws: `DaemonError`.
     init(at path: String, activation: SocketActivation, owners: OwnerPolicy, anyUser: Bool) throws {
         passed = activation.unix
         listener = passed == nil ? try Self.make(at: path, or: "--socket") : nil
         name = passed == nil ? path : "the socket passed by systemd"
-        if listener != nil { Self.open(path, to: owners, anyUser: anyUser) }
+        if listener != nil { Self.setMode(path, to: owners, anyUser: anyUser) }
     }
 
-    /// Lets those connect who may have something to ask. Who they are is looked at for each request.
+    /// Sets the mode of the socket file. The API authenticates the peer of each request.
     ///
-    /// Where the group's members cannot be given the file, it stays the owner's alone.
-    private static func open(_ path: String, to owners: OwnerPolicy, anyUser: Bool) {
+    /// If the broker may not give the file to the group, only the owner can connect.
+    private static func setMode(_ path: String, to owners: OwnerPolicy, anyUser: Bool) {
         if let group = owners.group, lchown(path, .max, group) == 0 { chmod(path, 0o660) }
         if anyUser { chmod(path, 0o666) }
     }
 
-    /// The socket, for a server that closes it when it ends.
+    /// Returns the socket, for a server that closes it at its end.
     func descriptor() throws -> Descriptor {
         if let passed { return Descriptor(owning: passed) }
-        guard let listener else { throw DaemonError.activation(what: "there is none") }
+        guard let listener else { throw DaemonError.activation(reason: "there is none") }
         return try listener.duplicate()
     }
 
-    /// A unix socket of ours, the folder made where it is missing; `option` is how to name another place.
+    /// Creates a unix socket, and its folder if missing. `option` names the setting in error messages.
     ///
     /// - Throws: `DaemonError`.
     static func make(at path: String, or option: String) throws -> Listener {
@@ -66,22 +68,22 @@ struct APIUnixSocket: Sendable {
     }
 }
 
-/// The TCP sockets of the API: on 127.0.0.1 and on ::1, ours or those that systemd made.
+/// The API's TCP sockets on 127.0.0.1 and ::1, created by the broker or passed by systemd.
 struct APITCPSockets: Sendable {
-    /// What is listened on, each with the port.
+    /// The listening sockets with their ports.
     let descriptors: [(number: CInt, port: UInt16)]
 
-    /// Where pairing strings lead to; nil when there is no socket at all.
+    /// The port in pairing strings; nil if there is no TCP socket.
     var port: UInt16? { descriptors.first?.port }
 
-    /// Where a port is taken, it is said and done without: the unix socket is the door that matters.
+    /// Opens the sockets. A port in use is logged and skipped, because clients can still use the unix socket.
     init(_ configuration: Configuration.API, activation: SocketActivation, logger: Logger) {
         var found = activation.tcp.compactMap { number in
             SocketAddress.local(of: number)?.port.map { (number: number, port: $0) }
         }
         if !found.isEmpty, !configuration.tcp {
             logger.warning(
-                "api.tcp is false, and systemd passes TCP sockets; callers there wait for nobody",
+                "api.tcp is false, but systemd passes TCP sockets; their clients get no response",
                 metadata: ["try": "systemctl disable --now patchbayd-tcp.socket"]
             )
             found = []
@@ -94,7 +96,7 @@ struct APITCPSockets: Sendable {
                     found.append((number: socket.release(), port: configuration.port))
                 } catch {
                     logger.warning(
-                        "no TCP door; set another api.port, or api.tcp = false, in the configuration",
+                        "the API does not listen on TCP; set another api.port, or api.tcp = false",
                         metadata: ["address": "\(address)", "reason": "\(error)"]
                     )
                 }

@@ -3,59 +3,64 @@ import Glibc
 import Logging
 import SystemIO
 
-/// The listening sockets that systemd made for us (sd_listen_fds(3)), so that callers wait while we restart.
+/// The listening sockets passed by systemd (sd_listen_fds(3)). They let clients wait while the broker restarts.
 ///
-/// What each is for is seen by its kind: one unix socket, and TCP sockets on loopback addresses.
+/// The type of a socket tells its purpose: one unix socket, and TCP sockets on loopback addresses.
 struct SocketActivation: Sendable {
-    /// systemd passes descriptors from here on.
+    /// The first descriptor passed by systemd.
     private static let first: CInt = 3
 
     private(set) var unix: CInt?
     private(set) var tcp: [CInt] = []
 
-    /// Those that were passed to this process; none when it was not started so.
+    /// Takes the descriptors passed to this process; none without socket activation.
     ///
     /// - Throws: `DaemonError.activation`.
     init(environment: [String: String]) throws(DaemonError) {
         guard let count = environment["LISTEN_FDS"].flatMap({ Int($0) }), count > 0 else { return }
         if let pid = environment["LISTEN_PID"], Int32(pid) != getpid() { return }
-        guard count <= 16 else { throw .activation(what: "\(count) were passed, one unix socket is expected") }
-        for number in Self.first..<Self.first + CInt(count) { try take(number) }
+        guard count <= 16 else { throw .activation(reason: "\(count) were passed, one unix socket is expected") }
+        for number in Self.first..<Self.first + CInt(count) { try add(number) }
     }
 
-    private mutating func take(_ number: CInt) throws(DaemonError) {
+    /// Classifies one passed descriptor.
+    ///
+    /// - Throws: `DaemonError.activation`.
+    private mutating func add(_ number: CInt) throws(DaemonError) {
         var accepting: CInt = 0
         var length = socklen_t(MemoryLayout<CInt>.size)
         guard getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &accepting, &length) == 0, accepting == 1 else {
-            throw .activation(what: "descriptor \(number) is no listening stream socket")
+            throw .activation(reason: "descriptor \(number) is no listening stream socket")
         }
         switch SocketAddress.local(of: number) {
         case .unix, nil:
-            guard unix == nil else { throw .activation(what: "two unix sockets were passed, one is expected") }
+            guard unix == nil else { throw .activation(reason: "two unix sockets were passed, one is expected") }
             unix = number
         case let address? where address.isLoopback:
             tcp.append(number)
         case let address?:
-            // Plain HTTP with tokens in it is for this machine alone.
-            throw .activation(what: "\(address) is not on a loopback address")
+            // HTTP without TLS carries tokens and is restricted to this machine.
+            throw .activation(reason: "\(address) is not on a loopback address")
         }
-        // systemd passes it blocking and across exec.
+        // systemd passes blocking descriptors without close-on-exec.
         _ = CLinux_set_nonblocking(number)
         _ = CLinux_set_close_on_exec(number)
     }
 }
 
-/// How many tunnel connections this process has descriptors for: running out would hurt everything else too.
+/// The number of tunnel connections for which the process has descriptors.
+///
+/// Without this limit, tunnels could use every descriptor and make other parts fail.
 struct FileDescriptorBudget: Equatable {
-    /// A client and a carrier.
+    /// The client socket and the target socket.
     private static let perConnection = 2
-    /// For what is not a tunnel's connection: 1,024 tunnels listen on two addresses each at the most, 256 callers of the
-    /// API, probes, Avahi, files.
+    /// Descriptors for everything but tunnel connections: listeners (1,024 tunnels with at most two addresses each),
+    /// 256 API connections, probes, Avahi, files.
     private static let reserve = 256
 
-    /// What was asked for.
+    /// The configured number of connections.
     let wanted: Int
-    /// What there is room for.
+    /// The number of connections that fit.
     let connections: Int
     let limit: UInt64
 
@@ -66,19 +71,19 @@ struct FileDescriptorBudget: Equatable {
         connections = min(wanted, max(room, 16))
     }
 
-    /// Raises the limit as far as it goes, and says so where that is not far enough.
+    /// Raises the descriptor limit, and logs a warning if it is too low.
     static func make(wanted: Int, logger: Logger) -> FileDescriptorBudget {
         let limit = (try? FileDescriptorLimit.raise()) ?? (try? FileDescriptorLimit.current())
-        let plan = FileDescriptorBudget(wanted: wanted, limit: limit?.soft ?? 1_024)
-        if let warning = plan.warning { logger.warning("\(warning)") }
-        return plan
+        let budget = FileDescriptorBudget(wanted: wanted, limit: limit?.soft ?? 1_024)
+        if let warning = budget.warning { logger.warning("\(warning)") }
+        return budget
     }
 
     var warning: String? {
         guard connections < wanted else { return nil }
         let enough = wanted * Self.perConnection + Self.reserve
         return
-            "this process may have \(limit) files open, which is enough for \(connections) tunnel connections and not "
+            "this process may have \(limit) files open, which is enough for \(connections) tunnel connections, not "
             + "for \(wanted) (tunnels.max_connections); raise the hard limit to \(enough) "
             + "(LimitNOFILE= in the unit, or `ulimit -Hn`)"
     }

@@ -5,10 +5,11 @@ import Logging
 import ServiceLifecycle
 import UnixSignals
 
-/// Tells systemd how we are: one datagram to `$NOTIFY_SOCKET` for each thing said (sd_notify(3)). Silent elsewhere.
+/// Reports the service state to systemd: one datagram per message to `$NOTIFY_SOCKET` (sd_notify(3)). Does nothing
+/// without systemd.
 struct SystemdNotifier: Sendable {
     private let address: String?
-    /// How often the watchdog must hear from us, from `$WATCHDOG_USEC`; nil when it does not listen.
+    /// The watchdog interval from `$WATCHDOG_USEC`; nil if the watchdog is off.
     let watchdog: Duration?
 
     init(environment: [String: String]) {
@@ -44,44 +45,44 @@ struct SystemdNotifier: Sendable {
     }
 }
 
-/// Tells systemd and the operator that we stop, as soon as we begin to: started last, it is the first to be stopped.
+/// Reports the start of the shutdown to systemd and in the log. Started last, and therefore stopped first.
 struct ShutdownNotifier: Service {
     let notifier: SystemdNotifier
     let logger: Logger
 
     func run() async throws {
-        // Cancelled when another service fails, which ends us as well.
+        // Cancelled if another service fails, which stops the broker too.
         try? await gracefulShutdown()
         logger.info("patchbayd stops")
         notifier.stopping()
     }
 }
 
-/// Feeds systemd's watchdog, but only as long as the registry answers: a broker that hangs is to be restarted.
+/// Feeds systemd's watchdog while the broker responds. systemd restarts a broker that hangs.
 struct WatchdogFeeder: Service {
     let notifier: SystemdNotifier
-    /// Goes through the actors that everything else needs.
-    let pulse: @Sendable () async -> Void
+    /// Calls the actors that every other part needs.
+    let healthCheck: @Sendable () async -> Void
 
     func run() async throws {
         guard let watchdog = notifier.watchdog else { return try await gracefulShutdown() }
         try? await cancelWhenGracefulShutdown {
             while true {
-                await pulse()
+                await healthCheck()
                 notifier.alive()
-                // Half of the limit is what sd_watchdog_enabled(3) advises.
+                // sd_watchdog_enabled(3) recommends half of the interval.
                 try await Task.sleep(for: watchdog / 2)
             }
         }
     }
 }
 
-/// Keeps SIGHUP from ending the broker: a terminal that is closed sends it, and other daemons reload when they get it.
+/// Ignores SIGHUP, which a closed terminal sends and which makes other daemons reload.
 struct HangupNotice: Service {
     private let signals: UnixSignalsSequence
     private let logger: Logger
 
-    /// From here on the signal ends nothing.
+    /// Installs the signal handler.
     init(logger: Logger) async {
         signals = await UnixSignalsSequence(trapping: .sighup)
         self.logger = logger
@@ -90,8 +91,8 @@ struct HangupNotice: Service {
     func run() async throws {
         for await _ in signals.cancelOnGracefulShutdown() {
             logger.notice(
-                "SIGHUP is ignored: the configuration is read at the start",
-                metadata: ["next": "restart patchbayd to apply a change of it"]
+                "SIGHUP is ignored: the configuration is read at startup only",
+                metadata: ["hint": "restart patchbayd to apply changes"]
             )
         }
     }

@@ -9,11 +9,13 @@ import Model
 import Registry
 import Tunnels
 
-/// Where sightings come from, each of them optional.
+/// The sources of sightings; each is optional.
 struct DiscoverySources: Sendable {
     let bonjour: BonjourSource?
     let devices: DeviceMonitor?
 
+    /// Creates the sources enabled in the configuration.
+    ///
     /// - Throws: `ConfigurationError.badAddress`.
     init(configuration: Configuration, environment: [String: String], logger: Logger) throws {
         bonjour =
@@ -31,11 +33,11 @@ struct DiscoverySources: Sendable {
             return
         }
         let address = try configuration.usbmuxdAddress(environment)
-        let budget = UsbmuxConnectionLimit(limit: configuration.devices.maxStreams)
+        let connectionLimit = UsbmuxConnectionLimit(limit: configuration.devices.maxStreams)
         let client: any UsbmuxClient =
             switch configuration.devices.client {
-            case .native: NativeUsbmuxClient(address: address, budget: budget)
-            case .libusbmuxd: LibusbmuxdClient(address: address, budget: budget)
+            case .native: NativeUsbmuxClient(address: address, connectionLimit: connectionLimit)
+            case .libusbmuxd: LibusbmuxdClient(address: address, connectionLimit: connectionLimit)
             }
         devices = DeviceMonitor(address: address, client: client, logger: logger)
     }
@@ -45,46 +47,46 @@ struct DiscoverySources: Sendable {
             await bonjour?.status()
                 ?? SourceStatus(name: "bonjour", state: .off, detail: "turned off by discovery.enabled = false"),
             await devices?.status()
-                ?? SourceStatus(name: "usb", state: .off, detail: "turned off by devices.enabled = false"),
+                ?? SourceStatus(name: "usbmuxd", state: .off, detail: "turned off by devices.enabled = false"),
         ]
     }
 }
 
-/// Publishing for the doors, with Bonjour's refusals said as problems.
+/// Publishes advertisements over Bonjour and converts errors to API problems.
 struct BonjourAdvertisementPublisher: AdvertisementPublisher {
-    /// Nil when discovery is turned off in the configuration.
+    /// Nil if discovery is disabled in the configuration.
     let source: BonjourSource?
 
     func advertise(_ spec: AdvertisementSpec) async throws -> Advertisement {
-        try await translated { try await $0.advertise(spec) }
+        try await convertingErrors { try await $0.advertise(spec) }
     }
 
     func advertisements() async -> [Advertisement] { await source?.advertisements() ?? [] }
 
     func update(_ id: String, txt: TXTRecord) async throws -> Advertisement {
-        try await translated { try await $0.update(id, txt: txt) }
+        try await convertingErrors { try await $0.update(id, txt: txt) }
     }
 
     func withdraw(_ id: String) async throws {
-        try await translated { try await $0.withdraw(id) }
+        try await convertingErrors { try await $0.withdraw(id) }
     }
 
     func changes() async -> AsyncStream<Void> {
         source?.advertisementChanges() ?? AsyncStream { $0.finish() }
     }
 
-    private func translated<Value>(_ call: (BonjourSource) async throws -> Value) async throws -> Value {
+    private func convertingErrors<Value>(_ call: (BonjourSource) async throws -> Value) async throws -> Value {
         guard let source else {
             throw Problem(
                 .unavailable,
                 "Bonjour is turned off by discovery.enabled = false",
-                next: "set discovery.enabled = true in the configuration, and restart the broker"
+                hint: "set discovery.enabled = true in the configuration, and restart the broker"
             )
         }
         do {
             return try await call(source)
         } catch let error as DiscoveryError {
-            throw Problem(Self.code(of: error), error.description, next: error.next)
+            throw Problem(Self.code(of: error), error.description, hint: error.next)
         }
     }
 
@@ -99,58 +101,58 @@ struct BonjourAdvertisementPublisher: AdvertisementPublisher {
 }
 
 extension BrokerStatus {
-    /// How everything is now.
+    /// Collects the current status of every part.
     init(
         of registry: EndpointRegistry,
         tunnels: TunnelTable,
-        phones: AttachedDevices,
+        attachedDevices: AttachedDevices,
         sources: [SourceStatus],
-        pairing: AccessStore,
+        accessStore: AccessStore,
         storage: [String],
-        anyUser: Bool,
-        since: Date
+        allowAnyUser: Bool,
+        startedAt: Date
     ) async {
         let (endpoints, revision) = await registry.list
-        var findings = await pairing.findings
-        let behind = await pairing.clockBehind
-        if behind > .seconds(1) {
+        var findings = await accessStore.findings
+        let lag = await accessStore.wallClockLag
+        if lag > .seconds(1) {
             findings.append(
-                "the clock went back by \(behind.components.seconds) s, and nothing lives longer for that; "
-                    + "if it was wrong before and is right now: patchbay clock recover"
+                "the clock went back by \(lag.components.seconds) s; expiry times are not extended; "
+                    + "if it was wrong before and is right now: patchbay doctor --fix-clock"
             )
         }
-        let storage = storage + [await pairing.storageProblem].compactMap { $0 }
+        let storage = storage + [await accessStore.storageProblem].compactMap { $0 }
         self.init(
             version: Version.text,
             pid: getpid(),
-            since: since,
+            startedAt: startedAt,
             revision: revision,
             endpoints: Dictionary(grouping: endpoints, by: \.state.rawValue).mapValues(\.count),
-            devices: await phones.devices().count,
+            devices: await attachedDevices.devices().count,
             tunnels: await tunnels.list().count,
             sources: sources + (SourceStatus(of: await registry.refusals).map { [$0] } ?? []),
             findings: findings.isEmpty ? nil : findings,
             storage: storage.isEmpty ? nil : storage,
-            anyUser: anyUser ? true : nil
+            allowAnyUser: allowAnyUser ? true : nil
         )
     }
 }
 
 extension SourceStatus {
-    /// What the list has no room for; nil when it has room for everything.
+    /// The status of sightings rejected by the registry's limits; nil if there are none.
     init?(of refusals: Refusals) {
         guard !refusals.isEmpty else { return nil }
-        var losses: [String] = []
-        let (crowded, beyond) = (refusals.count(by: .perAddress), refusals.count(by: .total))
-        if crowded > 0 {
-            losses.append("\(crowded) because one address may bring \(EndpointTable.limitPerAddress) endpoints")
+        var causes: [String] = []
+        let (perAddress, total) = (refusals.count(by: .perAddress), refusals.count(by: .total))
+        if perAddress > 0 {
+            causes.append("\(perAddress) because the limit per address is \(EndpointTable.limitPerAddress) endpoints")
         }
-        if beyond > 0 { losses.append("\(beyond) because \(EndpointTable.limit) endpoints are the limit") }
+        if total > 0 { causes.append("\(total) because the total limit is \(EndpointTable.limit) endpoints") }
         self.init(
             name: "list",
             state: .ok,
-            detail: "adverts are not listed: " + losses.joined(separator: ", "),
-            remedy: "see who advertises so many with `avahi-browse -art`, or narrow discovery.interfaces"
+            detail: "adverts are not listed: " + causes.joined(separator: ", "),
+            hint: "find the advertiser with `avahi-browse -art`, or restrict discovery.interfaces"
         )
     }
 }

@@ -8,26 +8,26 @@ import Registry
 import ServiceLifecycle
 import Tunnels
 
-/// Lets the registry hear one source, as long as both last.
+/// Forwards the events of one source to the registry.
 struct SightingForwarder: Service {
     let registry: EndpointRegistry
     let events: AsyncStream<SightingEvent>
     let logger: Logger
 
     func run() async throws {
-        var told: UInt64 = 0
+        var loggedCount: UInt64 = 0
         for await event in events.cancelOnGracefulShutdown() {
             await registry.apply(event)
             let refusals = await registry.refusals
-            // Told when the number doubles, so that a flood does not fill the log.
-            guard refusals.total > 2 * told, let status = SourceStatus(of: refusals) else { continue }
-            told = refusals.total
-            logger.warning("\(status.detail)", metadata: ["next": "\(status.remedy ?? "")"])
+            // Logged each time the number doubles, so that a flood does not fill the log.
+            guard refusals.total > 2 * loggedCount, let status = SourceStatus(of: refusals) else { continue }
+            loggedCount = refusals.total
+            logger.warning("\(status.detail)", metadata: ["hint": "\(status.hint ?? "")"])
         }
     }
 }
 
-/// Tells the tunnels when their targets may have changed, and the phones' prober which ports apps use on the network.
+/// Refreshes the tunnels' targets after changes of the registry, and adds advertised ports to the device port scanner.
 struct TunnelTargetRefresher: Service {
     let registry: EndpointRegistry
     let tunnels: TunnelTable
@@ -35,33 +35,33 @@ struct TunnelTargetRefresher: Service {
 
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
-            // The registry lets a follower go that is too slow; the list it then reads anew has everything.
+            // The registry ends the stream of a slow subscriber. The next subscription begins with the complete list.
             while !Task.isCancelled {
                 let (_, changes) = await registry.changes()
-                await settle()
+                await refresh()
                 for await change in changes {
-                    // Several changes at once need one look.
+                    // Several queued changes need only one refresh.
                     guard await registry.revision == change.revision else { continue }
-                    await settle()
+                    await refresh()
                 }
                 try Task.checkCancellation()
             }
         }
     }
 
-    private func settle() async {
-        await tunnels.reconsider()
+    private func refresh() async {
+        await tunnels.refreshTargets()
         guard let ports else { return }
-        // Only from approved adverts: others would choose the ports that are tried on every phone.
-        let announced = await registry.endpoints.flatMap(\.approvedRoutes).filter { $0.route.host != nil }
-        ports.learn(Set(announced.map(\.port)))
+        // Only ports of approved adverts are used. Otherwise any advert could select ports to probe on every phone.
+        let advertised = await registry.endpoints.flatMap(\.approvedRoutes).filter { $0.route.host != nil }
+        ports.addPorts(Set(advertised.map(\.port)))
     }
 }
 
-/// Carries what happens at the cable to everybody whom it concerns.
+/// Forwards attached and detached devices to the parts that use devices.
 struct DeviceEventForwarder: Service {
     let source: DeviceMonitor
-    let phones: AttachedDevices
+    let attachedDevices: AttachedDevices
     let ports: DevicePortScanner
     let tunnels: TunnelTable
     let logger: Logger
@@ -71,42 +71,42 @@ struct DeviceEventForwarder: Service {
         for await _ in source.events.cancelOnGracefulShutdown() {
             let devices = await source.devices()
             let attached = Dictionary(devices.map { ($0.udid, $0) }) { one, _ in one }
-            for (udid, phone) in attached where known[udid] == nil { tell("phone plugged in", phone) }
-            for (udid, phone) in known where attached[udid] == nil { tell("phone unplugged", phone) }
+            for (udid, device) in attached where known[udid] == nil { log("phone plugged in", device) }
+            for (udid, device) in known where attached[udid] == nil { log("phone unplugged", device) }
             known = attached
-            await phones.set(devices)
-            ports.set(phones: Set(devices.map(\.udid)))
-            await tunnels.reconsider()
+            await attachedDevices.set(devices)
+            ports.set(devices: Set(devices.map(\.udid)))
+            await tunnels.refreshTargets()
         }
-        await phones.finish()
+        await attachedDevices.finish()
     }
 
-    private func tell(_ what: Logger.Message, _ phone: Device) {
-        logger.info(what, metadata: ["udid": "\(phone.udid)"])
+    private func log(_ message: Logger.Message, _ device: Device) {
+        logger.info(message, metadata: ["udid": "\(device.udid)"])
     }
 }
 
-/// The phones that are attached, and a feed of the list for the doors.
-actor AttachedDevices: DeviceDesk {
+/// The list of attached devices, with a stream of changes for the servers.
+actor AttachedDevices: DeviceProvider {
     private var list: [Device] = []
-    private let followers = Broadcast<[Device]>(slow: .keepsNewest(1))
+    private let subscribers = Broadcast<[Device]>(slow: .keepsNewest(1))
 
     func devices() -> [Device] { list }
 
-    func deviceLists() -> AsyncStream<[Device]> { followers.subscribe(startingWith: list) }
+    func deviceLists() -> AsyncStream<[Device]> { subscribers.subscribe(startingWith: list) }
 
     func set(_ devices: [Device]) {
         guard devices != list else { return }
         list = devices
-        followers.send(devices)
+        subscribers.send(devices)
     }
 
     func finish() {
-        followers.finish()
+        subscribers.finish()
     }
 }
 
-/// The registry, as the prober sees it. Avahi is asked again about an endpoint whose probe failed.
+/// The registry as `LivenessStore`. A failed probe also makes Avahi resolve the endpoint again.
 struct ProbedRegistry: LivenessStore {
     let registry: EndpointRegistry
     let bonjour: BonjourSource?
@@ -117,9 +117,9 @@ struct ProbedRegistry: LivenessStore {
         await registry.list(ifChangedSince: revision)
     }
 
-    /// A client may look at any endpoint. Without a client, those matter to which a tunnel leads.
+    /// With a connected API client every endpoint is watched; otherwise only the targets of tunnels.
     func watched() async -> WatchedEndpoints {
-        if clients.isPresent() { return .all }
+        if clients.hasRecentClient() { return .all }
         let targets = await tunnels.list().map(\.spec.target)
         return .only(Set(targets.compactMap { if case .endpoint(let id) = $0 { id } else { nil } }))
     }
@@ -128,6 +128,6 @@ struct ProbedRegistry: LivenessStore {
         await registry.report(failure, of: id)
         guard failure != nil, let bonjour, let endpoint = try? await registry.endpoint(id), endpoint.state == .suspect
         else { return }
-        bonjour.lookAgain(at: endpoint.routes.map(\.route))
+        bonjour.resolveAgain(at: endpoint.routes.map(\.route))
     }
 }

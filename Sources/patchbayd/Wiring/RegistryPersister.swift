@@ -7,24 +7,24 @@ import Registry
 import ServiceLifecycle
 import SystemIO
 
-/// What a run of the broker leaves to the next one.
+/// The registry's persistent state.
 struct RegistryState: Codable, Sendable {
     var revision: UInt64
     var records: [PersistedEndpoint]
     var retired: RetiredIDs?
 }
 
-/// Keeps the registry's file up to date, so that ids outlive a restart.
+/// Saves the registry after changes, so that IDs survive a restart.
 ///
-/// A full disk stops nobody: the broker goes on, and what could not be written is written when there is room.
+/// After a failed write, for example on a full disk, the broker keeps running and retries.
 struct RegistryPersister: Service {
     let registry: EndpointRegistry
     let file: StateFile<RegistryState>
     let logger: Logger
-    /// How long changes gather before they are written together.
-    static let pause = Duration.milliseconds(200)
-    /// Between two tries to write.
-    static let retryPause = Duration.seconds(2)
+    /// Changes within this interval are saved together.
+    static let coalescingInterval = Duration.milliseconds(200)
+    /// The interval between attempts after a failed write.
+    static let retryInterval = Duration.seconds(2)
 
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
@@ -32,8 +32,8 @@ struct RegistryPersister: Service {
                 let (_, changes) = await registry.changes()
                 var saved = try await save()
                 for await change in changes where change.revision > saved {
-                    // Not a wait for something: what comes within the pause is written with it.
-                    try await Task.sleep(for: Self.pause)
+                    // Collects further changes for the same write.
+                    try await Task.sleep(for: Self.coalescingInterval)
                     saved = try await save()
                 }
                 try Task.checkCancellation()
@@ -46,7 +46,7 @@ struct RegistryPersister: Service {
         }
     }
 
-    /// Tries until it is done.
+    /// Saves the state and retries until success.
     ///
     /// - Throws: `CancellationError`.
     private func save() async throws -> UInt64 {
@@ -59,8 +59,8 @@ struct RegistryPersister: Service {
             } catch {
                 if !isFailing { logger.error("the endpoints cannot be saved now", metadata: ["reason": "\(error)"]) }
                 isFailing = true
-                // No event tells that a disk has room again.
-                try await Task.sleep(for: Self.retryPause)
+                // No event reports that a disk has free space again.
+                try await Task.sleep(for: Self.retryInterval)
             }
         }
     }
@@ -76,12 +76,14 @@ struct RegistryPersister: Service {
     }
 }
 
-/// The folder for what must outlive a restart: nobody else's business, so mode 0700.
+/// The directory for persistent state, with mode 0700.
 enum StateDirectory {
-    /// Finds it and makes it: what was said, else systemd's `StateDirectory=`, else /var/lib/patchbay for root and
-    /// `$XDG_STATE_HOME/patchbay` for everybody else.
+    /// Returns the directory and creates it if missing.
+    ///
+    /// The order is: the explicit path, systemd's `StateDirectory=`, /var/lib/patchbay for root,
+    /// `$XDG_STATE_HOME/patchbay` for other users.
     static func prepare(explicit: String?, environment: [String: String]) throws(DaemonError) -> String {
-        let path = AbsolutePath.of(explicit ?? usual(environment))
+        let path = AbsolutePath.of(explicit ?? defaultPath(environment))
         do {
             try FileManager.default.createDirectory(
                 atPath: path,
@@ -89,16 +91,16 @@ enum StateDirectory {
                 attributes: [.posixPermissions: 0o700]
             )
         } catch {
-            throw .stateDirectory(path: path, what: obstacle(to: path))
+            throw .stateDirectory(path: path, reason: reasonForFailure(to: path))
         }
         guard access(path, W_OK | X_OK) == 0 else {
-            throw .stateDirectory(path: path, what: SocketError.words(for: errno))
+            throw .stateDirectory(path: path, reason: SocketError.message(for: errno))
         }
         return path
     }
 
-    /// The first folder on the way that cannot be made, and why; FileManager keeps the error number to itself.
-    private static func obstacle(to path: String) -> String {
+    /// Names the first folder that cannot be created, and the reason. FileManager does not report the error number.
+    private static func reasonForFailure(to path: String) -> String {
         var folder = ""
         for part in path.split(separator: "/") {
             folder += "/\(part)"
@@ -107,40 +109,44 @@ enum StateDirectory {
             var facts = stat()
             if code == EEXIST, stat(folder, &facts) == 0, facts.st_mode & S_IFMT == S_IFDIR { continue }
             if code == EEXIST { return "\(folder) is no folder" }
-            return "\(folder) cannot be made: \(SocketError.words(for: code))"
+            return "\(folder) cannot be made: \(SocketError.message(for: code))"
         }
         return "it cannot be made"
     }
 
-    private static func usual(_ environment: [String: String]) -> String {
-        // systemd.exec(5): a list separated by colons.
+    private static func defaultPath(_ environment: [String: String]) -> String {
+        // systemd.exec(5): a colon-separated list.
         if let folder = environment["STATE_DIRECTORY"]?.split(separator: ":").first { return String(folder) }
         if geteuid() == 0 { return "/var/lib/patchbay" }
         return (environment["XDG_STATE_HOME"] ?? "\(environment["HOME"] ?? "/tmp")/.local/state") + "/patchbay"
     }
 }
 
-/// The right to be the only broker that uses a state folder; the kernel takes it back when the process ends, however it does.
+/// The exclusive lock of a state directory. The kernel releases it when the process ends.
 final class StateLock: Sendable {
     private let descriptor: CInt
 
+    /// Locks the directory.
+    ///
     /// - Throws: `DaemonError`, naming the process that holds the lock.
     init(on directory: String) throws(DaemonError) {
         let path = "\(directory)/lock"
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
-            throw .stateDirectory(path: directory, what: "its lock cannot be opened: \(SocketError.words(for: errno))")
+            let reason = SocketError.message(for: errno)
+            throw .stateDirectory(path: directory, reason: "its lock cannot be opened: \(reason)")
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let code = errno
             defer { close(descriptor) }
             guard code == EWOULDBLOCK else {
-                throw .stateDirectory(path: directory, what: "it cannot be locked: \(SocketError.words(for: code))")
+                throw .stateDirectory(path: directory, reason: "it cannot be locked: \(SocketError.message(for: code))")
             }
             throw .stateDirectoryTaken(path: directory, holder: Self.holder(in: path))
         }
         self.descriptor = descriptor
-        // For whoever is turned away. The file stays: one that was removed could be locked twice (flock(2) is on the inode).
+        // The PID for the error message of another broker. The file is never removed: flock(2) locks the inode, so a
+        // new file could be locked a second time.
         let line = Array("\(getpid())\n".utf8)
         _ = ftruncate(descriptor, 0)
         _ = pwrite(descriptor, line, line.count, 0)
@@ -152,7 +158,7 @@ final class StateLock: Sendable {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8),
             let pid = Int32(text.prefix { $0 != "\n" }), pid > 0
         else { return nil }
-        // comm is what proc(5) calls the program.
+        // comm is the program's name in proc(5).
         let name = try? String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8)
         guard let name = name?.prefix(while: { $0 != "\n" }), !name.isEmpty else { return "process \(pid)" }
         return "\(name), process \(pid)"

@@ -6,20 +6,19 @@ import Synchronization
 import SystemIO
 import Tunnels
 
-/// Says where a tunnel's target is now: an endpoint by the registry, as far as somebody said yes to it, a phone's port by
-/// itself.
+/// Resolves a tunnel's target: an endpoint to its approved routes in the registry, a device port to its USB route.
 struct RegistryRouteResolver: RouteResolver {
     let registry: EndpointRegistry
-    /// Nil when devices are turned off in the configuration.
+    /// Nil if devices are disabled in the configuration.
     let devices: DeviceMonitor?
-    let pairing: AccessStore
+    let accessStore: AccessStore
 
     func routes(to target: TunnelTarget) async throws(DialError) -> [Route] {
         switch target {
         case .device(let udid, let port):
-            guard let devices else { throw CompositeDialer.phonesAreOff }
-            // Asked where the dial asks, so that a phone that is there for the one is there for the other.
-            try await devices.find(udid)
+            guard let devices else { throw CompositeDialer.devicesDisabled }
+            // The dial uses the same list of devices.
+            try await devices.checkReachable(udid)
             return [.usb(USBRoute(udid: udid, port: port))]
         case .endpoint(let id):
             guard let endpoint = try? await registry.endpoint(id) else {
@@ -28,8 +27,8 @@ struct RegistryRouteResolver: RouteResolver {
             guard !endpoint.routes.isEmpty, endpoint.state != .offline else {
                 throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
             }
-            // Not of the id that was asked for: it may be a former one.
-            let approval = await pairing.approval(of: endpoint.id)
+            // The requested ID may be an alias; approvals use the current ID.
+            let approval = await accessStore.approval(of: endpoint.id)
             let approved = ApprovalPolicy.approvedRoutes(of: endpoint, approval)
             guard approved.isEmpty else { return approved.map(\.route) }
             if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
@@ -40,33 +39,33 @@ struct RegistryRouteResolver: RouteResolver {
     }
 }
 
-/// Reaches a route by whatever reaches its kind.
+/// Dials a route with the dialer for its transport.
 struct CompositeDialer: Dialer {
-    let lan: any Dialer
-    /// Nil when devices are turned off in the configuration.
+    let network: any Dialer
+    /// Nil if devices are disabled in the configuration.
     let usb: (any Dialer)?
     let uses = RouteUses()
 
-    static let phonesAreOff = DialError(
+    static let devicesDisabled = DialError(
         .usbmuxdAbsent,
-        "phones are turned off; set devices.enabled = true in the configuration"
+        "devices are disabled; set devices.enabled = true in the configuration"
     )
 
     func dial(_ route: Route) async throws -> Connection {
         switch route {
-        case .lan: return try await lan.dial(route)
+        case .network: return try await network.dial(route)
         case .usb(let port):
-            guard let usb else { throw Self.phonesAreOff }
-            return try await usb.dial(route).holding(uses.begin(port))
+            guard let usb else { throw Self.devicesDisabled }
+            return try await usb.dial(route).retaining(uses.begin(port))
         }
     }
 }
 
-/// Which ports of phones streams stand to.
+/// Counts the open streams per device port.
 final class RouteUses: Sendable {
     private let counts = Mutex<[USBRoute: Int]>([:])
 
-    /// One stream, until the last reference goes.
+    /// One open stream; counted until deallocation.
     private final class Use: Sendable {
         private let route: USBRoute
         private let uses: RouteUses
@@ -84,7 +83,9 @@ final class RouteUses: Sendable {
         }
     }
 
+    /// True if a stream to the port is open.
     func contains(_ route: USBRoute) -> Bool { counts.withLock { $0[route] != nil } }
 
+    /// Counts a stream until the returned value is deallocated.
     func begin(_ route: USBRoute) -> any Sendable { Use(route, self) }
 }

@@ -5,39 +5,42 @@ import Model
 import Registry
 import ServiceLifecycle
 
-/// Forgets the secrets of apps that have been gone for a day: whatever comes back then has a new one.
+/// Deletes the secrets of apps that have been absent for a day. An app that comes back later has a new secret.
 struct StaleSecretCleaner: Service {
     let registry: EndpointRegistry
-    let pairing: AccessStore
+    let accessStore: AccessStore
     let logger: Logger
     var clock: any Clock<Duration> = ContinuousClock()
 
-    /// In seconds.
-    static let memory: Double = 86_400
-    private static let pause = Duration.seconds(600)
+    /// The retention period in seconds.
+    static let retention: Double = 86_400
+    private static let interval = Duration.seconds(600)
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            repeat { await look() } while (try? await clock.sleep(for: Self.pause)) != nil
+            repeat { await cleanUp() } while (try? await clock.sleep(for: Self.interval)) != nil
         }
     }
 
-    private func look() async {
-        for id in await pairing.secretHolders {
+    private func cleanUp() async {
+        for id in await accessStore.secretHolders {
             guard Self.isGone(try? await registry.endpoint(id), at: Date()) else { continue }
             do {
-                try await pairing.forgetSecret(of: id, by: .broker, from: .broker)
-                logger.info("the secret of an app that is gone is forgotten", metadata: ["id": "\(id)"])
+                try await accessStore.deleteSecret(of: id, by: .broker, from: .broker)
+                logger.info("deleted the secret of an absent app", metadata: ["id": "\(id)"])
             } catch {
-                logger.error("a secret could not be forgotten", metadata: ["id": "\(id)", "error": "\(error)"])
+                logger.error(
+                    "the secret of an absent app could not be deleted",
+                    metadata: ["id": "\(id)", "error": "\(error)"]
+                )
             }
         }
     }
 
-    /// Whether nobody has seen it for so long; nil is one that is not even listed.
+    /// True if the endpoint was absent for the retention period, or is not listed (nil).
     static func isGone(_ endpoint: Endpoint?, at now: Date) -> Bool {
         guard let endpoint else { return true }
         guard endpoint.sources.isEmpty else { return false }
-        return now.timeIntervalSince(endpoint.lastSeen ?? endpoint.since) >= memory
+        return now.timeIntervalSince(endpoint.lastSeenAt ?? endpoint.firstSeenAt) >= retention
     }
 }

@@ -3,10 +3,10 @@ import Model
 import Registry
 import SystemIO
 
-/// The endpoints that a person wrote down: those of the configuration, and those added since, which are kept.
-actor StaticEndpoints: StaticEndpointDesk {
+/// The static endpoints: those of the configuration, and those added over the API, which are persistent.
+actor StaticEndpoints: StaticEndpointStore {
     private let configured: [StaticEndpoint]
-    /// Where those are written; nil when there is no file.
+    /// The configuration file; nil if there is none.
     private let configurationFile: String?
     private var added: [StaticEndpoint]
     private let file: StateFile<[StaticEndpoint]>
@@ -28,11 +28,14 @@ actor StaticEndpoints: StaticEndpointDesk {
         added = try await file.read() ?? []
     }
 
-    /// Lists all of them.
+    /// Adds all static endpoints to the registry.
     func announce() async {
         for endpoint in configured + added { await registry.apply(.seen(Self.sighting(of: endpoint))) }
     }
 
+    /// Saves and lists an endpoint.
+    ///
+    /// - Throws: `RegistryError.nameTaken`; `Problem` if the endpoint cannot be saved or listed.
     func add(_ endpoint: StaticEndpoint) async throws -> Endpoint {
         guard !(configured + added).contains(where: { $0.name == endpoint.name }) else {
             throw RegistryError.nameTaken(endpoint.name)
@@ -44,18 +47,22 @@ actor StaticEndpoints: StaticEndpointDesk {
         do {
             try await file.write(added)
         } catch {
-            // What is not kept is not listed either: a restart would take it away without a word.
+            // An endpoint that was not saved is not listed, because a restart would remove it without notice.
             added.removeAll { $0.name == endpoint.name }
             throw Problem(.unavailable, "\"\(SanitizedText(endpoint.name))\" is not added: \(error)")
         }
         let sighting = Self.sighting(of: endpoint)
         await registry.apply(.seen(sighting))
         guard let listed = await registry.endpoint(seenAs: sighting.id) else {
-            throw Problem(.limit, "the registry is full; `patchbay forget` what is offline")
+            throw Problem(.limit, "the registry is full; remove offline endpoints with `patchbay rm`")
         }
         return listed
     }
 
+    /// Removes an added endpoint.
+    ///
+    /// - Returns: False if the ID is not a static endpoint.
+    /// - Throws: `Problem` for an endpoint of the configuration, or if the change cannot be saved.
     func remove(_ id: EndpointID) async throws -> Bool {
         for endpoint in configured {
             let sighting = Self.sighting(of: endpoint)
@@ -64,7 +71,7 @@ actor StaticEndpoints: StaticEndpointDesk {
             let file = configurationFile ?? "the configuration file"
             throw Problem(
                 .conflict,
-                "\(id) is the endpoint \"\(name)\" of \(file); take it out there and restart the broker"
+                "\(id) is the endpoint \"\(name)\" of \(file); remove it there and restart the broker"
             )
         }
         for endpoint in added {
@@ -91,7 +98,7 @@ actor StaticEndpoints: StaticEndpointDesk {
             app: SanitizedText(endpoint.app ?? endpoint.name, limit: 155),
             appIsBundleID: endpoint.app != nil,
             name: SanitizedText(endpoint.name),
-            routes: [.lan(LANRoute(address: address, port: endpoint.port))]
+            routes: [.network(NetworkRoute(address: address, port: endpoint.port))]
         )
     }
 }

@@ -1,10 +1,10 @@
-/// What an app on the phone does with the streams that reach it.
+/// The behavior of an app on the phone.
 enum App: String, CaseIterable, Codable, Sendable {
-    /// Takes as many bytes as an `Order` says, and answers with how many it got and whether they were the right ones.
+    /// Receives the bytes of a `TransferRequest` and reports whether they were correct.
     case sink
-    /// Sends as many bytes as an `Order` says.
+    /// Sends the bytes of a `TransferRequest`.
     case source
-    /// Sends back what it gets.
+    /// Echoes its input.
     case echo
     /// Answers each byte with two small writes, `SplitReply.gap` apart.
     case split

@@ -2,9 +2,9 @@ import Glibc
 import TestSupport
 import SystemIO
 
-/// Serves one stream of an app on the thread that calls it, and closes it.
+/// Serves one stream of an app on the calling thread and closes it.
 ///
-/// Reads and writes are large and blocking: the app is not to be what limits a forwarder.
+/// Reads and writes are large and blocking, so that the app does not limit the forwarder.
 struct AppStream: ~Copyable {
     let app: App
     let stream: ByteStream
@@ -24,20 +24,24 @@ struct AppStream: ~Copyable {
     }
 
     private borrowing func take() throws {
-        guard let order = Order(try stream.receive(Order.size)) else { throw RigError("no order") }
-        let isRight = try stream.take(order)
+        guard let request = TransferRequest(try stream.receive(TransferRequest.size)) else {
+            throw TestSupportError("no request")
+        }
+        let isRight = try stream.take(request)
         try stream.send([isRight ? 1 : 0])
     }
 
     private borrowing func give() throws {
-        guard let order = Order(try stream.receive(Order.size)) else { throw RigError("no order") }
-        try stream.give(order)
+        guard let request = TransferRequest(try stream.receive(TransferRequest.size)) else {
+            throw TestSupportError("no request")
+        }
+        try stream.give(request)
     }
 
     private borrowing func answer() throws {
         _ = try stream.receive(1)
         try stream.send([UInt8](repeating: 1, count: SplitReply.half))
-        // Awake: a sleeping thread would come 50 us late (timer slack, prctl(2)).
+        // Busy-waits, because a sleeping thread wakes 50 µs late (timer slack, prctl(2)).
         let second = ContinuousClock.now + SplitReply.gap
         while ContinuousClock.now < second {}
         try stream.send([UInt8](repeating: 2, count: SplitReply.half))

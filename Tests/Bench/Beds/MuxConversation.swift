@@ -1,12 +1,12 @@
-/// One client of the stand-in for usbmuxd, up to the moment when its socket becomes a stream to an app.
+/// The protocol state of one client of the usbmuxd stand-in, until its socket becomes a stream to an app.
 struct MuxConversation {
     enum Step: Hashable {
         /// More bytes are needed.
         case wait
         case answer([UInt8])
-        /// The answer is the last message; what follows belongs to the app.
+        /// Sends the last response and connects the stream to an app.
         case open(App, answer: [UInt8])
-        /// Nothing that usbmuxd would understand.
+        /// Closes the connection after an invalid message.
         case leave
     }
 
@@ -21,7 +21,7 @@ struct MuxConversation {
 
     mutating func append(_ bytes: ArraySlice<UInt8>) { received += bytes }
 
-    /// What to do about what was received; asked again until it says `wait`.
+    /// Returns the next step for the received bytes; to be called until it returns `wait`.
     mutating func next() -> Step {
         guard received.count >= MuxMessage.headerSize else { return .wait }
         let length = MuxMessage.length(of: received)
@@ -41,7 +41,7 @@ struct MuxConversation {
     }
 
     private func connect(_ body: [UInt8], _ tag: Int) -> Step {
-        // The port travels in network order (usbmuxd's client.c).
+        // The port is in network byte order (usbmuxd's client.c).
         let port = MuxMessage.number("PortNumber", in: body).flatMap(UInt16.init(exactly:))?.byteSwapped
         guard let app = port.flatMap({ apps[$0] }) else { return .answer(MuxMessage.result(3, tag: tag)) }
         return .open(app, answer: MuxMessage.result(0, tag: tag))

@@ -1,15 +1,15 @@
-/// The few messages of usbmuxd's protocol that a benchmark needs, from both sides.
+/// The messages of usbmuxd's protocol that the benchmark needs, for both sides.
 ///
-/// Property lists are searched, not parsed: everybody who speaks here is known.
+/// Property lists are searched, not parsed, because both sides are part of the benchmark.
 enum MuxMessage {
     static let headerSize = 16
 
-    /// Of the whole message, from the header's first word.
+    /// Returns the length of the whole message from the header's first word.
     static func length(of header: [UInt8]) -> Int { word(at: 0, of: header) }
 
     static func tag(of header: [UInt8]) -> Int { word(at: 12, of: header) }
 
-    /// The first phone that usbmuxd lists has the number 1.
+    /// Encodes a Connect to DeviceID 1, the first phone that usbmuxd lists.
     static func connect(port: UInt16) -> [UInt8] {
         frame(
             """
@@ -38,7 +38,7 @@ enum MuxMessage {
         frame("<dict><key>BUID</key><string>30142955-4440-1111-2222-000000000000</string></dict>", tag: tag)
     }
 
-    /// The integer behind a key.
+    /// Returns the integer value of a key.
     static func number(_ key: String, in body: [UInt8]) -> Int? {
         let text = String(decoding: body, as: UTF8.self)
         guard let at = text.firstRange(of: "<key>\(key)</key>"),
@@ -65,7 +65,7 @@ enum MuxMessage {
             </plist>
 
             """
-        // Length, version 1, kind 8 (a property list), tag.
+        // Length, version 1, type 8 (property list), tag.
         let words = [headerSize + body.utf8.count, 1, 8, tag]
         return words.flatMap { withUnsafeBytes(of: UInt32($0).littleEndian, Array.init) } + Array(body.utf8)
     }

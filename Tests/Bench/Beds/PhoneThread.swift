@@ -3,16 +3,16 @@ import Glibc
 import TestSupport
 import SystemIO
 
-/// The phone's one thread: accepts, converses as usbmuxd, and echoes. Everything here belongs to it.
+/// The phone's thread: accepts clients, speaks usbmuxd's protocol, and echoes. All members belong to this thread.
 final class PhoneThread {
-    /// What a client that comes in through a listener has reached.
-    enum Entrance: Hashable, Sendable {
+    /// The service behind a listener.
+    enum ListenerKind: Hashable, Sendable {
         case mux
         case app(App)
     }
 
     private enum Role {
-        case entrance(Entrance)
+        case listenerKind(ListenerKind)
         case conversation(MuxConversation)
         case echo
     }
@@ -23,15 +23,15 @@ final class PhoneThread {
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
 
     /// - Parameters:
-    ///   - apps: By port of the phone.
-    ///   - entrances: Listening descriptors, owned by somebody who outlives the thread.
-    /// - Throws: `RigError` when the kernel gives no epoll.
-    init(apps: [UInt16: App], entrances: [(CInt, Entrance)]) throws {
+    ///   - apps: The apps by port of the phone.
+    ///   - listenerKinds: Listening descriptors, which must stay open until the thread ends.
+    /// - Throws: `TestSupportError` if epoll_create1(2) fails.
+    init(apps: [UInt16: App], listenerKinds: [(CInt, ListenerKind)]) throws {
         self.apps = apps
         let number = epoll_create1(CInt(EPOLL_CLOEXEC))
-        guard number >= 0 else { throw RigError(call: "epoll_create1") }
+        guard number >= 0 else { throw TestSupportError(call: "epoll_create1") }
         epoll = Descriptor(owning: number)
-        for (descriptor, entrance) in entrances { watch(descriptor, as: .entrance(entrance)) }
+        for (descriptor, listenerKind) in listenerKinds { watch(descriptor, as: .listenerKind(listenerKind)) }
     }
 
     func run() -> Never {
@@ -44,18 +44,18 @@ final class PhoneThread {
 
     private func serve(_ descriptor: CInt) {
         switch roles[descriptor] {
-        case .entrance(let entrance): accept(at: descriptor, entrance)
+        case .listenerKind(let listenerKind): accept(at: descriptor, listenerKind)
         case .conversation(var conversation): converse(descriptor, &conversation)
         case .echo: echo(descriptor)
         case nil: break
         }
     }
 
-    private func accept(at listener: CInt, _ entrance: Entrance) {
+    private func accept(at listener: CInt, _ listenerKind: ListenerKind) {
         while true {
             let client = CLinux_accept(listener)
             guard client >= 0 else { return }
-            switch entrance {
+            switch listenerKind {
             case .mux: watch(client, as: .conversation(MuxConversation(udid: Phone.udid, apps: apps)))
             case .app(let app): open(app, client)
             }
@@ -89,7 +89,7 @@ final class PhoneThread {
         }
     }
 
-    /// Only messages much smaller than a socket's buffer come here, so a write never has to wait.
+    /// Echoes small messages. They fit into the socket's buffer, so a write never blocks.
     private func echo(_ client: CInt) {
         let count = recv(client, &buffer, buffer.count, 0)
         guard count > 0, Stream.send(buffer[..<count], to: client) else { return drop(client) }

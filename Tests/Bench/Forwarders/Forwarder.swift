@@ -1,29 +1,29 @@
 import TestSupport
 
-/// One of the compared, running on a bed.
+/// A running forwarder on a test bed.
 struct Forwarder: Sendable {
     let kind: ForwarderKind
-    private let doors: [App: Door]
+    private let addresses: [App: AppAddress]
     private let programs: [Program]
 
-    init(_ kind: ForwarderKind, doors: [App: Door], programs: [Program] = []) {
+    init(_ kind: ForwarderKind, addresses: [App: AppAddress], programs: [Program] = []) {
         self.kind = kind
-        self.doors = doors
+        self.addresses = addresses
         self.programs = programs
     }
 
-    func door(to app: App) throws -> Door {
-        guard let door = doors[app] else { throw RigError("\(kind.rawValue) has no way to \(app)") }
-        return door
+    func address(of app: App) throws -> AppAddress {
+        guard let address = addresses[app] else { throw TestSupportError("\(kind.rawValue) has no way to \(app)") }
+        return address
     }
 
-    /// Of all its processes together.
+    /// Returns the sum of the figures of its processes.
     func figures() -> ProcessFigures { programs.map { ProcessFigures(ofTreeAt: $0.processID) }.reduce(.none, +) }
 
     func processorTime() -> ProcessorTime { ProcessorTime(of: figures().processes) }
 
-    /// What it said before it died; nil while it lives.
-    var lastWords: String? {
+    /// The last output of a forwarder that died; nil while it runs.
+    var exitMessage: String? {
         programs.first { ProcessFigures(ofTreeAt: $0.processID).threads == 0 }.map { program in
             "died: \(program.transcript.soFar.last?.text ?? "in silence")"
         }

@@ -1,23 +1,23 @@
-/// Who is compared.
+/// The compared forwarders.
 enum ForwarderKind: String, CaseIterable, Codable, Sendable {
-    /// No forwarder: a client of usbmuxd itself.
+    /// No forwarder: the client connects to usbmuxd.
     case mux = "direct, usbmuxd"
-    /// No forwarder and no usbmuxd: a client of the app itself.
+    /// No forwarder and no usbmuxd: the client connects to the app.
     case tcp = "direct, TCP"
     case iproxy
-    /// Leads to unix sockets of the apps: it does not speak to usbmuxd, and is spared the handshake.
+    /// socat to the apps' unix sockets, without usbmuxd and its handshake.
     case socat
     case patchbay = "Patchbay"
-    /// A tunnel to an endpoint: TCP on both sides, and so without the limit that usbmuxd's descriptors set.
+    /// A tunnel to an endpoint: TCP on both sides, without the stream limit of usbmuxd's descriptors.
     case endpoint = "Patchbay, endpoint"
 
-    /// Who everybody is compared with.
+    /// The forwarder to which the others are compared.
     static let reference = iproxy
 
-    /// Whether there is a process whose figures can be read.
+    /// True if there is a process to measure.
     var isProgram: Bool { self != .mux && self != .tcp }
 
-    func stands(on bed: Bed.Kind) -> Bool {
+    func stands(on bed: TestBed.Kind) -> Bool {
         switch self {
         case .mux, .iproxy, .patchbay: true
         case .tcp, .socat, .endpoint: bed == .plain

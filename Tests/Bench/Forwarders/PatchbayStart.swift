@@ -1,15 +1,15 @@
 import TestSupport
 
-/// The broker as it is shipped, in a place of its own, with a tunnel to each app.
+/// Starts the release broker in its own folder, with a tunnel to each app.
 struct PatchbayStart {
-    /// The usual limit is 2,000 connections and is met by a clean refusal; more are asked for here.
+    /// The default limit is 2,000 connections; the trials need more.
     private static let configuration = "[tunnels]\nmax_connections = 12000\n"
 
-    private let bed: Bed
+    private let bed: TestBed
     private let folder: String
     private let environment: [String: String]
 
-    init(on bed: Bed) throws {
+    init(on bed: TestBed) throws {
         self.bed = bed
         let name = "patchbay-\(UInt32.random(in: 0 ... .max))"
         folder = try bed.scratch.makeFolder(name)
@@ -27,37 +27,37 @@ struct PatchbayStart {
             in: bed.scratch,
             environment: environment
         )
-        try await daemon.waitForLine("the door is open")
-        var doors: [App: Door] = [:]
+        try await daemon.waitForLine("the API is open")
+        var addresses: [App: AppAddress] = [:]
         if kind == .patchbay {
             try await eventually("Patchbay lists the phone") {
                 try await ask("devices").contains { $0.contains(Phone.udid) }
             }
             for app in App.allCases {
-                doors[app] = try await forward("tcp:0:\(bed.port(of: app))", "--device", Phone.udid)
+                addresses[app] = try await forward("tcp:0:\(bed.port(of: app))", "--device", Phone.udid)
             }
         } else {
             for app in App.allCases {
                 _ = try await ask("add", "\(app)", "127.0.0.1:\(bed.port(of: app))", "--kind", "tcp")
-                doors[app] = try await forward("tcp:0", "--endpoint", "\(app)")
+                addresses[app] = try await forward("tcp:0", "--endpoint", "\(app)")
             }
         }
-        return Forwarder(kind, doors: doors, programs: [daemon])
+        return Forwarder(kind, addresses: addresses, programs: [daemon])
     }
 
     private func ask(_ arguments: String...) async throws -> [String] {
         try await Program.run(Executable.built("patchbay"), arguments, in: bed.scratch, environment: environment)
     }
 
-    private func forward(_ arguments: String...) async throws -> Door {
+    private func forward(_ arguments: String...) async throws -> AppAddress {
         let line = try await Program.run(
             Executable.built("patchbay"),
-            ["forward"] + arguments,
+            ["forward", "--detach"] + arguments,
             in: bed.scratch,
             environment: environment
         ).first
         let port = line?.split(separator: " ").first?.split(separator: ":").last.flatMap { UInt16($0) }
-        guard let port else { throw RigError("forward said “\(line ?? "")” where a port should be") }
+        guard let port else { throw TestSupportError("forward said “\(line ?? "")” where a port should be") }
         return .tcp(port)
     }
 }

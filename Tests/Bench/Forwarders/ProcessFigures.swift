@@ -1,12 +1,12 @@
 import FoundationEssentials
 import Glibc
 
-/// What processes use, summed over a process and all its descendants, read from proc(5).
+/// Resource usage of a process and all its descendants, read from proc(5).
 struct ProcessFigures: Hashable, Sendable {
     static let none = ProcessFigures(processes: [], memory: 0, threads: 0, descriptors: 0)
 
     let processes: [Int32]
-    /// Resident, in bytes; what processes share counts once for each.
+    /// The resident memory in bytes; shared pages count once per process.
     let memory: Int
     let threads: Int
     let descriptors: Int
@@ -18,7 +18,7 @@ struct ProcessFigures: Hashable, Sendable {
         self.descriptors = descriptors
     }
 
-    /// All zero when there is no such process.
+    /// Reads the figures; all are zero if the process does not exist.
     init(ofTreeAt process: Int32) {
         let folder = "/proc/\(process)"
         let tasks = Self.names(in: "\(folder)/task")

@@ -1,10 +1,10 @@
 import Glibc
 
-/// How long processes have been on a processor, each by itself.
+/// The processor time of each process.
 struct ProcessorTime: Sendable {
     private let seconds: [Int32: Double]
 
-    /// Of processes that live. Threads that have ended are in it (clock_getcpuclockid(3)), which `schedstat` leaves out.
+    /// Reads the time of running processes, including ended threads (clock_getcpuclockid(3)), which `schedstat` omits.
     init(of processes: [Int32]) {
         seconds = Dictionary(
             uniqueKeysWithValues: Set(processes).compactMap { process in
@@ -16,7 +16,7 @@ struct ProcessorTime: Sendable {
         )
     }
 
-    /// What those that live now have used since then; one that was started meanwhile has used all of its time since.
+    /// Returns the seconds used since `before` by the processes that still run, including new ones.
     func spent(since before: ProcessorTime) -> Double {
         seconds.map { $1 - before.seconds[$0, default: 0] }.reduce(0, +)
     }

@@ -2,13 +2,13 @@ import FoundationEssentials
 import Glibc
 import TestSupport
 
-/// What the figures were measured on.
+/// The machine on which the figures were measured.
 struct Machine: Codable, Sendable {
     let processor: String
     let cores: Int
     let memory: Int
     let kernel: String
-    /// Over the last minute, before the run: other programs that ran meanwhile are in every figure.
+    /// The load average of the last minute before the run; other programs influence all figures.
     let load: Double
     let versions: [String: String]
 
@@ -30,14 +30,14 @@ struct Machine: Codable, Sendable {
         )
     }
 
-    /// One line, as it stands under the table.
+    /// The line below the table.
     var summary: String {
         let programs = versions.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
         let machine = "\(cores) x \(processor), \(memory >> 30) GiB, Linux \(kernel)"
         return "\(machine), load \(load.shown) at the start; \(programs)"
     }
 
-    /// The first word that looks like a version.
+    /// Returns the first word that looks like a version.
     private static func version(_ program: String, _ arguments: [String], in scratch: ScratchFolder) async -> String {
         let lines = (try? await Program.run(program, arguments, in: scratch)) ?? []
         let words = lines.flatMap { $0.split(separator: " ") }

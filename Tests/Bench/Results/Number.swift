@@ -1,6 +1,6 @@
-/// Numbers as people read them in a table.
+/// Number formats for tables.
 extension Double {
-    /// Three figures that count; all of a whole number.
+    /// The number with three significant digits, or all digits of an integer.
     var shown: String {
         let size = magnitude
         if size >= 1_000 { return Int(rounded()).grouped }
@@ -15,7 +15,7 @@ extension Double {
 }
 
 extension Int {
-    /// 12,000.
+    /// The number with digit groups, such as 12,000.
     var grouped: String {
         guard magnitude >= 1_000 else { return String(self) }
         let rest = String(magnitude % 1_000)

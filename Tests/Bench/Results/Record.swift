@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A whole run, as it is kept.
+/// The saved results of a run.
 struct Record: Codable, Sendable {
     let date: Date
     let commandLine: [String]
@@ -8,7 +8,7 @@ struct Record: Codable, Sendable {
     var loadAtEnd: Double?
     var results: Results
 
-    /// Writes the record and its table, and says where.
+    /// Writes the record and its table and returns their path without an extension.
     func save(in folder: String) throws -> String {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let encoder = JSONEncoder()
@@ -21,13 +21,13 @@ struct Record: Codable, Sendable {
         return path
     }
 
-    /// The medians and ratios, for a README.
+    /// The medians and ratios as Markdown.
     var markdown: String {
         let day = date.formatted(.iso8601.year().month().day())
         return tables(.medians) + "\nMeasured on \(day), \(machine.summary).\n"
     }
 
     func tables(_ detail: ResultTable.Detail) -> String {
-        Bed.Kind.allCases.compactMap { ResultTable(results, bed: $0, detail: detail)?.text }.joined(separator: "\n")
+        TestBed.Kind.allCases.compactMap { ResultTable(results, bed: $0, detail: detail)?.text }.joined(separator: "\n")
     }
 }

@@ -1,23 +1,23 @@
-/// One metric on one bed: a line of the table.
+/// One metric on one test bed: a line of the table.
 struct ResultLine: Codable, Sendable {
-    let bed: Bed.Kind
+    let bed: TestBed.Kind
     let metric: Metric
-    private(set) var series: [String: Series] = [:]
-    /// What was said beside the figures, in the order of the rounds.
+    private(set) var series: [String: MeasurementSeries] = [:]
+    /// The notes of each forwarder in the order of the rounds.
     private(set) var notes: [String: [String]] = [:]
 
-    init(_ bed: Bed.Kind, _ metric: Metric) {
+    init(_ bed: TestBed.Kind, _ metric: Metric) {
         self.bed = bed
         self.metric = metric
     }
 
     mutating func set(_ value: Double?, of kind: ForwarderKind, in round: Int, note: String?) {
-        series[kind.rawValue, default: Series()].set(value, in: round)
+        series[kind.rawValue, default: MeasurementSeries()].set(value, in: round)
         guard let note else { return }
         notes[kind.rawValue, default: []].append(note)
     }
 
-    /// What to say under the table: of each of the compared, the first note and how often there was one.
+    /// The remarks below the table: the first note of each forwarder and the number of its notes.
     var remarks: [String] {
         notes.sorted { $0.key < $1.key }.compactMap { name, notes in
             guard let first = notes.first else { return nil }
@@ -26,9 +26,9 @@ struct ResultLine: Codable, Sendable {
         }
     }
 
-    func series(of kind: ForwarderKind) -> Series? { series[kind.rawValue] }
+    func series(of kind: ForwarderKind) -> MeasurementSeries? { series[kind.rawValue] }
 
-    func ratio(of kind: ForwarderKind, to reference: ForwarderKind) -> Series? {
+    func ratio(of kind: ForwarderKind, to reference: ForwarderKind) -> MeasurementSeries? {
         guard let mine = series(of: kind), let other = series(of: reference) else { return nil }
         let ratio = mine.ratio(to: other)
         return ratio.values.isEmpty ? nil : ratio

@@ -1,4 +1,4 @@
-/// What was found on one bed, as a Markdown table with aligned columns.
+/// The results of one test bed as a Markdown table with aligned columns.
 struct ResultTable {
     enum Detail {
         /// Medians, with the lowest and the highest figure.
@@ -10,8 +10,8 @@ struct ResultTable {
 
     let text: String
 
-    /// Nil when nothing was measured on that bed.
-    init?(_ results: Results, bed: Bed.Kind, detail: Detail) {
+    /// Creates the table; nil if nothing was measured on that bed.
+    init?(_ results: Results, bed: TestBed.Kind, detail: Detail) {
         let lines = results.lines.filter { $0.bed == bed }
         guard !lines.isEmpty else { return nil }
         let kinds = ForwarderKind.allCases.filter { kind in lines.contains { $0.series(of: kind) != nil } }
@@ -28,7 +28,7 @@ struct ResultTable {
         text = Self.aligned(rows) + (notes.isEmpty ? "" : "\n" + notes.joined(separator: "\n") + "\n")
     }
 
-    private static func cell(_ series: Series?, _ detail: Detail) -> String {
+    private static func cell(_ series: MeasurementSeries?, _ detail: Detail) -> String {
         guard let series, let median = series.median else { return none }
         guard detail == .spreads, let low = series.lowest, let high = series.highest, low != high else {
             return median.shown

@@ -1,10 +1,10 @@
-/// What became of a stream that should have carried bytes.
+/// The failure of a benchmark stream.
 enum BenchError: Error, Hashable {
-    /// No byte moved for as long as the client was ready to wait.
+    /// No byte was transferred within the timeout.
     case hung
-    /// The other end closed before everything was there.
+    /// The other side closed too early.
     case ended
-    /// Other bytes came than were sent.
+    /// The received bytes differ from the sent ones.
     case garbled
     case failed(call: String, words: String)
 }

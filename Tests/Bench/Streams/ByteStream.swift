@@ -2,22 +2,22 @@ import Glibc
 import TestSupport
 import SystemIO
 
-/// A connected socket that blocks, for one thread.
+/// A connected blocking socket for one thread.
 struct ByteStream: ~Copyable {
     private static let chunk = 256 << 10
 
     private let descriptor: Descriptor
 
-    /// The descriptor may be non-blocking; it blocks from now on.
+    /// Makes the descriptor blocking.
     init(over descriptor: consuming Descriptor) {
         _ = fcntl(descriptor.number, F_SETFL, 0)
         SocketOption.setNoDelay(descriptor.number)
         self.descriptor = descriptor
     }
 
-    /// Makes every later call that waits longer than this throw: a forwarder that hangs is a finding, not the end.
-    func limit(_ patience: Duration) {
-        let (seconds, rest) = patience.components
+    /// Sets the timeout of later calls, so that a hanging forwarder becomes a result.
+    func limit(_ timeout: Duration) {
+        let (seconds, rest) = timeout.components
         var limit = timeval(tv_sec: Int(seconds), tv_usec: Int(rest / 1_000_000_000_000))
         let size = socklen_t(MemoryLayout<timeval>.size)
         setsockopt(descriptor.number, SOL_SOCKET, SO_RCVTIMEO, &limit, size)
@@ -28,7 +28,7 @@ struct ByteStream: ~Copyable {
         try bytes.withUnsafeBytes { try send($0) }
     }
 
-    /// Exactly so many bytes.
+    /// Receives exactly `count` bytes.
     func receive(_ count: Int) throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         try bytes.withUnsafeMutableBytes { space in
@@ -40,30 +40,30 @@ struct ByteStream: ~Copyable {
         return bytes
     }
 
-    /// Sends what an order asks for.
-    func give(_ order: Order) throws {
+    /// Sends the bytes of a transfer request.
+    func give(_ request: TransferRequest) throws {
         var block = [UInt8](repeating: 0, count: Self.chunk)
         var sent = 0
-        while sent < order.length {
-            let count = min(Self.chunk, order.length - sent)
-            if order.isPattern { block = Pattern.bytes(sent..<sent + count) }
+        while sent < request.length {
+            let count = min(Self.chunk, request.length - sent)
+            if request.isPattern { block = Pattern.bytes(sent..<sent + count) }
             try block.withUnsafeBytes { try send(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
             sent += count
         }
     }
 
-    /// Receives what an order asks for.
+    /// Receives the bytes of a transfer request.
     ///
-    /// - Returns: False when they were other bytes than the pattern that was ordered.
-    func take(_ order: Order) throws -> Bool {
+    /// - Returns: False if the bytes differ from the requested pattern.
+    func take(_ request: TransferRequest) throws -> Bool {
         let space = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.chunk, alignment: 4_096)
         defer { space.deallocate() }
         var received = 0
         var isRight = true
-        while received < order.length {
-            let room = UnsafeMutableRawBufferPointer(rebasing: space[..<min(Self.chunk, order.length - received)])
+        while received < request.length {
+            let room = UnsafeMutableRawBufferPointer(rebasing: space[..<min(Self.chunk, request.length - received)])
             let count = try receive(into: room)
-            if order.isPattern, !Pattern.matches(room[..<count], from: received) { isRight = false }
+            if request.isPattern, !Pattern.matches(room[..<count], from: received) { isRight = false }
             received += count
         }
         return isRight
@@ -91,6 +91,6 @@ struct ByteStream: ~Copyable {
     }
 
     private static func failure(_ call: String) -> BenchError {
-        errno == EAGAIN ? .hung : .failed(call: call, words: SocketError.words(for: errno))
+        errno == EAGAIN ? .hung : .failed(call: call, words: SocketError.message(for: errno))
     }
 }

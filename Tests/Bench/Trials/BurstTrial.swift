@@ -1,26 +1,26 @@
-/// How many fail of connections that are opened all at once.
+/// Counts the failures among connections that are opened at the same time.
 struct BurstTrial: Trial {
     private static let limit = Duration.seconds(5)
 
     let count: Int
-    /// Nil is every bed.
-    let bed: Bed.Kind?
+    /// The test bed; nil for every bed.
+    let bed: TestBed.Kind?
     let kinds: Set<ForwarderKind>
 
     var topic: Topic { .burst }
     var needsFreshStart: Bool { true }
 
-    func suits(_ kind: ForwarderKind, on bed: Bed.Kind) -> Bool {
+    func suits(_ kind: ForwarderKind, on bed: TestBed.Kind) -> Bool {
         kinds.contains(kind) && kind.stands(on: bed) && (self.bed == nil || self.bed == bed)
     }
 
     func run(_ forwarder: Forwarder) throws -> [Reading] {
         let start = ContinuousClock.now
-        var crowd = try Crowd(count, through: forwarder.door(to: .echo))
-        crowd.waitForEchoes(until: start + Self.limit)
+        var clients = try ConcurrentClients(count, through: forwarder.address(of: .echo))
+        clients.waitForEchoes(until: start + Self.limit)
         let seconds = (ContinuousClock.now - start).seconds
-        let failed = count - crowd.echoed
-        let words = [failed > 0 ? crowd.causes : nil, forwarder.lastWords].compactMap { $0 }
+        let failed = count - clients.echoed
+        let words = [failed > 0 ? clients.causes : nil, forwarder.exitMessage].compactMap { $0 }
         return [
             Reading(
                 Metric("failed of \(count.grouped) at once", ""),

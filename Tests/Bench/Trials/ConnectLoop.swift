@@ -1,21 +1,21 @@
 import SystemIO
 
-/// Connects, has one byte echoed, and closes, again and again on one thread.
+/// Repeatedly connects, echoes one byte, and closes, on one thread.
 struct ConnectLoop {
-    /// Enough to say that it fails, when each failure may take `patience`.
+    /// The number of failures after which the loop stops, because each may take `timeout`.
     private static let enough = 20
-    private static let patience = Duration.milliseconds(500)
+    private static let timeout = Duration.milliseconds(500)
 
-    /// What the good ones took, in microseconds.
+    /// The durations of the successful connections in microseconds.
     private(set) var times: [Double] = []
     private(set) var failures: [BenchError] = []
     private(set) var hasGivenUp = false
 
-    init(_ count: Int, through door: Door) throws {
+    init(_ count: Int, through address: AppAddress) throws {
         times.reserveCapacity(count)
         for _ in 0..<count {
             do throws(BenchError) {
-                times.append(try Self.connect(door))
+                times.append(try Self.connect(address))
             } catch {
                 failures.append(error)
                 hasGivenUp = failures.count == Self.enough
@@ -24,10 +24,10 @@ struct ConnectLoop {
         }
     }
 
-    /// Of the good ones alone: a hang is counted as one, and no part of a rate. Nil when none was good.
+    /// The rate per second of the successful connections, without hangs; nil if all failed.
     var rate: Double? { times.isEmpty ? nil : Double(times.count) * 1e6 / times.reduce(0, +) }
 
-    /// Nil when there is nothing to tell.
+    /// A description of the failures; nil if there are none.
     var note: String? {
         guard !failures.isEmpty else { return nil }
         let hangs = failures.count { $0 == .hung }
@@ -36,10 +36,10 @@ struct ConnectLoop {
         return (["\(failures.count) failed, \(hangs) of them hang"] + rest).joined(separator: "; ") + end
     }
 
-    private static func connect(_ door: Door) throws(BenchError) -> Double {
+    private static func connect(_ address: AppAddress) throws(BenchError) -> Double {
         do {
             let start = ContinuousClock.now
-            let stream = try door.open(patience: patience)
+            let stream = try address.open(timeout: timeout)
             try stream.send([1])
             _ = try stream.receive(1)
             return (ContinuousClock.now - start).microseconds

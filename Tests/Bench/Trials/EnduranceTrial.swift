@@ -1,4 +1,4 @@
-/// How many of very many connections, one after the other, fail.
+/// Counts the failures among a large number of consecutive connections.
 struct EnduranceTrial: Trial {
     let count: Int
 
@@ -7,7 +7,7 @@ struct EnduranceTrial: Trial {
     var needsFreshStart: Bool { true }
 
     func run(_ forwarder: Forwarder) throws -> [Reading] {
-        let loop = try ConnectLoop(count, through: forwarder.door(to: .echo))
+        let loop = try ConnectLoop(count, through: forwarder.address(of: .echo))
         let metric = Metric("failed of \(count.grouped) connects in a row", "")
         return [Reading(metric, Double(loop.failures.count), note: loop.note)]
     }

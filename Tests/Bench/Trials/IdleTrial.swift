@@ -1,8 +1,8 @@
 import SystemIO
 
-/// What connections cost that only stay open, and whether all of them still work.
+/// Measures the cost of idle connections, and whether all of them still work.
 struct IdleTrial: Trial {
-    private static let patience = Duration.seconds(2)
+    private static let timeout = Duration.seconds(2)
 
     let count: Int
     let kinds: Set<ForwarderKind>
@@ -10,17 +10,17 @@ struct IdleTrial: Trial {
     var topic: Topic { .idle }
     var needsFreshStart: Bool { true }
 
-    func suits(_ kind: ForwarderKind, on bed: Bed.Kind) -> Bool { kinds.contains(kind) && bed == .plain }
+    func suits(_ kind: ForwarderKind, on bed: TestBed.Kind) -> Bool { kinds.contains(kind) && bed == .plain }
 
     func run(_ forwarder: Forwarder) throws -> [Reading] {
-        let door = try forwarder.door(to: .echo)
+        let address = try forwarder.address(of: .echo)
         let before = forwarder.figures()
         var held: [Held] = []
         var failure: (any Error)?
-        // One after the other, each used once: this is not the place to test a burst.
+        // Opens the connections one after the other and uses each once; bursts are a different trial.
         while held.count < count, failure == nil {
             do {
-                let client = Held(try door.open(patience: Self.patience))
+                let client = Held(try address.open(timeout: Self.timeout))
                 try client.echo()
                 held.append(client)
             } catch {
@@ -31,7 +31,7 @@ struct IdleTrial: Trial {
         let alive = held.count { (try? $0.echo()) != nil }
         let growth = Double(figures.memory - before.memory) / Double(count)
         let words = [
-            failure.map { "connection \(held.count + 1): \($0)" }, forwarder.lastWords,
+            failure.map { "connection \(held.count + 1): \($0)" }, forwarder.exitMessage,
         ].compactMap { $0 }
         let name = "\(count.grouped) idle"
         let isWhole = alive == count && forwarder.kind.isProgram

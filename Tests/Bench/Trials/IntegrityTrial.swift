@@ -1,4 +1,4 @@
-/// Whether the bytes that arrive are those that were sent: a forwarder that loses some is not to be called fast.
+/// Checks that the received bytes equal the sent ones.
 struct IntegrityTrial: Trial {
     let length: Int
 
@@ -6,20 +6,20 @@ struct IntegrityTrial: Trial {
     var rounds: Int? { 1 }
 
     func run(_ forwarder: Forwarder) throws -> [Reading] {
-        let order = Order(length: length, isPattern: true)
+        let request = TransferRequest(length: length, isPattern: true)
         var faults: [String] = []
         do {
-            let sink = try forwarder.door(to: .sink).open()
-            try sink.send(order.bytes)
-            try sink.give(order)
+            let sink = try forwarder.address(of: .sink).open()
+            try sink.send(request.bytes)
+            try sink.give(request)
             if try sink.receive(1) != [1] { throw BenchError.garbled }
         } catch let error as BenchError {
             faults.append("up: \(error)")
         }
         do {
-            let source = try forwarder.door(to: .source).open()
-            try source.send(order.bytes)
-            if try !source.take(order) { throw BenchError.garbled }
+            let source = try forwarder.address(of: .source).open()
+            try source.send(request.bytes)
+            if try !source.take(request) { throw BenchError.garbled }
         } catch let error as BenchError {
             faults.append("down: \(error)")
         }

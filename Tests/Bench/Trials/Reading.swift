@@ -1,9 +1,9 @@
-/// What one round found.
+/// The result of one round.
 struct Reading: Sendable {
     let metric: Metric
-    /// Nil where there is nothing to be compared, as with a forwarder that died.
+    /// The figure; nil if there is none, as with a forwarder that died.
     let value: Double?
-    /// What the figure does not tell.
+    /// Additional information about the figure.
     let note: String?
 
     init(_ metric: Metric, _ value: Double?, note: String? = nil) {
@@ -13,7 +13,7 @@ struct Reading: Sendable {
     }
 }
 
-/// The name of a figure and what it counts.
+/// The name of a figure and its unit.
 struct Metric: Hashable, Codable, Sendable {
     let name: String
     let unit: String
@@ -23,6 +23,6 @@ struct Metric: Hashable, Codable, Sendable {
         self.unit = unit
     }
 
-    /// As a table's line begins.
+    /// The first cell of the metric's table line.
     var title: String { unit.isEmpty ? name : "\(name), \(unit)" }
 }

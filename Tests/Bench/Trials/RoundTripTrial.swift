@@ -1,4 +1,4 @@
-/// 64 bytes there and back, again and again on one stream.
+/// Measures round trips of 64 bytes on one stream.
 struct RoundTripTrial: Trial {
     let count: Int
 
@@ -6,8 +6,8 @@ struct RoundTripTrial: Trial {
 
     func run(_ forwarder: Forwarder) throws -> [Reading] {
         let message = [UInt8](repeating: 7, count: 64)
-        let stream = try forwarder.door(to: .echo).open()
-        // The first ones start threads and fill caches.
+        let stream = try forwarder.address(of: .echo).open()
+        // Warm-up for threads and caches.
         for _ in 0..<min(count, 100) { try trip(message, stream) }
         let before = forwarder.processorTime()
         var times: [Double] = []

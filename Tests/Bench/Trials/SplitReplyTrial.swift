@@ -1,11 +1,11 @@
-/// How late a reply is that an app sends in two small writes, its own pause between the two not counted.
+/// Measures the delay of a reply that an app sends in two small writes, without the app's own pause.
 struct SplitReplyTrial: Trial {
     let count: Int
 
     var topic: Topic { .split }
 
     func run(_ forwarder: Forwarder) throws -> [Reading] {
-        let stream = try forwarder.door(to: .split).open()
+        let stream = try forwarder.address(of: .split).open()
         var times: [Double] = []
         for _ in 0..<count {
             let start = ContinuousClock.now

@@ -1,19 +1,19 @@
 import ArgumentParser
 
-/// What `--only` chooses by.
+/// The topics of `--only`.
 enum Topic: String, CaseIterable, Codable, Sendable, ExpressibleByArgument {
-    /// Every byte of a pattern, each way; not timed.
+    /// Every byte of a pattern in each direction; not timed.
     case integrity
-    /// One stream each way, and what it costs.
+    /// One stream in each direction and its processor time.
     case throughput
     case roundtrip
     case split
-    /// Connections one after the other.
+    /// Consecutive connections.
     case connect
-    /// 10,000 of them.
+    /// 10,000 consecutive connections.
     case endurance
-    /// Connections at once.
+    /// Concurrent connections.
     case burst
-    /// Connections that stay and say nothing.
+    /// Idle connections.
     case idle
 }

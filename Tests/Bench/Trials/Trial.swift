@@ -1,14 +1,14 @@
-/// One thing that is measured, the same way for each of the compared.
+/// A measurement that is the same for each forwarder.
 protocol Trial: Sendable {
     var topic: Topic { get }
-    /// Nil is as many as the run was asked for.
+    /// The number of rounds; nil for the default of the run.
     var rounds: Int? { get }
-    /// Whether a forwarder is to be started for it, because it counts what is left after its start, or may not survive.
+    /// True if the trial needs a new forwarder, because it measures growth since the start or may crash it.
     var needsFreshStart: Bool { get }
 
-    func suits(_ kind: ForwarderKind, on bed: Bed.Kind) -> Bool
+    func suits(_ kind: ForwarderKind, on bed: TestBed.Kind) -> Bool
 
-    /// One round, on a thread that may block.
+    /// Runs one round on a thread that may block.
     func run(_ forwarder: Forwarder) throws -> [Reading]
 }
 
@@ -16,5 +16,5 @@ extension Trial {
     var rounds: Int? { nil }
     var needsFreshStart: Bool { false }
 
-    func suits(_ kind: ForwarderKind, on bed: Bed.Kind) -> Bool { kind.stands(on: bed) && kind != .endpoint }
+    func suits(_ kind: ForwarderKind, on bed: TestBed.Kind) -> Bool { kind.stands(on: bed) && kind != .endpoint }
 }

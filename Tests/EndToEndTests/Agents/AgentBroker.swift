@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TestSupport
 
-/// What an agent needs of a running broker: its address, and a grant to use it with.
+/// The address of a running broker and a grant to use it.
 struct AgentBroker {
     private struct Token: Decodable {
         let token: String
@@ -12,7 +12,7 @@ struct AgentBroker {
 
     static func configuration(port: UInt16) -> String { "[api]\nport = \(port)\n" }
 
-    /// Lets an agent in at the broker that listens at the socket and the port.
+    /// Creates a grant at the broker with this socket and port.
     init(
         socket: String,
         port: UInt16,

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TestSupport
 
-/// A real client that stays connected, and calls when it is told to (`caller.py`).
+/// A real MCP client that stays connected and makes calls on command (`caller.py`).
 final class AgentClient: Sendable {
     private struct Outcome: Decodable {
         let ok: Bool?
@@ -12,7 +12,7 @@ final class AgentClient: Sendable {
     let peer: AgentPeer
     private let program: Program
 
-    /// Returns when it is connected. The name is what it answers when it is asked who it is.
+    /// Returns when the client is connected. The client answers elicitation requests with `name`.
     init(
         _ peer: AgentPeer,
         to url: String,
@@ -35,7 +35,7 @@ final class AgentClient: Sendable {
         try await program.waitForLine(#"{"connected": true}"#, within: .seconds(60))
     }
 
-    /// One of each kind, connected all at the same time.
+    /// Starts one client of each kind; all are connected at the same time.
     static func all(
         to url: String,
         grant: String,
@@ -52,21 +52,22 @@ final class AgentClient: Sendable {
         }
     }
 
-    /// Begins a call; `outcome` waits for it.
+    /// Starts a call; `outcome(from:)` waits for its result.
     func begin(_ tool: String, _ arguments: String = "{}") throws -> Int {
         let start = program.transcript.soFar.count
         try program.write(#"{"tool": "\#(tool)", "arguments": \#(arguments)}"# + "\n")
         return start
     }
 
-    /// What the call that was begun there gave; nil where it went wrong, with the reason for the message of the test.
+    /// The result of the call started at this transcript position. The text is nil after a failure; `story` has the
+    /// reason.
     func outcome(from start: Int) async throws -> (text: String?, story: String) {
         let line = try await program.waitForLine(#"{"ok": "#, from: start, within: .seconds(30))
         let outcome = try JSONDecoder().decode(Outcome.self, from: Data(line.utf8))
         return (outcome.ok == true ? outcome.text : nil, "\(peer): \(line)")
     }
 
-    /// Calls, and waits for what comes of it.
+    /// Makes a call and waits for its result.
     func call(_ tool: String, _ arguments: String = "{}") async throws -> (text: String?, story: String) {
         try await outcome(from: begin(tool, arguments))
     }

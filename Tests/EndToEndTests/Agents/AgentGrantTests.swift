@@ -2,11 +2,11 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Who gets through the agents' doors, and how far.
+/// Access to the MCP endpoints: scopes, limits and the end of grants.
 @Suite(.needs(.python)) struct AgentGrantTests {
     private static let script = "\(AgentPeer.folder)/grants.py"
 
-    /// With the app as the endpoint `shop`.
+    /// A configuration with the app as the endpoint `shop`.
     private static func configuration(port: UInt16, _ app: SampleApp) -> String {
         """
         \(AgentBroker.configuration(port: port))
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(2)))
-    func `a grant opens as much of the agents' doors as it says, and everything of it ends with it`() async throws {
+    func `a grant allows only its scopes at the MCP endpoints, and its end closes its sessions`() async throws {
         try await withScratchFolder { scratch in
             let port = try FreePorts.take()[0]
             let app = try await SampleApp(in: scratch)
@@ -36,13 +36,13 @@ import Testing
                 within: .seconds(60)
             )
 
-            let denied = "error: what you were granted does not allow"
+            let denied = "error: your grant does not allow"
             let next = "; ask the person who invited you for a grant that does"
             #expect(
                 lines == [
-                    "stranger 401 Bearer", "host 421", "origin 403", "reader lists 6", "reader sees ok: online: shop",
+                    "anonymous 401 Bearer", "host 421", "origin 403", "reader lists 6", "reader sees ok: online: shop",
                     "reader calls \(denied) endpoint.call\(next)", "reader forwards \(denied) tunnel.open\(next)",
-                    "reader at the app error: your grant does not reach shop: ask an owner for the scope endpoint.call "
+                    "reader at the app error: your grant does not include shop: ask an owner for the scope endpoint.call "
                         + "on it",
                     "caller calls ok:", "caller at the app ok:", "other sees ok: none", "other at the app 404",
                     "opener opens ok: active", "opener has 1", "tunnels then ok: none", "stream cut", "afterwards 401",
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(2)))
-    func `a grant has its part of the tunnels, is told of its own alone, and of a body that is too large at once`()
+    func `a grant has its share of tunnels, sees only its own, and gets an early 413 for a large body`()
         async throws
     {
         try await withScratchFolder { scratch in
@@ -77,7 +77,7 @@ import Testing
             #expect(
                 lines == [
                     "opened 63 {201}", "held beyond \(beyond)", "agent opens ok:", "beyond 429 limit",
-                    "agent beyond error: \(beyond); next: close one that is not needed any more", "owner opens 201",
+                    "agent beyond error: \(beyond); next: remove a tunnel that is no longer needed", "owner opens 201",
                     "closes one ok: closed", "and opens 201", "one is told \(states ?? "")} 64 False False",
                     "other is told {} 0 False False", "owner is told \(states ?? "")} 65 True True",
                     "large HTTP/1.1 413 Payload Too Large",
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(2)))
-    func `a grant that ends when its call has been answered takes nobody else's connection with it`() async throws {
+    func `the end of a grant after its response closes no other client's connection`() async throws {
         try await withScratchFolder { scratch in
             let port = try FreePorts.take()[0]
             let broker = try await RunningBroker(
@@ -107,8 +107,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(2)), arguments: ["revoked", "gone"])
-    func `calls in the queue do not reach the app after their grant or their client has gone`(end: String) async throws
-    {
+    func `queued calls do not reach the app after the end of their grant or client`(end: String) async throws {
         try await withScratchFolder { scratch in
             let port = try FreePorts.take()[0]
             let app = try await SampleApp(in: scratch)
@@ -126,7 +125,7 @@ import Testing
             try client.write("end\n")
             try await client.waitForLine("over")
 
-            // Whatever still came would come when the four that it has are over.
+            // A late call would arrive once the four running ones are finished.
             try await eventually("they are over") {
                 app.program.output.count { $0.contains("POST") && $0.contains(" 200 ") } >= 6
             }
@@ -136,7 +135,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(10)))
-    func `no tunnel is left that was being opened when its grant ended`() async throws {
+    func `a tunnel that is being opened when its grant ends is removed`() async throws {
         try await withScratchFolder { scratch in
             let port = try FreePorts.take()[0]
             let app = try await SampleApp(in: scratch)
@@ -155,7 +154,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(2)))
-    func `a session of before goes on after a restart of the broker`() async throws {
+    func `an MCP session continues after a restart of the broker`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
             let client = try await Program(

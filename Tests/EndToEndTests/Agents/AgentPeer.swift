@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TestSupport
 
-/// A way in which agents' clients speak MCP, through a library of PyPI; `peer.py` has what tells them apart.
+/// An MCP client library from PyPI; `peer.py` contains the differences between them.
 enum AgentPeer: String, Sendable, CaseIterable {
     case mcp1
     case mcp2Legacy = "mcp2-legacy"
@@ -9,14 +9,15 @@ enum AgentPeer: String, Sendable, CaseIterable {
     case fastmcp2
     case fastmcp4
 
-    /// A library that is a client and a server; its requirements are in a file of that name.
+    /// A library with a client and a server; the requirements file has the same name.
     enum Library: String, Sendable, CaseIterable {
         case mcp1 = "mcp-1"
         case mcp2 = "mcp-2"
         case fastmcp2 = "fastmcp-2"
         case fastmcp4 = "fastmcp-4"
 
-        /// A Python that has it; the first time it is installed into the build folder, which needs PyPI.
+        /// Returns a Python interpreter with the library. The first call installs the library into the build folder
+        /// from PyPI.
         func interpreter(in scratch: ScratchFolder) async throws -> String {
             let lines = try await Program.run(
                 "sh",
@@ -24,7 +25,7 @@ enum AgentPeer: String, Sendable, CaseIterable {
                 in: scratch,
                 within: .seconds(300)
             )
-            guard let path = lines.last else { throw RigError("there is no Python with \(rawValue)") }
+            guard let path = lines.last else { throw TestSupportError("there is no Python with \(rawValue)") }
             return path
         }
     }
@@ -40,17 +41,17 @@ enum AgentPeer: String, Sendable, CaseIterable {
         }
     }
 
-    /// Something that a client can be connected to.
+    /// A target for a client connection.
     struct Target: Sendable {
-        /// `server`, `questions` and `guard` for `server.py`, `app` for the sample app.
+        /// The kind: `server`, `questions` and `guard` for `server.py`, `app` for the sample app.
         let kind: String
-        /// A URL, or the words of a command that speaks MCP over standard input and output.
+        /// A URL, or the words of a command that serves MCP over standard input and output.
         let words: [String]
     }
 
-    /// What it sees of each target, one after the other: JSON texts, one for each thing that was asked, without `_meta`.
+    /// Returns the transcript of each target: one JSON text per request, without `_meta`.
     ///
-    /// The grant is what it shows at a URL.
+    /// The grant is sent with requests to a URL.
     func transcripts(of targets: [Target], grant: String? = nil, in scratch: ScratchFolder) async throws -> [[String]] {
         let groups = targets.map { [$0.kind] + $0.words }.joined(separator: ["--"])
         let lines = try await Program.run(

@@ -3,9 +3,9 @@ import Images
 import TestSupport
 import Testing
 
-/// `patchbay tools` and `patchbay call`: an app's tools for people.
+/// `patchbay tools` and `patchbay call`.
 @Suite(.needs(.python)) struct CallTests {
-    @Test func `what an app offers is listed, called with typed values, and said when it fails`() async throws {
+    @Test func `an app's tools are listed, called with typed values, and their errors are reported`() async throws {
         try await withApp { broker, id, app in
             let list = try await broker.ask("tools", id)
             #expect(list.first?.hasPrefix("TOOL") == true)
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `a screenshot is saved at a size that agents take, and its original is a link`() async throws {
+    @Test func `a screenshot is saved at a size for agents, with a link to the original`() async throws {
         try await withApp { broker, id, app in
             let file = "\(broker.socket).jpg"
 
@@ -31,8 +31,8 @@ import Testing
 
             #expect(said.first?.hasPrefix("[image/") == true)
             let bytes = try Data(contentsOf: URL(filePath: file))
-            let (image, _) = try await ImageResizer().reduce(base64: bytes.base64EncodedString(), to: 10_000)
-            // JPEGs are opened at an eighth's multiple of their size, which rounds.
+            let (image, _) = try await ImageResizer().resize(base64: bytes.base64EncodedString(), to: 10_000)
+            // The JPEG decoder scales by eighths, which rounds the width.
             #expect((723...724).contains(image.width) && image.height == 1_568)
             #expect(bytes.count <= 700_000)
             #expect(app.program.output.contains("call: screenshot jpeg"))
@@ -42,8 +42,7 @@ import Testing
         }
     }
 
-    @Test func `a result without a picture is saved as its text, and the original of a picture as it was`() async throws
-    {
+    @Test func `a result without an image is saved as text, and an original image unchanged`() async throws {
         try await withApp { broker, id, app in
             let text = "\(broker.socket).txt"
             let original = "\(broker.socket).png"
@@ -57,7 +56,7 @@ import Testing
             #expect(piped.joined().contains(#""tapped": "5""#) && !piped.joined().contains("saved"), "\(piped)")
             #expect(shot.joined().contains("saved as \(original)"), "\(shot)")
             let bytes = try Data(contentsOf: URL(filePath: original))
-            let (image, _) = try await ImageResizer().reduce(base64: bytes.base64EncodedString(), to: 10_000)
+            let (image, _) = try await ImageResizer().resize(base64: bytes.base64EncodedString(), to: 10_000)
             #expect((image.width, image.height) == (1_290, 2_796))
 
             let nowhere = try await broker.start("call", id, "tap_element", "element_id=5", "--output", "/nowhere/x")
@@ -67,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `an app that lacks only its token is said to, by one exit code, with the command that gives it`()
+    @Test func `an app that requires a token is reported with one exit code and the command to set it`()
         async throws
     {
         try await withApp(mode: .ios) { broker, id, app in
@@ -76,7 +75,7 @@ import Testing
             #expect(try await set.exitStatus() == .exited(0), "\(set.story)")
             #expect(try await broker.ask("tools", id).first?.hasPrefix("TOOL") == true)
             let gone = try await broker.ask("secret", "rm", id)
-            #expect(gone == ["The broker has forgotten the secret of \(id)."])
+            #expect(gone == ["Deleted the secret of \(id)."])
 
             let tools = try await broker.start("tools", id)
             #expect(try await tools.exitStatus() == .exited(0))
@@ -84,12 +83,12 @@ import Testing
 
             #expect(try await call.exitStatus() == .exited(77), "\(call.story)")
             for story in [tools.story, call.story] {
-                #expect(story.contains("\(id) wants its session token"), "\(story)")
+                #expect(story.contains("\(id) requires its session token"), "\(story)")
                 #expect(story.contains("try: patchbay secret set \(id)"), "\(story)")
                 #expect(!story.contains("endpoint_") && !story.contains("away"), "\(story)")
             }
             let nothing = try await broker.ask("secret", "rm", id)
-            #expect(nothing == ["The broker held no secret of \(id), so there was nothing to forget."])
+            #expect(nothing == ["No secret of \(id) is stored."])
         }
     }
 

@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-/// Callers of one app at the same time, all under one grant: each is asked for itself.
+/// Concurrent clients of one app under one grant: each gets only the app's requests for its own call.
 @Suite(.needs(.python)) struct CrosstalkTests {
-    @Test func `what an app asks is asked of the caller whose request it works on, and of nobody else`() async throws {
+    @Test func `an app's request reaches only the client whose call it belongs to`() async throws {
         try await withScratchFolder { scratch in
             let port = try FreePorts.take()[0]
             let broker = try await RunningBroker(in: scratch, configuration: AgentBroker.configuration(port: port))

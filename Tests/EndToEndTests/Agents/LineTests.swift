@@ -2,10 +2,10 @@ import Model
 import TestSupport
 import Testing
 
-/// Apps that take MCP in lines over TCP (`_mcp._tcp`), for clients that know HTTP only.
+/// Apps that serve newline-delimited MCP over TCP (`_mcp._tcp`), used by HTTP clients.
 @Suite(.needs(.python), .timeLimit(.minutes(3))) struct LineTests {
     @Test(.needs(.root, .namespaces, .avahi), arguments: LineApp.Habits.allCases)
-    func `an app in lines is found, called by every client, and called again after its next launch`(
+    func `a line-based app is discovered, called by every client, and called again after a relaunch`(
         model: LineApp.Habits
     ) async throws {
         try await withScratchFolder { scratch in
@@ -34,7 +34,7 @@ import Testing
             )
             try await Self.expect(clients, "launch_context", toSay: #""version": "1""#)
             try await Self.expect(clients, "steps", toSay: "steps")
-            // All of them over one connection, which is one session.
+            // All clients share one connection, which is one session.
             #expect(first.program.output.count { $0.hasPrefix("greeted: ") } == 1)
 
             advert.kill()
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: LineApp.Habits.allCases)
-    func `an app in lines that is written down is found out, and a call that is cut is not guessed about`(
+    func `a configured line-based app is detected, and an interrupted call is not repeated`(
         model: LineApp.Habits
     ) async throws {
         try await withScratchFolder { scratch in
@@ -75,12 +75,12 @@ import Testing
     }
 
     @Test(.needs(.usbmuxd), arguments: LineApp.Habits.allCases)
-    func `an app in lines on a phone is found out, and no probe of its port ends a call`(
+    func `a line-based app on a phone is detected, and probes of its port end no call`(
         model: LineApp.Habits
     ) async throws {
         try await withScratchFolder { scratch in
             let app = try await LineApp(like: model, isSingle: true, in: scratch)
-            let rig = try await PhoneRig(["00008030-001A2B3C4D5E6F70"], in: scratch)
+            let rig = try await UsbmuxdFixture(["00008030-001A2B3C4D5E6F70"], in: scratch)
             let broker = try await RunningBroker(
                 in: scratch,
                 phones: rig,
@@ -90,7 +90,7 @@ import Testing
                 try await broker.endpoints().first { $0.kind == .mcp && $0.state == .online }
             }
 
-            // The port is probed once a second, and each connection throws the client out that is there.
+            // The port is probed once per second, and each new connection replaces the app's current client.
             let text = try await broker.ask("call", endpoint.id.text, "wait", "seconds=4").joined()
 
             #expect(text.contains(#""called": "wait""#), "\(text)")

@@ -1,20 +1,20 @@
 import TestSupport
 import Testing
 
-/// What a client sees of a server through the broker is what it sees directly, but for `_meta` and ids.
+/// A client sees the same server through the broker as directly, except for `_meta` and IDs.
 @Suite(.needs(.python), .timeLimit(.minutes(5))) struct MatrixTests {
     private struct Path: Sendable {
         let name: String
         let direct: AgentPeer.Target
         let through: AgentPeer.Target
-        /// Whether it speaks 2026-07-28 itself.
+        /// True if the server supports 2026-07-28 itself.
         let isModern: Bool
 
-        /// How many things a transcript tells.
+        /// The number of entries of a transcript.
         var length: Int { ["server": 18, "questions": 10, "app": 7][direct.kind] ?? 0 }
     }
 
-    @Test func `five clients see eleven servers through the broker as they are`() async throws {
+    @Test func `five MCP clients see eleven MCP servers unchanged through the broker`() async throws {
         try await withScratchFolder { scratch in
             let port = try FreePorts.take()[0]
             let broker = try await RunningBroker(
@@ -39,7 +39,7 @@ import Testing
         _ grant: String,
         _ scratch: ScratchFolder
     ) async throws {
-        // A client of the stateless revision alone cannot speak with an older server, but through the broker.
+        // A client with only the stateless protocol version needs the broker to reach an older server.
         let (modern, older) = (paths.filter(\.isModern), paths.filter { !$0.isModern })
         let reference = peer == .mcp2Modern ? AgentPeer.mcp2Legacy : peer
         let directs =
@@ -71,7 +71,7 @@ import Testing
                     )
                 )
             }
-            // fastmcp's are these two behind another face.
+            // fastmcp uses these two libraries internally.
             guard library == .mcp1 || library == .mcp2 else { continue }
             let inLines = try await add("\(library.rawValue) lines", server.linePort, kind: "mcp", to: broker)
             paths.append(

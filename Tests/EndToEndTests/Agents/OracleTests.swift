@@ -1,10 +1,10 @@
 import TestSupport
 import Testing
 
-/// Every answer of the agents' doors, held against the specification.
+/// Checks every response of the MCP endpoints against the specification.
 @Suite(.needs(.python)) struct OracleTests {
     @Test(.timeLimit(.minutes(6)))
-    func `every answer in every revision is what the schemas and the strict models say it is`() async throws {
+    func `every response in every protocol version matches the schemas and the strict models`() async throws {
         try await withScratchFolder { scratch in
             let python = try await AgentPeer.Library.mcp2.interpreter(in: scratch)
             let app = try await SampleApp(in: scratch)

@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-/// An agent, an app that wants its token, and nothing that tells of it but the app's own answers.
+/// An agent and an app that requires a token; only the app's 401 responses show that.
 @Suite(.needs(.python)) struct PairTests {
-    /// An agent behind `patchbay mcp`.
+    /// An agent connected through `patchbay mcp`.
     private final class Agent {
         private let shim: Program
         private var last = 1
@@ -30,11 +30,11 @@ import Testing
         }
 
         func look() async throws -> String {
-            try await call("endpoint_call", #"{"endpoint": "shop", "name": "launch_context", "wait_s": 0}"#)
+            try await call("endpoint_call", #"{"endpoint": "shop", "name": "launch_context", "waitSeconds": 0}"#)
         }
     }
 
-    @Test func `an agent is told that an app wants its token until it has given the right one, at every launch`()
+    @Test func `an agent is told about a missing token at every launch until it sends the right one`()
         async throws
     {
         try await withScratchFolder { scratch in
@@ -44,26 +44,26 @@ import Testing
             _ = try await broker.ask("add", "Shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
             let agent = try await Agent(broker)
 
-            #expect(try await agent.pair().contains("needs_code"))
-            #expect(try await agent.look().contains("needs-secret"))
+            #expect(try await agent.pair().contains("needsCode"))
+            #expect(try await agent.look().contains("token-required"))
             #expect(try await agent.call("endpoint_list", "{}").contains("needs token"))
-            #expect(try await agent.pair(tokens[1]).contains("needs_code"))
+            #expect(try await agent.pair(tokens[1]).contains("needsCode"))
             #expect(try await agent.pair(tokens[0]).contains("shop paired"))
             #expect(try await agent.look().contains("com.example.shop"))
             #expect(try await agent.pair().contains("shop paired"))
 
             try await app.quit()
-            // A bare token that comes before its launch.
+            // A bare token sent before its launch exists.
             #expect(try await agent.pair(tokens[1]).contains("shop kept"))
             let again = try await SampleApp(mode: .ios, token: tokens[1], port: app.port, in: scratch)
             #expect(try await agent.call("endpoint_wait", #"{"endpoint": "shop"}"#).contains("online"))
             #expect(try await agent.look().contains("com.example.shop"))
             #expect(try await agent.pair().contains("shop paired"))
 
-            // Another launch with another token is known by its answer.
+            // The 401 response reveals a new launch with a new token.
             try await again.quit()
             let other = try await SampleApp(mode: .ios, token: tokens[0], port: app.port, in: scratch)
-            #expect(try await agent.pair().contains("needs_code"))
+            #expect(try await agent.pair().contains("needsCode"))
             #expect(try await agent.pair(tokens[0]).contains("shop paired"))
             #expect(try await agent.look().contains("com.example.shop"))
             try await other.quit()

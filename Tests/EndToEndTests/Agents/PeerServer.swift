@@ -1,17 +1,17 @@
 import TestSupport
 
-/// `server.py`: a server that offers one of everything, made with one of the libraries.
+/// `server.py`: an MCP server with one feature of each kind, made with one of the libraries.
 struct PeerServer {
     let port: UInt16
 
     var url: String { "http://127.0.0.1:\(port)/mcp" }
-    /// Where it listens as well.
+    /// The unix socket on which the server also listens.
     let socket: String
-    /// Where it takes a message a line.
+    /// The TCP port for newline-delimited messages.
     let linePort: UInt16
     let program: Program
 
-    /// Returns when it listens. A stateless one speaks nothing but 2026-07-28.
+    /// Returns when the server listens. A stateless server supports only 2026-07-28.
     init(
         _ library: AgentPeer.Library,
         port: UInt16 = 0,
@@ -34,7 +34,7 @@ struct PeerServer {
 extension Program {
     fileprivate func port(after words: String) async throws -> UInt16 {
         let line = try await waitForLine(words, within: .seconds(60))
-        guard let port = UInt16(line.dropFirst(words.count)) else { throw RigError("“\(line)” is no port") }
+        guard let port = UInt16(line.dropFirst(words.count)) else { throw TestSupportError("“\(line)” is no port") }
         return port
     }
 }

@@ -2,11 +2,11 @@ import Model
 import TestSupport
 import Testing
 
-/// Clients stay connected to an app's address, whatever becomes of the app, its phone and the broker; five ways to be a client.
+/// Clients keep using an app's URL across restarts of app, phone and broker; five client libraries.
 @Suite(.needs(.python), .timeLimit(.minutes(3))) struct RestartTests {
     private static let phone = "00008030-001A2B3C4D5E6F70"
 
-    @Test func `a client of a broker that was killed hears that its call may have been carried out, and goes on`()
+    @Test func `a client of a killed broker learns that its call may have been executed, and continues`()
         async throws
     {
         try await withScratchFolder { scratch in
@@ -19,13 +19,13 @@ import Testing
             )
             let agent = try await AgentBroker(socket: broker.socket, port: port, in: scratch)
             var clients: [AgentClient] = []
-            // The revision of the others has no way to come back to a call.
+            // The protocol version of the other clients cannot resume a call.
             for peer in [AgentPeer.mcp1, .mcp2Legacy, .fastmcp2] {
                 clients.append(try await AgentClient(peer, to: agent.url(of: "shop"), grant: agent.grant, in: scratch))
             }
             let calls = try clients.map { ($0, try $0.begin("wait", #"{"seconds": 20}"#)) }
             try await eventually("the app has them") { app.program.output.count { $0 == "call: wait" } == 3 }
-            // The broker looks every 5 s which calls take long.
+            // The broker checks every 5 s for long calls.
             try await Task.sleep(for: .seconds(6))
 
             try await broker.restart(isKilled: true)
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(.needs(.root, .namespaces, .avahi))
-    func `an app that comes back on another port with another token is called at the same address`() async throws {
+    func `an app that returns on another port with another token keeps its URL`() async throws {
         try await withScratchFolder { scratch in
             let network = try await MDNSNetwork(["here", "there"], in: scratch)
             let (here, there) = (network.hosts[0], network.hosts[1])
@@ -76,7 +76,7 @@ import Testing
             let second = try await SampleApp(version: "2", mode: .ios, on: there, in: scratch)
             _ = try await second.advertise(through: there)
             #expect(second.port != first.port && second.token != first.token)
-            // The calls come before the new token does, and wait for it.
+            // The calls arrive before the new token and wait for it.
             _ = try await list.first("the new port is known", from: seen.next) { endpoint in
                 endpoint.routes.contains { $0.port == second.port }
             }
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(.needs(.root, .namespaces, .avahi), arguments: ["secret set", "endpoint_pair"], [true, false])
-    func `a session URL that is pasted before its launch is announced is for that launch`(
+    func `a session URL that is entered before its launch is announced applies to that launch`(
         by way: String,
         isListed: Bool
     ) async throws {
@@ -129,7 +129,7 @@ import Testing
                     ],
                     in: scratch
                 )
-                // The launch that it is for cannot be asked yet.
+                // The launch that the URL belongs to is not reachable yet.
                 #expect(said.joined().contains(#""state":"kept""#), "\(said)")
             }
             advert.kill()
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func `a call waits for an app that is away for three seconds, and is carried out once`() async throws {
+    @Test func `a call waits for an app that is offline for 3 s and is executed once`() async throws {
         try await withScratchFolder { scratch in
             let port = try FreePorts.take()[0]
             let broker = try await RunningBroker(
@@ -161,7 +161,7 @@ import Testing
             let second = try await SampleApp(port: first.port, in: scratch)
 
             try await Self.expect(calls, toSay: #""called": "tap_element""#)
-            // A second execution would have been said by now: each call is answered after it has been said.
+            // A second execution would be logged by now: each call is answered after its log line.
             try await eventually("every call is in the app's log") {
                 second.program.output.count { $0 == "call: tap_element" } >= clients.count
             }
@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test(arguments: [AgentPeer.Library.mcp1, .fastmcp4])
-    func `an app that asks its callers back goes on doing so when it was started again`(
+    func `an app that sends requests to its clients can do so again after a relaunch`(
         library: AgentPeer.Library
     ) async throws {
         try await withScratchFolder { scratch in
@@ -182,7 +182,7 @@ import Testing
             let agent = try await AgentBroker(socket: broker.socket, port: port, in: scratch)
             let first = try await PeerServer(library, in: scratch)
             let id = try await Self.add(first.port, "mcp", to: broker)
-            // 2026-07-28 has no stream on which a server of it could ask.
+            // 2026-07-28 has no stream for server requests.
             let clients = try await AgentClient.all(to: agent.url(of: id), grant: agent.grant, in: scratch).filter {
                 library == .mcp1 || ![.mcp2Modern, .fastmcp4].contains($0.peer)
             }
@@ -198,9 +198,9 @@ import Testing
         }
     }
 
-    @Test(.needs(.root, .usbmuxd)) func `a call waits for a phone that is plugged in again`() async throws {
+    @Test(.needs(.root, .usbmuxd)) func `a call waits for a phone that is being replugged`() async throws {
         try await withScratchFolder { scratch in
-            let rig = try await PhoneRig(in: scratch)
+            let rig = try await UsbmuxdFixture(in: scratch)
             let port = try FreePorts.take()[0]
             let broker = try await RunningBroker(
                 in: scratch,
@@ -225,7 +225,7 @@ import Testing
         }
     }
 
-    @Test func `a broker that restarts behind its listening socket is no event for its clients`() async throws {
+    @Test func `a restart of the broker behind the systemd socket is invisible to its clients`() async throws {
         try await withScratchFolder { scratch in
             let port = try FreePorts.take()[0]
             let socket = scratch.file("patchbay.sock")
@@ -277,7 +277,7 @@ import Testing
         }
     }
 
-    /// Lists the app by its address; a person's own word is a yes.
+    /// Adds the app by its address; an address added by a person counts as approved.
     private static func add(_ app: SampleApp, to broker: RunningBroker) async throws -> String {
         try await add(app.port, "appreveal", to: broker)
     }

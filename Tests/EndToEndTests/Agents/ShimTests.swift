@@ -1,11 +1,11 @@
 import TestSupport
 import Testing
 
-/// `patchbay mcp` between real clients and a real server: what it cannot be told from is no shim at all.
+/// `patchbay mcp` between real clients and a real server: its transcript equals that of a direct connection.
 @Suite struct ShimTests {
-    @Test(.needs(.python)) func `every client sees the same through the shim as directly`() async throws {
+    @Test(.needs(.python)) func `every client sees the same through the stdio shim as directly`() async throws {
         try await withScratchFolder { scratch in
-            // It serves both eras.
+            // The server supports both protocol eras.
             let server = try await PeerServer(.mcp2, in: scratch)
             let shim = [try Executable.built("patchbay"), "mcp", "--socket", server.socket]
 
@@ -20,7 +20,7 @@ import Testing
                         )
 
                         #expect(transcripts.map(\.count) == [18, 18, 10, 10])
-                        // What another server wants in headers, the shim does not know; the broker asks none of it.
+                        // The shim does not know which headers a server requires; the broker requires none.
                         let (direct, through) = (Self.withoutHeader(transcripts[0]), Self.withoutHeader(transcripts[1]))
                         #expect(direct == through, "\(peer)")
                         #expect(transcripts[2] == transcripts[3], "\(peer)")
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test(.needs(.python)) func `what an app asks comes through the broker and the shim, and the answer goes back`()
+    @Test(.needs(.python)) func `an app's request passes the broker and the shim, and the response returns`()
         async throws
     {
         try await withScratchFolder { scratch in
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(.needs(.python), arguments: [AgentPeer.Library.mcp2, .fastmcp4])
-    func `an app that asks by its results is understood by clients of every revision`(
+    func `input requests in results work with clients of every protocol version`(
         library: AgentPeer.Library
     ) async throws {
         try await withScratchFolder { scratch in
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test(.needs(.python)) func `an app's tool that wants a header is called through shim and broker`() async throws {
+    @Test(.needs(.python)) func `a tool that requires a header is called through shim and broker`() async throws {
         try await withScratchFolder { scratch in
             let server = try await PeerServer(.mcp2, in: scratch)
             let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\n")
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    /// The command line that leads to a server through the broker.
+    /// The command line of the shim for a server behind the broker.
     private static func shim(to server: PeerServer, behind broker: RunningBroker) async throws -> [String] {
         let added = try await broker.ask("add", "peer", "127.0.0.1:\(server.port)", "--kind", "mcp")
         let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description

@@ -1,10 +1,9 @@
 import TestSupport
 import Testing
 
-/// What a client subscribed to, while the broker restarts under it.
+/// Subscriptions during a broker restart.
 @Suite struct SubscriptionRequestTests {
-    @Test func `a broker that restarts goes on telling what a client of an older revision subscribed to`() async throws
-    {
+    @Test func `subscriptions of clients with an older protocol version survive a broker restart`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
             let client = try await broker.start("mcp", input: .pipe)
@@ -21,7 +20,7 @@ import Testing
             try await client.waitForLine(#""id":2"#)
 
             try await broker.restart()
-            // What it missed, it has to look at.
+            // The client has to read changes that it missed.
             try await eventually("it is back") { updates() == 1 }
             _ = try await broker.ask("add", "shop", "127.0.0.1:9", "--kind", "tcp")
 

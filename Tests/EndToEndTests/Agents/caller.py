@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A client that stays: reads {"tool": …, "arguments": …} lines, calls, and says what came of each in a line.
+"""A client that stays connected: reads lines {"tool": …, "arguments": …}, makes the calls, and prints one line per result.
 
   caller.py SETUP URL|COMMAND...
 """

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a grant opens at the agents' doors, and what is refused there.
+"""Checks what a grant permits and denies at the MCP endpoints.
 
-  grants.py SOCKET PORT ID       an owner, grants and strangers at /mcp and /e/ID/mcp; prints what came, in lines
-  grants.py limits SOCKET PORT ID  grants that want more than their part; prints what came, in lines
-  grants.py session SOCKET       begins a session and prints its id; then goes on with it after each line of input
-  grants.py queue SOCKET PORT ID revoked|gone  24 calls, and the end of their grant or of their connections; prints when it has come
-  grants.py opening SOCKET PORT ID ROUNDS  grants that end while they open tunnels; prints how many tunnels were there afterwards
-  grants.py ends SOCKET PORT     grants that end as soon as their call is answered, all on one connection; prints how often it broke
+  grants.py SOCKET PORT ID       requests of an owner, grants and anonymous clients to /mcp and /e/ID/mcp; prints the results
+  grants.py limits SOCKET PORT ID  grants that exceed their share; prints the results
+  grants.py session SOCKET       begins a session and prints its ID; continues it after each line of input
+  grants.py queue SOCKET PORT ID revoked|gone  24 calls and the end of their grant or connections; prints when it has happened
+  grants.py opening SOCKET PORT ID ROUNDS  grants that end while they open tunnels; prints the number of remaining tunnels
+  grants.py ends SOCKET PORT     grants that end right after the response, all on one connection; prints the number of broken connections
 """
 import http.client
 import json
@@ -46,7 +46,7 @@ def owner(connection, method, target, document):
 
 
 def grant(connection, scopes, selector="all"):
-    spec = {"permissions": {"scopes": scopes, "selector": selector}, "uses": 1, "lifetime": 60}
+    spec = {"permissions": {"scopes": scopes, "selector": selector}, "maxUses": 1, "lifetimeSeconds": 60}
     token = owner(connection, "POST", "/v1/invites", spec)["token"]
     issued = owner(connection, "POST", "/v1/invites/redeem", {"token": token, "client": "k" * 30, "name": "agent"})
     return "Bearer " + issued["token"], issued["grant"]["id"]
@@ -60,11 +60,11 @@ def tool(connection, name, arguments={}, token=None, target="/mcp"):
     return ("error: " if failed else "ok: ") + answer["result"]["content"][0]["text"]
 
 
-def doors(path, port, id):
+def access(path, port, id):
     mine = Unix(path)
     anyone = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
     answer, _ = post(anyone, "/mcp", "tools/list")
-    print("stranger", answer.status, answer.getheader("WWW-Authenticate"))
+    print("anonymous", answer.status, answer.getheader("WWW-Authenticate"))
     for name, headers in (("host", {"Host": "evil.test"}), ("origin", {"Origin": "https://evil.test"})):
         print(name, post(anyone, "/mcp", "tools/list", **headers)[0].status)
 
@@ -87,7 +87,7 @@ def doors(path, port, id):
     owner(mine, "DELETE", f"/v1/grants/{opener_id}", None)
     print("tunnels then", tool(mine, "port_forward", {"action": "list"}))
 
-    # A stream ends with its grant, before the revocation is answered.
+    # A stream ends with its grant, before the response to the revocation.
     stream = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
     stream.request("GET", "/mcp", headers={"Accept": "text/event-stream", "Authorization": reader})
     answer = stream.getresponse()
@@ -101,9 +101,9 @@ def doors(path, port, id):
         print("stream cut")
     print("afterwards", post(anyone, "/mcp", "tools/list", Authorization=reader)[0].status)
 
-    # A call that waits does not hold up others, and its caller may go.
+    # A waiting call does not block others.
     slow = Unix(path)
-    waiting = threading.Thread(target=lambda: tool(slow, "endpoint_wait", {"endpoint": "nobody", "timeout_s": 2}))
+    waiting = threading.Thread(target=lambda: tool(slow, "endpoint_wait", {"endpoint": "nobody", "timeoutSeconds": 2}))
     start = time.monotonic()
     waiting.start()
     print("meanwhile", tool(mine, "endpoint_pair", {"endpoint": id}).split(":")[0])
@@ -125,10 +125,10 @@ def limits(path, port, id):
     anyone = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
     one, one_id = grant(mine, ["registry.read", "tunnel.open"], {"endpoints": [id]})
     other, _ = grant(mine, ["registry.read", "tunnel.open"], {"endpoints": ["somewhere-else"]})
-    spec = {"local": "tcp:0", "target": {"kind": "endpoint", "endpoint": id}, "noRebind": True, "isKept": False}
+    spec = {"local": "tcp:0", "target": {"kind": "endpoint", "endpoint": id}, "noRebind": True, "persistent": False}
     opened = [ask(anyone, "POST", "/v1/tunnels", spec, one)[0] for _ in range(63)]
     print("opened", len(opened), set(opened))
-    print("held beyond", ask(anyone, "POST", "/v1/tunnels/held", [spec, spec], one)[1]["detail"].replace(one_id, "ID"))
+    print("held beyond", ask(anyone, "POST", "/v1/tunnels/ephemeral", [spec, spec], one)[1]["detail"].replace(one_id, "ID"))
     print("agent opens", tool(anyone, "port_forward", {"action": "open", "endpoint": id}, one)[:3])
     status, problem = ask(anyone, "POST", "/v1/tunnels", spec, one)
     print("beyond", status, problem["code"])
@@ -141,7 +141,7 @@ def limits(path, port, id):
         said = ask(anyone if token else mine, "GET", "/v1/status", token=token)[1]
         print(name, "is told", said["endpoints"], said["tunnels"], len(said["sources"]) > 0, "pid" in said)
 
-    # Nobody need send what is not taken anyway.
+    # The server rejects a large body before it is sent.
     large = socket.create_connection(("127.0.0.1", int(port)), timeout=5)
     head = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: {one}\r\nContent-Type: application/json\r\n"
     large.sendall(f"{head}Content-Length: 1000000000000\r\n\r\n".encode())
@@ -182,7 +182,7 @@ def ends(path, port):
 
 
 def queue(path, port, id, end):
-    """All 24 want the same app; it has four of one grant's at a time, and each takes 1.5 s."""
+    """Makes 24 calls of one app, which runs four per grant at a time; each takes 1.5 s."""
     mine = Unix(path)
     token, grant_id = grant(mine, ["endpoint.call"])
     body = json.dumps({"tool": "wait", "arguments": {"seconds": 1.5}}).encode()
@@ -191,7 +191,7 @@ def queue(path, port, id, end):
     callers = []
     for number in range(24):
         if number == 4:
-            # These are the ones that the app gets.
+            # These calls reach the app.
             time.sleep(0.3)
         callers.append(socket.create_connection(("127.0.0.1", int(port)), timeout=5))
         callers[-1].sendall(head.encode() + body)
@@ -199,7 +199,7 @@ def queue(path, port, id, end):
     if end == "revoked":
         owner(mine, "DELETE", f"/v1/grants/{grant_id}", None)
     else:
-        # The ones that wait go first: each place that becomes free is given to one whose end the broker has not read yet.
+        # The waiting calls disconnect first: a free slot goes to a call whose disconnect the broker has not read yet.
         for caller in callers[4:]:
             caller.close()
         time.sleep(0.2)
@@ -210,7 +210,7 @@ def queue(path, port, id, end):
 
 def opening(path, port, id, rounds):
     mine, others = Unix(path), [http.client.HTTPConnection("127.0.0.1", int(port), timeout=20) for _ in range(4)]
-    spec = {"local": "tcp:0", "target": {"kind": "endpoint", "endpoint": id}, "noRebind": True, "isKept": False}
+    spec = {"local": "tcp:0", "target": {"kind": "endpoint", "endpoint": id}, "noRebind": True, "persistent": False}
     opened, left, random = [], 0, __import__("random").Random(7)
 
     def run(connection, token):
@@ -243,4 +243,4 @@ elif sys.argv[1] == "ends":
 elif sys.argv[1] == "limits":
     limits(*sys.argv[2:])
 else:
-    doors(*sys.argv[1:])
+    access(*sys.argv[1:])

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Keeps the broker's listening sockets while the broker restarts, as systemd does: keeper.py PORT SOCKET COMMAND...
+"""Keeps the broker's listening sockets during restarts, as systemd does: keeper.py PORT SOCKET COMMAND...
 
-Prints "ready" when the sockets listen and the broker runs. A line "restart SECONDS" ends the broker, leaves it away for so long, and
-starts it again; "restarted" is said as soon as it is away.
+Prints "ready" when the sockets listen and the broker runs. A line "restart SECONDS" stops the broker, prints "restarted" when it has
+ended, and starts it again after SECONDS.
 """
 import os
 import signal
@@ -14,7 +14,7 @@ import time
 def start(command, sockets):
     pid = os.fork()
     if pid == 0:
-        # sd_listen_fds(3): they begin at 3; the copies are above, so that none is closed by another.
+        # sd_listen_fds(3): the sockets begin at 3; the copies have higher numbers, so that no socket overwrites another.
         copies = [os.dup2(one.fileno(), 100 + number) for number, one in enumerate(sockets)]
         for number, copy in enumerate(copies):
             os.dup2(copy, 3 + number, inheritable=True)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Asks the broker's MCP addresses everything, in every revision, and holds each answer against the specification.
+"""Sends every kind of request to the broker's MCP endpoints in every protocol version and validates each response.
 
   oracle.py SOCKET ENDPOINT
 
-Judges are the specification's own JSON schemas (2025-11-25 for itself and for what came before it, 2026-07-28) and the strict models
-of `mcp_types`. Prints a line for each answer, `ok` or `WRONG`, and ends with 1 when one was wrong.
+The references are the specification's JSON schemas (2025-11-25 for itself and earlier versions, 2026-07-28) and the strict models of
+`mcp_types`. Prints one line per response, `ok` or `WRONG`, and exits with 1 if one was wrong.
 """
 import base64
 import http.client
@@ -39,7 +39,7 @@ for version in ("2025-11-25", MODERN):
 
 
 def complaints(version, name, value):
-    """What the schema of that name says against a value."""
+    """Returns the violations of the named schema by a value."""
     schema = schemas[MODERN if version == MODERN else "2025-11-25"]
     validator = Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": schema["$defs"]})
     return [f"{name} {error.json_path}: {error.message[:200]}" for error in validator.iter_errors(value)]
@@ -59,7 +59,7 @@ class Connection(http.client.HTTPConnection):
 
 
 class Client:
-    """One client of one revision at one address."""
+    """One client with one protocol version at one URL."""
 
     def __init__(self, target, version):
         self.target, self.version, self.session, self.count = target, version, None, 0
@@ -93,7 +93,7 @@ class Client:
         return connection.getresponse()
 
     def ask(self, method, params={}, error=None, status=None):
-        """One request, its answer judged; an error is expected where its code is given."""
+        """Sends one request and validates its response; an error is expected if its code is given."""
         response = self.post(method, params)
         kind, content = response.getheader("Content-Type"), response.read()
         if kind == "text/event-stream":
@@ -128,7 +128,7 @@ class Client:
         return said
 
     def told(self, answer, wanted):
-        """Reads a stream up to the notification that is wanted; all of them are judged."""
+        """Reads a stream up to the wanted notification and validates each message."""
         while line := answer.readline():
             if not line.startswith(b"data: "):
                 continue
@@ -144,7 +144,7 @@ class Client:
 
 
 def change(number):
-    """Something new in the list."""
+    """Adds an endpoint to the list."""
     connection = Connection("localhost")
     body = {"name": f"new-{number}", "kind": "tcp", "address": "127.0.0.1", "port": 9}
     connection.request("POST", "/v1/endpoints", json.dumps(body), {"Content-Type": "application/json"})
@@ -153,7 +153,7 @@ def change(number):
 
 
 def broker(client):
-    """Everything at /mcp but the handshake."""
+    """Checks all methods at /mcp except the handshake."""
     names = [tool["name"] for tool in client.ask("tools/list")["tools"]]
     judge((client.version, "six tools"), [] if len(names) == 6 else [str(names)])
     client.ask("resources/templates/list")
@@ -165,7 +165,7 @@ def broker(client):
         ("endpoint_call", {"endpoint": endpoint, "name": "launch_context"}),
         ("endpoint_call", {"endpoint": endpoint, "name": "screenshot", "arguments": {}}),
         ("endpoint_call", {"endpoint": "nowhere", "name": "x"}), ("endpoint_pair", {"endpoint": endpoint}),
-        ("endpoint_wait", {"endpoint": endpoint}), ("endpoint_wait", {"endpoint": "nobody", "timeout_s": 1}),
+        ("endpoint_wait", {"endpoint": endpoint}), ("endpoint_wait", {"endpoint": "nobody", "timeoutSeconds": 1}),
         ("port_forward", {"action": "open", "endpoint": endpoint}), ("port_forward", {"action": "list"}),
     ):
         client.ask("tools/call", {"name": name, "arguments": arguments})
@@ -177,7 +177,7 @@ def broker(client):
 
 
 def app(client):
-    """Everything at an app's own address that the app has: tools."""
+    """Checks all methods of an app at its own URL: tools."""
     names = [tool["name"] for tool in client.ask("tools/list")["tools"]]
     judge((client.version, "sorted"), [] if names == sorted(names) else [str(names)])
     client.ask("tools/call", {"name": "launch_context", "arguments": {}})

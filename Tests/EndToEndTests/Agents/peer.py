@@ -1,17 +1,17 @@
-"""The five ways in which agents' clients speak MCP, behind one face, for whichever library this Python has.
+"""Five MCP client setups with one interface, for the library that this Python has.
 
   SETUP         library                        revision
   mcp1          mcp 1.30, ClientSession        2025-11-25, handshake
   mcp2-legacy   mcp 2.3, mode legacy           2025-11-25, handshake
-  mcp2-modern   mcp 2.3, mode 2026-07-28       stateless, and no other
+  mcp2-modern   mcp 2.3, mode 2026-07-28       stateless only
   fastmcp2      fastmcp 2.14                   2025-11-25, handshake
-  fastmcp4      fastmcp 4.1                    what it finds out by asking
+  fastmcp4      fastmcp 4.1                    negotiated with the server
 
-A target is a URL, or the words of a command that speaks MCP over standard input and output. The environment's PATCHBAY_GRANT is sent
-as a bearer token to a URL.
+A target is a URL, or the words of a command that serves MCP over standard input and output. PATCHBAY_GRANT of the environment is
+sent as a bearer token to a URL.
 
-With `heard`, a list, the client can be asked everything that clients can be, answers (by the name of PEER_NAME), and notes in it what
-it was asked and told.
+With the list `heard` the client supports every server request, answers as PEER_NAME, and appends each request and notification to
+the list.
 """
 import contextlib
 import importlib.metadata
@@ -23,13 +23,13 @@ NAME = os.environ.get("PEER_NAME", "größe")
 
 @contextlib.asynccontextmanager
 async def connect(setup, target, heard=None):
-    """Gives an object with list_tools, call, list_resources, read_resource, list_prompts, get_prompt and set_log_level."""
+    """Yields an object with list_tools, call, list_resources, read_resource, list_prompts, get_prompt and set_log_level."""
     async with SETUPS[setup](target, heard) as peer:
         yield peer
 
 
 def callbacks(heard):
-    """What mcp's clients call when they are asked or told something."""
+    """Callbacks of mcp's clients for server requests and notifications."""
     if heard is None:
         return {}
     if importlib.metadata.version("mcp").startswith("1."):
@@ -56,7 +56,7 @@ def callbacks(heard):
 
 
 def handlers(heard):
-    """The same for fastmcp's."""
+    """The same callbacks for fastmcp's clients."""
     if heard is None:
         return {}
 
@@ -113,7 +113,7 @@ class Session:
 
 
 class Fast:
-    """fastmcp's Client; its *_mcp calls give the answers as they came."""
+    """fastmcp's Client; its *_mcp calls return unmodified responses."""
 
     def __init__(self, client):
         self.client = client
@@ -162,7 +162,7 @@ def mcp2(mode):
         from mcp.client.streamable_http import streamable_http_client
         from mcp.shared._httpx_utils import create_mcp_http_client
 
-        # Before 2026-07-28 a server sends log messages unasked.
+        # Before 2026-07-28 a server sends log messages without a request.
         level = {} if heard is None else {"log_level": "debug"}
         async with contextlib.AsyncExitStack() as stack:
             if isinstance(target, str):
@@ -170,7 +170,7 @@ def mcp2(mode):
                 server = streamable_http_client(target, http_client=http)
             else:
                 server = StdioServerParameters(command=target[0], args=target[1:], env=dict(os.environ))
-            # What a server said once is not to be asked for again, were it not that these tests want to.
+            # Disables the cache, because these tests repeat requests.
             yield Session(await stack.enter_async_context(Client(server, mode=mode, cache=None, **(callbacks(heard) | level))))
     return open_client
 

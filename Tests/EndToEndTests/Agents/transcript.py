@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Lets a real client go through everything that a server offers, and prints what it saw, as JSON, without `_meta`.
+"""Runs a real client through all features of a server and prints the responses as JSON, without `_meta`.
 
   transcript.py SETUP KIND URL|COMMAND... [-- KIND URL|COMMAND...]...
 
-The same client must see the same of a server directly and through Patchbay. The kinds `server`, `questions` and `guard` are for
-server.py, `app` is for the sample app. Each line is [which of the targets, what was asked, what was answered].
+The same client must see the same responses directly and through Patchbay. The kinds `server`, `questions` and `guard` are for
+server.py, `app` is for the sample app. Each line is [target, request, response].
 """
 import asyncio
 import json
@@ -15,9 +15,9 @@ import peer
 
 
 def plain(value):
-    """An answer as JSON; a model of pydantic's is one, and an error is its words."""
+    """Returns a response as JSON: a dumped pydantic model, or the text of an error."""
     if isinstance(value, Exception):
-        # What the libraries say around it differs, not what the server has said.
+        # The libraries' wrapping text differs, the server's text does not.
         return {"error": str(getattr(value, "message", value) or type(value).__name__)}
     if hasattr(value, "model_dump"):
         value = value.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -37,14 +37,14 @@ class Transcript:
         except Exception as error:
             value = plain(error) if withWords else {"error": True}
         if isinstance(value, dict) and "tools" in value:
-            # A server may list them in any order.
+            # The order of a server's list is not defined.
             value["tools"].sort(key=lambda tool: tool["name"])
         self.entries.append([name, value])
         return value
 
     @staticmethod
     async def formless(awaitable):
-        """The answer without what tells a PNG from a JPEG."""
+        """Returns the response without the differences of PNG and JPEG."""
         value = plain(await awaitable)
         value["structuredContent"].pop("format")
         for block in value["content"]:
@@ -59,7 +59,7 @@ class Transcript:
         await self.note("call", client.call("launch_context", {}))
         await self.note("arguments", client.call("tap_element", {"element_id": "größe \u202e \U0001f600"}))
         await self.note("picture", client.call("screenshot", {"format": "png"}))
-        # The one difference that is meant: who says no format gets a JPEG through Patchbay.
+        # The one intended difference: without a format Patchbay returns a JPEG.
         await self.note("picture in any format", self.formless(client.call("screenshot", {})))
         await self.note("failed", client.call("screenshot", {"format": "bmp"}))
         await self.note("unknown", client.call("no_such_tool", {}))
@@ -109,7 +109,7 @@ class Transcript:
         await self.note("sampled", client.call("sample", {}))
         await self.note("roots", client.call("roots", {}))
         await self.note("told", client.call("talk", {}))
-        # Who says that there is no such thing, and how, is the library's business.
+        # The libraries report missing items in different ways.
         await self.note("level", client.set_log_level("error"), withWords=False)
         await self.note("told less", client.call("talk", {}))
         self.entries.append(["heard", list(self.heard)])

@@ -3,23 +3,23 @@ import Logging
 import Model
 import TestSupport
 
-/// The two ways to usbmuxd, which keep the same promises.
+/// The two usbmuxd clients, which meet the same promises.
 enum DeviceClientKind: String, CaseIterable, Sendable {
     case native
     case libusbmuxd
 
-    func client(of rig: PhoneRig, connectLimit: Duration = .seconds(10)) -> any UsbmuxClient {
+    func client(of rig: UsbmuxdFixture, connectTimeout: Duration = .seconds(10)) -> any UsbmuxClient {
         let address = UsbmuxAddress.unix(path: rig.socketPath)
         return switch self {
-        case .native: NativeUsbmuxClient(address: address, connectLimit: connectLimit)
+        case .native: NativeUsbmuxClient(address: address, connectTimeout: connectTimeout)
         case .libusbmuxd: LibusbmuxdClient(address: address)
         }
     }
 }
 
-/// A source over this client, running as long as the body does.
+/// Runs a device source over this client for the duration of the body.
 nonisolated(nonsending) func withDeviceSource(
-    of rig: PhoneRig,
+    of rig: UsbmuxdFixture,
     _ client: any UsbmuxClient,
     _ body: (DeviceMonitor) async throws -> Void
 ) async throws {

@@ -4,12 +4,12 @@ import TestSupport
 import SystemIO
 import Testing
 
-/// What both clients promise, over the unmodified usbmuxd.
+/// The promises of both clients, tested with the unmodified usbmuxd.
 @Suite(.needs(.usbmuxd), .timeLimit(.minutes(3))) struct DeviceConformanceTests {
     @Test(arguments: DeviceClientKind.allCases)
     func `phones are listed by UDID, plugged, pulled and plugged again`(kind: DeviceClientKind) async throws {
         try await withScratchFolder { scratch in
-            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
             let client = kind.client(of: rig)
             #expect(try await client.listDevices().map(\.udid.text) == [Phones.one])
             #expect(try await client.readBUID() != "")
@@ -33,7 +33,7 @@ import Testing
     @Test(arguments: DeviceClientKind.allCases)
     func `a stream carries every byte both ways`(kind: DeviceClientKind) async throws {
         try await withScratchFolder { scratch in
-            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
             let app = try EchoServer(in: scratch)
             try await withDeviceSource(of: rig, kind.client(of: rig)) { source in
                 try await source.lists([Phones.one])
@@ -46,9 +46,9 @@ import Testing
     }
 
     @Test(arguments: DeviceClientKind.allCases)
-    func `300 streams one after the other all work, none of them late`(kind: DeviceClientKind) async throws {
+    func `300 consecutive streams all work without a delay`(kind: DeviceClientKind) async throws {
         try await withScratchFolder { scratch in
-            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
             let app = try EchoServer(in: scratch)
             try await withDeviceSource(of: rig, kind.client(of: rig)) { source in
                 try await source.lists([Phones.one])
@@ -66,11 +66,11 @@ import Testing
     }
 
     @Test(arguments: DeviceClientKind.allCases)
-    func `a port where nobody listens and a phone that is not there are told apart`(
+    func `a closed port and an absent phone are different errors`(
         kind: DeviceClientKind
     ) async throws {
         try await withScratchFolder { scratch in
-            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
             let app = try EchoServer(in: scratch)
             app.stop()
             let client = kind.client(of: rig)
@@ -91,11 +91,11 @@ import Testing
     }
 
     @Test(arguments: DeviceClientKind.allCases)
-    func `a phone that never answers is given up`(kind: DeviceClientKind) async throws {
+    func `a connect to a phone that never answers times out`(kind: DeviceClientKind) async throws {
         try await withScratchFolder { scratch in
-            let rig = try await PhoneRig(in: scratch)
+            let rig = try await UsbmuxdFixture(in: scratch)
             try await rig.attach(Phones.one, .fault(.silentConnect))
-            let client = kind.client(of: rig, connectLimit: .seconds(1))
+            let client = kind.client(of: rig, connectTimeout: .seconds(1))
             try await withDeviceSource(of: rig, client) { source in
                 try await source.lists([Phones.one])
                 let start = ContinuousClock.now
@@ -108,9 +108,9 @@ import Testing
     }
 
     @Test(arguments: DeviceClientKind.allCases)
-    func `pulling the cable ends the streams through it`(kind: DeviceClientKind) async throws {
+    func `unplugging a phone ends its streams`(kind: DeviceClientKind) async throws {
         try await withScratchFolder { scratch in
-            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
             let app = try EchoServer(in: scratch)
             try await withDeviceSource(of: rig, kind.client(of: rig)) { source in
                 try await source.lists([Phones.one])
@@ -129,9 +129,9 @@ import Testing
     }
 
     @Test(arguments: DeviceClientKind.allCases)
-    func `usbmuxd may be absent at first, and is picked up within 1.5 s`(kind: DeviceClientKind) async throws {
+    func `usbmuxd may start later and is found within 1.5 s`(kind: DeviceClientKind) async throws {
         try await withScratchFolder { scratch in
-            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
             try await rig.kill()
             let client = kind.client(of: rig)
             await #expect(throws: UsbmuxError.self) { _ = try await client.listDevices() }
@@ -148,9 +148,9 @@ import Testing
     }
 
     @Test(arguments: DeviceClientKind.allCases)
-    func `what happens is told in order through a restart`(kind: DeviceClientKind) async throws {
+    func `device events stay in order across a restart`(kind: DeviceClientKind) async throws {
         try await withScratchFolder { scratch in
-            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
             try await withDeviceSource(of: rig, kind.client(of: rig)) { source in
                 var events = source.events.makeAsyncIterator()
                 var told: [String] = []
@@ -161,7 +161,7 @@ import Testing
 
                 while told.filter({ $0 == "ready" }).count < 2 { told.append(Self.name(of: await events.next())) }
                 #expect(Set(told.prefix(2)) == ["attached", "ready"])
-                // While it ends, usbmuxd may still say that the phone goes.
+                // usbmuxd may still report the detach while it shuts down.
                 let after = told.dropFirst(2).filter { $0 != "detached" }
                 #expect(after.first == "lost")
                 #expect(Set(after.dropFirst()).isSubset(of: ["attached", "ready"]))

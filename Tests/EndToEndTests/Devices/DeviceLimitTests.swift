@@ -6,11 +6,11 @@ import TestSupport
 import SystemIO
 import Testing
 
-/// What happens at the edges of usbmuxd, of libusbmuxd and of the process.
+/// The limits of usbmuxd, libusbmuxd and the process.
 @Suite(.needs(.usbmuxd), .timeLimit(.minutes(3))) struct DeviceLimitTests {
-    @Test func `a burst of 64 dials on usbmuxd's 5 places all succeed`() async throws {
+    @Test func `a burst of 64 connects succeeds despite usbmuxd's backlog of 5`() async throws {
         try await withScratchFolder { scratch in
-            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
             let app = try EchoServer(in: scratch)
             try await withDeviceSource(of: rig, DeviceClientKind.native.client(of: rig)) { source in
                 try await source.lists([Phones.one])
@@ -26,12 +26,12 @@ import Testing
         }
     }
 
-    @Test func `a silent phone delays no other phone`() async throws {
+    @Test func `a phone that does not answer delays no other phone`() async throws {
         try await withScratchFolder { scratch in
-            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
             try await rig.attach(Phones.two, .fault(.silentConnect))
             let app = try EchoServer(in: scratch)
-            let client = DeviceClientKind.native.client(of: rig, connectLimit: .seconds(8))
+            let client = DeviceClientKind.native.client(of: rig, connectTimeout: .seconds(8))
             try await withDeviceSource(of: rig, client) { source in
                 try await source.lists([Phones.one, Phones.two])
                 let (good, silent) = (try Phones.route(Phones.one, app.port), try Phones.route(Phones.two, app.port))
@@ -51,15 +51,15 @@ import Testing
         }
     }
 
-    @Test func `beyond the limit of streams a dial is refused, and usbmuxd lives`() async throws {
+    @Test func `a connect over the stream limit is refused, and usbmuxd survives`() async throws {
         try await withScratchFolder { scratch in
-            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
             let app = try EchoServer(in: scratch)
-            let budget = UsbmuxConnectionLimit(limit: 3)
+            let connectionLimit = UsbmuxConnectionLimit(limit: 3)
             let client = NativeUsbmuxClient(
                 address: .unix(path: rig.socketPath),
-                budget: budget,
-                connectLimit: .milliseconds(500)
+                connectionLimit: connectionLimit,
+                connectTimeout: .milliseconds(500)
             )
             try await withDeviceSource(of: rig, client) { source in
                 try await source.lists([Phones.one])
@@ -71,19 +71,19 @@ import Testing
                     let refusal = try await source.dialer.failure(of: route)
                     #expect(refusal?.reason == .limit)
                     #expect(refusal?.description.contains("3 streams") == true)
-                    #expect(budget.used == 3)
-                    // Held until here.
+                    #expect(connectionLimit.used == 3)
+                    // Keeps the three streams open until this point.
                     _ = (one.descriptor.number, two.descriptor.number, three.descriptor.number)
                 }
-                #expect(budget.used == 0)
+                #expect(connectionLimit.used == 0)
                 #expect(try await source.dialer.echoes(route))
             }
         }
     }
 
-    @Test func `200 sources, started and stopped, leave nothing behind`() async throws {
+    @Test func `200 device sources, started and stopped, leave no resources behind`() async throws {
         try await withScratchFolder { scratch in
-            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
             let app = try EchoServer(in: scratch)
             let route = try Phones.route(Phones.one, app.port)
             func cycle() async throws {
@@ -100,7 +100,7 @@ import Testing
 
             for _ in 0..<200 { try await cycle() }
 
-            // Other tests run at the same time; one thing lost in each cycle would still show.
+            // Other tests run at the same time; a leak in each cycle would still exceed this margin.
             try await eventually("descriptors are as many as before") { try count("fd") < before.descriptors + 100 }
             try await eventually("threads are as many as before") { try count("task") < before.threads + 100 }
         }

@@ -6,10 +6,10 @@ import SystemIO
 import Synchronization
 import Testing
 
-/// A DeviceID is a number that every usbmuxd gives out anew.
+/// Restarts of usbmuxd, which assigns DeviceIDs anew.
 @Suite(.needs(.usbmuxd), .timeLimit(.minutes(3))) struct DeviceRestartTests {
-    /// How the dials ended.
-    private final class Tally: Sendable {
+    /// Counts the results of connects.
+    private final class ConnectResults: Sendable {
         private let counts = Mutex((right: 0, wrong: 0, failed: 0))
 
         var right: Int { counts.withLock { $0.right } }
@@ -20,7 +20,7 @@ import Testing
         func fail() { counts.withLock { $0.failed += 1 } }
     }
 
-    /// An app that says on which phone it runs.
+    /// Starts an app that sends the UDID of its phone.
     private static func nameServer(on udid: String, port: UInt16, in scratch: ScratchFolder) throws -> UInt16 {
         let server = try LoopbackServer(address: Phones.address(of: udid), port: port, in: scratch) { connection in
             _ = TestSupport.Stream.send(Array(udid.utf8)[...], to: connection)
@@ -31,15 +31,15 @@ import Testing
     }
 
     @Test(arguments: DeviceClientKind.allCases)
-    func `dials through restarts that swap the numbers never reach the other phone`(
+    func `connects during restarts that swap device IDs never reach the other phone`(
         kind: DeviceClientKind
     ) async throws {
         try await withScratchFolder { scratch in
             let port = try Self.nameServer(on: Phones.one, port: 0, in: scratch)
             _ = try Self.nameServer(on: Phones.two, port: port, in: scratch)
-            let rig = try await PhoneRig(in: scratch)
+            let rig = try await UsbmuxdFixture(in: scratch)
             try await rig.attach(Phones.one, Phones.options(of: Phones.one))
-            let tally = Tally()
+            let results = ConnectResults()
             try await withDeviceSource(of: rig, kind.client(of: rig)) { source in
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for index in 0..<4 {
@@ -50,16 +50,16 @@ import Testing
                                 do {
                                     let carrier = try await source.dialer.dial(route)
                                     let name = try await carrier.receive(udid.utf8.count)
-                                    // Cut short by the end of usbmuxd is no answer at all.
-                                    if !name.isEmpty { tally.reached(Array(udid.utf8).starts(with: name)) }
+                                    // An empty reply means that usbmuxd ended; it is not counted.
+                                    if !name.isEmpty { results.reached(Array(udid.utf8).starts(with: name)) }
                                 } catch is DialError {
-                                    tally.fail()
+                                    results.fail()
                                     try await Task.sleep(for: .milliseconds(1))
                                 }
                             }
                         }
                     }
-                    // One phone alone, so it has number 1; after each restart the other one has it.
+                    // A single phone has DeviceID 1; after each restart the other phone has it.
                     var plugged = Phones.one
                     for round in 0..<8 {
                         let next = plugged == Phones.one ? Phones.two : Phones.one
@@ -69,22 +69,22 @@ import Testing
                         try await rig.start()
                         plugged = next
                         try await source.lists([plugged])
-                        let before = tally.right
-                        try await eventually("the phone is reached again") { tally.right > before }
+                        let before = results.right
+                        try await eventually("the phone is reached again") { results.right > before }
                     }
                     group.cancelAll()
                 }
             }
-            #expect(tally.wrong == 0)
-            #expect(tally.right >= 8)
-            #expect(tally.failed > 0)
+            #expect(results.wrong == 0)
+            #expect(results.right >= 8)
+            #expect(results.failed > 0)
         }
     }
 
-    @Test func `a number from before a restart is refused even when usbmuxd would take it`() async throws {
+    @Test func `a device ID from before a restart is refused even if usbmuxd would accept it`() async throws {
         try await withScratchFolder { scratch in
             let port = try Self.nameServer(on: Phones.two, port: 0, in: scratch)
-            let rig = try await PhoneRig([Phones.one], in: scratch)
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
             let native = DeviceClientKind.native.client(of: rig)
             let swapping = InterruptedUsbmuxClient(native) {
                 try await rig.kill()
@@ -98,7 +98,7 @@ import Testing
 
                 let failure = try await source.dialer.failure(of: Phones.route(Phones.one, port))
 
-                // usbmuxd said yes to the old number, which is the other phone's now.
+                // usbmuxd accepted the old DeviceID, which now belongs to the other phone.
                 #expect(swapping.connected == 1)
                 #expect(failure?.reason == .deviceAbsent || failure?.reason == .usbmuxdAbsent)
             }
@@ -106,7 +106,7 @@ import Testing
     }
 }
 
-/// A client to which something happens right before its first Connect.
+/// A client that runs an action right before its first Connect.
 private final class InterruptedUsbmuxClient: UsbmuxClient {
     private struct State {
         var connected = 0

@@ -2,13 +2,13 @@ import TestSupport
 import Testing
 
 extension Differential {
-    /// What a script sees: lines, and how it ends.
+    /// The output lines and exit status, as a script sees them.
     @Suite struct CommandLineTests {
         @Test(arguments: Forwarder.allCases)
-        func `a wrong port is refused with a message and 234`(forwarder: Forwarder) async throws {
+        func `an invalid port exits with a message and 234`(forwarder: Forwarder) async throws {
             try await withScratchFolder { scratch in
-                let rig = try await PhoneRig([Phones.one], in: scratch)
-                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
+                let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
                 let local = try FreePorts.take()[0]
                 let lines = [
                     "\(local):70000", "70000:22", "\(local):0", "0:22", "\(local):ssh", "ssh:22", "\(local):", ":22",
@@ -29,10 +29,10 @@ extension Differential {
         }
 
         @Test(arguments: Forwarder.allCases)
-        func `a wrong command line ends with 2, and nothing on standard output`(forwarder: Forwarder) async throws {
+        func `an invalid command line exits with 2 and no standard output`(forwarder: Forwarder) async throws {
             try await withScratchFolder { scratch in
-                let rig = try await PhoneRig(in: scratch)
-                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
+                let rig = try await UsbmuxdFixture(in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
                 for words in [[], ["-u"], ["-s"], ["-z"], ["--bogus"], ["-u", "", "1:2"], ["--network=1", "1:2"]] {
                     let (status, program) = try await bench.ending(words)
 
@@ -43,10 +43,10 @@ extension Differential {
         }
 
         @Test(arguments: Forwarder.allCases)
-        func `an address that cannot be listened on ends with 247`(forwarder: Forwarder) async throws {
+        func `an address that cannot be bound exits with 247`(forwarder: Forwarder) async throws {
             try await withScratchFolder { scratch in
-                let rig = try await PhoneRig([Phones.one], in: scratch)
-                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
+                let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
                 let other = try EchoServer(in: scratch)
                 let local = try FreePorts.take()[0]
                 for words in [
@@ -63,10 +63,10 @@ extension Differential {
         }
 
         @Test(arguments: Forwarder.allCases)
-        func `what a script waits for is on standard output, line for line`(forwarder: Forwarder) async throws {
+        func `the lines that scripts wait for are on standard output`(forwarder: Forwarder) async throws {
             try await withScratchFolder { scratch in
-                let rig = try await PhoneRig([Phones.one], in: scratch)
-                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
+                let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
                 let local = try FreePorts.take(2)
                 let program = try await bench.forward(["\(local[0]):22", "\(local[1]):80"])
 
@@ -85,8 +85,8 @@ extension Differential {
         @Test(arguments: Forwarder.allCases)
         func `every form of the command line leads to the phone`(forwarder: Forwarder) async throws {
             try await withScratchFolder { scratch in
-                let rig = try await PhoneRig([Phones.one], in: scratch)
-                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
+                let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
                 let echo = try EchoServer(in: scratch)
                 for form in [
                     "LOCAL:PORT", "LOCAL PORT", "-u UDID LOCAL PORT", "-u UDID LOCAL:PORT", "LOCAL:PORT --udid UDID",
@@ -98,7 +98,7 @@ extension Differential {
                     let line = form.replacing("LOCAL", with: "\(local)").replacing("PORT", with: "\(echo.port)")
                     let words = line.replacing("UDID", with: Phones.one).split(separator: " ").map(String.init)
                     let program = try? await bench.forward(words)
-                    let echoes = await LoopbackClient.echoes(from: local, within: forwarder.patience)
+                    let echoes = await LoopbackClient.echoes(from: local, within: forwarder.timeLimit)
 
                     forwarder.promises(
                         "iproxy \(form)",
@@ -112,9 +112,9 @@ extension Differential {
         }
 
         @Test(arguments: Forwarder.allCases)
-        func `help and version are on standard output, in the words of iproxy`(forwarder: Forwarder) async throws {
+        func `help and version on standard output match iproxy`(forwarder: Forwarder) async throws {
             try await withScratchFolder { scratch in
-                let bench = try await ForwarderBench(forwarder, on: PhoneRig(in: scratch), in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: UsbmuxdFixture(in: scratch), in: scratch)
                 for words in [["-h"], ["--help"]] {
                     let (status, program) = try await bench.ending(words)
                     let text = program.output.joined(separator: "\n")

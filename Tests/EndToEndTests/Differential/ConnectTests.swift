@@ -3,16 +3,16 @@ import TestSupport
 import Testing
 
 extension Differential {
-    /// Connections come about, each to where it should go, or end soon.
+    /// Each connection reaches its own port or ends soon.
     @Suite struct ConnectTests {
         private static let hang = "select() is given the wrong descriptor, and the client is never read"
         private static let burst = "a full accept queue of usbmuxd is an error to it"
 
         @Test(arguments: Forwarder.allCases)
-        func `a refused port ends that client at once, and no other`(forwarder: Forwarder) async throws {
+        func `a refused port closes only its own client, without delay`(forwarder: Forwarder) async throws {
             try await withScratchFolder { scratch in
-                let rig = try await PhoneRig([Phones.one], in: scratch)
-                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
+                let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
                 let echo = try EchoServer(in: scratch)
                 let local = try FreePorts.take(3)
                 let program = try await bench.forward([(local[0], local[2]), (local[1], echo.port)])
@@ -27,11 +27,11 @@ extension Differential {
                     seen: "\(refused.map { "\($0.end)" } ?? "no listener") after \(time.formatted)"
                 )
                 try await program.waitForLine("Error connecting to device")
-                let echoes = await LoopbackClient.echoes(from: local[1], within: forwarder.patience)
+                let echoes = await LoopbackClient.echoes(from: local[1], within: forwarder.timeLimit)
                 forwarder.promises("echo beside a refused port", echoes, seen: "\(echoes)", unless: Self.hang)
                 #expect(program.isRunning)
                 if forwarder == .patchbay {
-                    // A script can tell it from an app that has nothing to say, and a person is told why.
+                    // The reset distinguishes a refused port from an app without data; the log has the reason.
                     #expect(refused?.end == .broken(ECONNRESET))
                     #expect(program.story.contains("nothing listens on port \(local[2])"))
                 }
@@ -39,12 +39,12 @@ extension Differential {
         }
 
         @Test(arguments: Forwarder.allCases)
-        func `a phone that never answers ends that client in time, and disturbs nobody`(
+        func `a phone that never answers times out for its client and delays no other`(
             forwarder: Forwarder
         ) async throws {
             try await withScratchFolder { scratch in
-                let rig = try await PhoneRig([Phones.one, Phones.two], in: scratch)
-                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
+                let rig = try await UsbmuxdFixture([Phones.one, Phones.two], in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
                 let echo = try EchoServer(in: scratch)
                 let local = try FreePorts.take(2)
                 let programs = [
@@ -78,13 +78,13 @@ extension Differential {
                     seen: "\(others) echoes from the other phone, \(sames) from the same",
                     unless: Self.hang
                 )
-                let echoes = await LoopbackClient.echoes(from: local[1], within: forwarder.patience)
+                let echoes = await LoopbackClient.echoes(from: local[1], within: forwarder.timeLimit)
                 forwarder.promises("echo once it answers again", echoes, seen: "\(echoes)", unless: Self.hang)
                 for program in programs { #expect(program.isRunning) }
             }
         }
 
-        /// Says things on one connection until it is over; how many came back, or -1 when one did not.
+        /// Exchanges messages on one connection until `isOver`. Returns the number of echoes, or -1 after a failure.
         private static func chat(_ port: UInt16, _ began: Replay<Bool>, _ isOver: Replay<Bool>) async -> Int {
             await LoopbackClient.talk(to: port, within: .seconds(30)) { peer in
                 defer { began.say(false) }
@@ -103,13 +103,13 @@ extension Differential {
         }
 
         @Test(arguments: Forwarder.allCases, [(300, 1), (300, 4), (64, 64)])
-        func `300 connections in turn, 300 by four and 64 at once all echo`(
+        func `300 consecutive, 300 in groups of four and 64 concurrent connections all echo`(
             forwarder: Forwarder,
             load: (total: Int, width: Int)
         ) async throws {
             try await withScratchFolder { scratch in
-                let rig = try await PhoneRig([Phones.one], in: scratch)
-                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
+                let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
                 let echo = try EchoServer(in: scratch)
                 let local = try FreePorts.take()
                 let program = try await bench.forward([(local[0], echo.port)])
@@ -120,7 +120,7 @@ extension Differential {
                         group.addTask {
                             var echoed = 0
                             for _ in 0..<load.total / load.width {
-                                let isWhole = await LoopbackClient.echoes(from: local[0], within: forwarder.patience)
+                                let isWhole = await LoopbackClient.echoes(from: local[0], within: forwarder.timeLimit)
                                 echoed += isWhole ? 1 : 0
                             }
                             return echoed
@@ -140,11 +140,11 @@ extension Differential {
         }
 
         @Test(arguments: Forwarder.allCases)
-        func `each of 24 pairs leads to its own port`(forwarder: Forwarder) async throws {
+        func `each of 24 port pairs leads to its own port`(forwarder: Forwarder) async throws {
             try await withScratchFolder { scratch in
-                let rig = try await PhoneRig([Phones.one], in: scratch)
-                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
-                // Each app sends another part of the pattern.
+                let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
+                // Each app sends a different part of the pattern.
                 let apps = try (0..<24).map { number in
                     try LoopbackServer(in: scratch) { socket in
                         let peer = PatternPeer(socket, deadline: .now + .seconds(10))
@@ -157,7 +157,7 @@ extension Differential {
 
                 var right = 0
                 for (number, port) in local.enumerated() {
-                    let received = await LoopbackClient.talk(to: port, within: forwarder.patience) { peer in
+                    let received = await LoopbackClient.talk(to: port, within: forwarder.timeLimit) { peer in
                         peer.receive(1000, from: number * 1000)
                     }
                     if received == PatternPeer.Received(count: 1000) { right += 1 }
@@ -173,12 +173,12 @@ extension Differential {
         }
 
         @Test(arguments: Forwarder.allCases)
-        func `what an app says before it closes at once arrives, or the client sees a failure`(
+        func `a reply before an immediate close arrives, or the client gets an error`(
             forwarder: Forwarder
         ) async throws {
             try await withScratchFolder { scratch in
-                let rig = try await PhoneRig([Phones.one], in: scratch)
-                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
+                let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
                 let app = try LoopbackServer(in: scratch) { socket in
                     _ = PatternPeer(socket, deadline: .now + .seconds(10)).send(0..<1000)
                 }
@@ -187,12 +187,12 @@ extension Differential {
 
                 var (whole, broken) = (0, 0)
                 for _ in 0..<100 {
-                    let received = await LoopbackClient.talk(to: local[0], within: forwarder.patience) { $0.receive() }
+                    let received = await LoopbackClient.talk(to: local[0], within: forwarder.timeLimit) { $0.receive() }
                     if received == PatternPeer.Received(count: 1000, end: .closed) { whole += 1 }
                     if received == PatternPeer.Received(end: .broken(ECONNRESET)) { broken += 1 }
                 }
 
-                // usbmuxd itself loses some, more under load; Patchbay asks again, a few times.
+                // usbmuxd itself loses some connections, more under load; Patchbay retries a few times.
                 forwarder.promises(
                     "100 times an app that closes at once",
                     whole + broken == 100 && whole >= 50,

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// The real iproxy and `patchbay iproxy`, with the same command line on the same phones.
+/// The real iproxy and `patchbay iproxy` with the same command line and the same phones.
 ///
-/// One at a time: most of it is about time.
+/// Serialized, because most tests measure time.
 @Suite(.serialized, .needs(.usbmuxd, .iproxy), .timeLimit(.minutes(3))) enum Differential {}

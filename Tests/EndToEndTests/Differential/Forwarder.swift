@@ -1,24 +1,24 @@
 import TestSupport
 import Testing
 
-/// The two programs that take the same command line.
+/// The two programs with the same command line.
 enum Forwarder: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case iproxy
     case patchbay
 
     var testDescription: String { rawValue }
 
-    /// How long a client waits for what takes milliseconds: short for one that is known to hang, ample for one that must not.
-    var patience: Duration { self == .iproxy ? .seconds(1) : .seconds(10) }
+    /// The client's time limit for an operation of milliseconds: 1 s for iproxy, which may hang; 10 s for Patchbay.
+    var timeLimit: Duration { self == .iproxy ? .seconds(1) : .seconds(10) }
 
-    /// Says what was seen, and holds the program to the promise.
+    /// Records the observation and checks the promise.
     ///
     /// - Parameters:
-    ///   - promise: What should be so.
-    ///   - isKept: Whether it was.
-    ///   - seen: What was seen, in figures.
-    ///   - weakness: Why iproxy 2.0.2 may break this one; that is noted, and fails no test.
-    ///   - sourceLocation: Where the promise is.
+    ///   - promise: The expected behavior.
+    ///   - isKept: True if the behavior was observed.
+    ///   - seen: The observed figures.
+    ///   - weakness: The reason why iproxy 2.0.2 may break the promise; such a failure is noted and fails no test.
+    ///   - sourceLocation: The source location of the promise.
     func promises(
         _ promise: String,
         _ isKept: Bool,

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 extension Differential {
-    /// Every byte arrives, whatever the two ends do.
+    /// Every byte arrives, regardless of stalls and half-closes.
     @Suite struct IntegrityTests {
-        /// One way through the forwarder, whose reader stalls.
+        /// A transfer in one direction whose reader stalls.
         private struct Transfer: Sendable {
             let isUp: Bool
             let seconds: Int
@@ -27,18 +27,18 @@ extension Differential {
             }
         }
 
-        /// More than all buffers on the way take, so that the sender must wait for the reader.
+        /// More bytes than all buffers on the path hold, so that the sender must wait for the reader.
         private static let size = 16 << 20
-        /// Smaller than the kernel would make it while nobody reads.
+        /// A fixed receive buffer, smaller than the kernel's default.
         private static let window: CInt = 65536
 
         @Test(arguments: Forwarder.allCases)
-        func `a reader that stalls for 3 or 12 seconds misses no byte, in either direction`(
+        func `a reader that stalls for 3 or 12 s misses no byte in either direction`(
             forwarder: Forwarder
         ) async throws {
             try await withScratchFolder { scratch in
-                let rig = try await PhoneRig([Phones.one], in: scratch)
-                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
+                let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
                 let transfers = [3, 12].flatMap {
                     [Transfer(isUp: false, seconds: $0), Transfer(isUp: true, seconds: $0)]
                 }
@@ -49,7 +49,7 @@ extension Differential {
                 let outcomes = await withTaskGroup(of: (Int, Outcome).self) { group in
                     for (index, transfer) in transfers.enumerated() {
                         let (port, app) = (local[index], apps[index])
-                        let limit = Duration.seconds(transfer.seconds) + forwarder.patience * 5
+                        let limit = Duration.seconds(transfer.seconds) + forwarder.timeLimit * 5
                         group.addTask { (index, await Self.run(transfer, app, port, limit)) }
                     }
                     return await group.reduce(into: transfers.map { _ in Outcome() }) { $0[$1.0] = $1.1 }
@@ -62,8 +62,9 @@ extension Differential {
                         seen: outcome.text,
                         unless: "a send that has to wait for 1 s is given up, and the stream goes on without its bytes"
                     )
-                    // Else the bytes were only lying in buffers, and nothing was tested. What goes up may lie in the
-                    // forwarder's own TCP window (32 MiB since Linux 6.17), which it must not empty faster than the app reads.
+                    // Without backpressure the bytes would only fill buffers and nothing would be tested. Uploads may
+                    // stay in the forwarder's own TCP window (32 MiB since Linux 6.17), which it must not empty faster
+                    // than the app reads.
                     let isHeld = transfer.isUp || outcome.sent.longestWait > .seconds(transfer.seconds) / 2
                     #expect(isHeld || forwarder == .iproxy)
                 }
@@ -72,21 +73,21 @@ extension Differential {
         }
 
         @Test(arguments: Forwarder.allCases)
-        func `a client that ends its side still gets the whole reply`(forwarder: Forwarder) async throws {
+        func `a client that half-closes still gets the whole reply`(forwarder: Forwarder) async throws {
             try await withScratchFolder { scratch in
-                let rig = try await PhoneRig([Phones.one], in: scratch)
-                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
+                let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
                 let app = try LoopbackServer(in: scratch) { socket in
                     let peer = PatternPeer(socket, deadline: .now + .seconds(10))
                     guard peer.receive(4) == PatternPeer.Received(count: 4) else { return }
-                    // The client's end is there long before the reply.
+                    // The client's end of stream arrives long before the reply.
                     usleep(300_000)
                     _ = peer.send(0..<1 << 20)
                 }
                 let local = try FreePorts.take()
                 _ = try await bench.forward([(local[0], app.port)])
 
-                let reply = await LoopbackClient.talk(to: local[0], within: forwarder.patience * 2) { peer in
+                let reply = await LoopbackClient.talk(to: local[0], within: forwarder.timeLimit * 2) { peer in
                     _ = peer.send(0..<4)
                     peer.finish()
                     return peer.receive()
@@ -101,7 +102,7 @@ extension Differential {
             }
         }
 
-        /// An app for one transfer.
+        /// The app side of one transfer.
         private final class App: Sendable {
             let sent = Replay<PatternPeer.Sent>()
             let received = Replay<PatternPeer.Received>()
@@ -116,7 +117,7 @@ extension Differential {
                     setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &window, socklen_t(MemoryLayout<CInt>.size))
                     let upload = peer.receive(IntegrityTests.size, stall: transfer.stall)
                     received.say(upload)
-                    // Tells the client that all is there, and leaves the end to it.
+                    // Confirms the complete upload to the client, which then closes.
                     if upload.count == IntegrityTests.size { _ = peer.send(0..<1) }
                     _ = peer.receive()
                 }
@@ -134,7 +135,7 @@ extension Differential {
                 return Outcome(sent: sent)
             }
             guard var outcome else { return Outcome() }
-            // The app may never have been reached; else it has its say as soon as the client is gone.
+            // If the app was reached, it reports as soon as the client has closed.
             if transfer.isUp {
                 outcome.received = await app.received.first(within: .seconds(5)) ?? outcome.received
             } else {

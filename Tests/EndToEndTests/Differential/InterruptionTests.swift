@@ -3,16 +3,16 @@ import TestSupport
 import Testing
 
 extension Differential {
-    /// A phone or usbmuxd goes away and comes back.
+    /// Outages of a phone or of usbmuxd.
     @Suite struct InterruptionTests {
         @Test(arguments: Forwarder.allCases, Outage.allCases)
-        func `a client in mid-stream sees the end, and the same port works again afterwards`(
+        func `an outage ends the open stream, and the same port works again afterwards`(
             forwarder: Forwarder,
             outage: Outage
         ) async throws {
             try await withScratchFolder { scratch in
-                let rig = try await PhoneRig([Phones.one], in: scratch)
-                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
+                let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
                 let size = 256 << 20
                 let app = try LoopbackServer(in: scratch) { socket in
                     _ = PatternPeer(socket, deadline: .now + .seconds(30)).send(0..<size)

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What takes a phone away, and brings it back.
+/// An outage of a phone and its end.
 enum Outage: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case unplugged = "phone unplugged"
     case killed = "usbmuxd killed"
@@ -9,7 +9,7 @@ enum Outage: String, CaseIterable, Sendable, CustomTestStringConvertible {
 
     var testDescription: String { rawValue }
 
-    func begin(on rig: PhoneRig) async throws {
+    func begin(on rig: UsbmuxdFixture) async throws {
         switch self {
         case .unplugged: try await rig.detach(Phones.one)
         case .killed: try await rig.kill()
@@ -17,7 +17,7 @@ enum Outage: String, CaseIterable, Sendable, CustomTestStringConvertible {
         }
     }
 
-    func end(on rig: PhoneRig) async throws {
+    func end(on rig: UsbmuxdFixture) async throws {
         switch self {
         case .unplugged: try await rig.attach(Phones.one)
         case .killed, .restarted: try await rig.start()

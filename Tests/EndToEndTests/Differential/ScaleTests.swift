@@ -4,22 +4,22 @@ import TestSupport
 import Testing
 
 extension Differential {
-    /// Many connections, one after the other and at once, and how soon two small writes arrive.
+    /// Many consecutive and concurrent connections, and the delay of two small writes.
     @Suite struct ScaleTests {
         private static let hang = "select() is given the wrong descriptor, and the client is never read"
         private static let burst = "a full accept queue of usbmuxd is an error to it"
-        /// 2,000, or as many as a busy machine does in 6 s; 10,000 with `PATCHBAY_SOAK=1` (`make soak`).
+        /// At most 2,000 connections within 6 s; 10,000 with `PATCHBAY_SOAK=1` (`make soak`).
         private static let (inTurn, limit): (Int, Duration) =
             ProcessInfo.processInfo.environment["PATCHBAY_SOAK"] == "1" ? (10_000, .seconds(150)) : (2_000, .seconds(6))
 
         @Test(arguments: Forwarder.allCases)
-        func `thousands of connections in turn all echo`(forwarder: Forwarder) async throws {
+        func `thousands of consecutive connections all echo`(forwarder: Forwarder) async throws {
             try await Self.withEcho(forwarder) { port in
                 let start = ContinuousClock.now
                 var echoed = 0
                 var isWhole = true
                 while echoed < Self.inTurn, isWhole, ContinuousClock.now - start < Self.limit {
-                    isWhole = await LoopbackClient.echoes(from: port, within: forwarder.patience)
+                    isWhole = await LoopbackClient.echoes(from: port, within: forwarder.timeLimit)
                     if isWhole { echoed += 1 }
                 }
                 let time = ContinuousClock.now - start
@@ -34,12 +34,12 @@ extension Differential {
         }
 
         @Test(arguments: Forwarder.allCases)
-        func `64 at once all echo, ten times in a row`(forwarder: Forwarder) async throws {
+        func `64 concurrent connections all echo, ten times in a row`(forwarder: Forwarder) async throws {
             try await Self.withEcho(forwarder) { port in
                 let start = ContinuousClock.now
                 var echoed: [Int] = []
                 for _ in 0..<(forwarder == .iproxy ? 3 : 10) {
-                    echoed.append(await Self.echoes(64, of: 1_000, port, forwarder.patience))
+                    echoed.append(await Self.echoes(64, of: 1_000, port, forwarder.timeLimit))
                 }
 
                 forwarder.promises(
@@ -52,10 +52,10 @@ extension Differential {
         }
 
         @Test(arguments: Forwarder.allCases)
-        func `200 at once echo 64 KiB each`(forwarder: Forwarder) async throws {
+        func `200 concurrent connections echo 64 KiB each`(forwarder: Forwarder) async throws {
             try await Self.withEcho(forwarder) { port in
                 let start = ContinuousClock.now
-                let echoed = await Self.echoes(200, of: 65_536, port, forwarder.patience * 3)
+                let echoed = await Self.echoes(200, of: 65_536, port, forwarder.timeLimit * 3)
 
                 forwarder.promises(
                     "200 at once",
@@ -67,11 +67,11 @@ extension Differential {
         }
 
         @Test(arguments: Forwarder.allCases)
-        func `the second half of a reply is not held up by the first`(forwarder: Forwarder) async throws {
+        func `the second half of a reply is not delayed by the first`(forwarder: Forwarder) async throws {
             try await withScratchFolder { scratch in
-                let rig = try await PhoneRig([Phones.one], in: scratch)
-                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
-                // Two small writes with a gap, as a server makes that sends head and body apart.
+                let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
+                // Two small writes with a gap, like a server that sends head and body separately.
                 let gap = Duration.milliseconds(2)
                 let app = try LoopbackServer(in: scratch) { socket in
                     var one: CInt = 1
@@ -98,7 +98,7 @@ extension Differential {
 
                 forwarder.promises(
                     "a reply in two writes, 2 ms apart",
-                    // 1 ms more on an idle machine; what is told apart here is 40 ms.
+                    // About 1 ms more on an idle machine; the failure to detect is 40 ms.
                     median - gap < .milliseconds(10),
                     seen: "median \((median - gap) / .milliseconds(1)) ms more than the gap",
                     unless: "it leaves Nagle's algorithm on"
@@ -106,7 +106,7 @@ extension Differential {
             }
         }
 
-        /// The echoes that came back within the limit, of so many connections that are all open at once.
+        /// Counts the echoes within the limit over `count` concurrent connections.
         private static func echoes(_ count: Int, of size: Int, _ port: UInt16, _ limit: Duration) async -> Int {
             await withTaskGroup(of: Bool.self) { group in
                 for _ in 0..<count {
@@ -121,8 +121,8 @@ extension Differential {
             _ body: (UInt16) async throws -> Void
         ) async throws {
             try await withScratchFolder { scratch in
-                let rig = try await PhoneRig([Phones.one], in: scratch)
-                let bench = try await ForwarderBench(forwarder, on: rig, in: scratch)
+                let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
                 let echo = try EchoServer(in: scratch)
                 let local = try FreePorts.take()
                 let program = try await bench.forward([(local[0], echo.port)])

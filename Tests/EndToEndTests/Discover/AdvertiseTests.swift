@@ -8,7 +8,7 @@ extension Discover {
         private let txt = TXTRecord(items: ["zeta=1", "alpha", "empty="].map { Array($0.utf8) })
 
         @Test(.needs(.python))
-        func `what we advertise arrives with its TXT record in order, is updated, and leaves with a goodbye`()
+        func `an advertisement arrives with its TXT record in order, is updated, and ends with a goodbye`()
             async throws
         {
             try await withScratchFolder { [txt] scratch in
@@ -19,7 +19,7 @@ extension Discover {
                     let spec = AdvertisementSpec(name: "Ours", type: .debug, port: 4711, txt: txt)
                     let advertisement = try await running.source.advertise(spec)
                     #expect(advertisement.state == .published)
-                    #expect(advertisement.finalName.text == "Ours")
+                    #expect(advertisement.publishedName.text == "Ours")
                     try await peer.program.waitForLine(
                         "Added Ours 4711 " + ZeroconfPeer.hex(["zeta=1", "alpha", "empty="])
                     )
@@ -41,7 +41,7 @@ extension Discover {
             }
         }
 
-        @Test func `our own adverts are never listed, those of others on the same machine are`() async throws {
+        @Test func `own advertisements are not listed, those of other programs on the machine are`() async throws {
             try await withScratchFolder { scratch in
                 let host = try await AvahiHost(in: scratch)
                 BusSwitch.point(to: host)
@@ -55,7 +55,7 @@ extension Discover {
             }
         }
 
-        @Test func `a name that is taken on this machine is changed, and the final name is told`() async throws {
+        @Test func `a name in use on this machine is changed, and the published name is reported`() async throws {
             try await withScratchFolder { scratch in
                 let host = try await AvahiHost(in: scratch)
                 BusSwitch.point(to: host)
@@ -67,12 +67,12 @@ extension Discover {
                     )
 
                     #expect(advertisement.state == .published)
-                    #expect(advertisement.finalName.text == "Demo #2")
+                    #expect(advertisement.publishedName.text == "Demo #2")
                 }
             }
         }
 
-        @Test func `a name that is taken on another machine is changed, and the final name is told`() async throws {
+        @Test func `a name in use on another machine is changed, and the published name is reported`() async throws {
             try await withScratchFolder { scratch in
                 let network = try await MDNSNetwork(["here", "there"], in: scratch)
                 BusSwitch.point(to: network.hosts[0])
@@ -84,13 +84,12 @@ extension Discover {
                     )
 
                     #expect(advertisement.state == .published)
-                    #expect(advertisement.finalName.text == "Demo #2")
+                    #expect(advertisement.publishedName.text == "Demo #2")
                 }
             }
         }
 
-        @Test func `a name of a type that nobody browses is changed as well when another machine has it`() async throws
-        {
+        @Test func `a name in use on another machine is changed even for a type without a browser`() async throws {
             try await withScratchFolder { scratch in
                 let network = try await MDNSNetwork(["here", "there"], in: scratch)
                 BusSwitch.point(to: network.hosts[0])
@@ -102,12 +101,12 @@ extension Discover {
                     )
 
                     #expect(advertisement.state == .published)
-                    #expect(advertisement.finalName.text == "Demo #2")
+                    #expect(advertisement.publishedName.text == "Demo #2")
                 }
             }
         }
 
-        @Test func `as many services as are allowed are published, each in a group of its own`() async throws {
+        @Test func `the maximum number of services is published, each in its own entry group`() async throws {
             try await withScratchFolder { scratch in
                 let host = try await AvahiHost(in: scratch)
                 BusSwitch.point(to: host)

@@ -5,7 +5,7 @@ import Testing
 
 extension Discover {
     @Suite struct BrowseTests {
-        @Test func `an app that appears is listed with its address and TXT record, and gone after its goodbye`()
+        @Test func `an app is listed with its address and TXT record, and removed after its goodbye`()
             async throws
         {
             try await withScratchFolder { scratch in
@@ -36,7 +36,7 @@ extension Discover {
             }
         }
 
-        @Test func `a type that is asked for twice is found once, and its app's goodbye is heard`() async throws {
+        @Test func `a type that is browsed twice gives one entry, and a goodbye removes it`() async throws {
             try await withScratchFolder { scratch in
                 let host = try await AvahiHost(in: scratch)
                 BusSwitch.point(to: host)
@@ -58,7 +58,7 @@ extension Discover {
         }
 
         @Test(.needs(.python))
-        func `an app on another mDNS stack is listed and gone after its goodbye`() async throws {
+        func `an app on another mDNS stack is listed, and removed after its goodbye`() async throws {
             try await withScratchFolder { scratch in
                 let host = try await AvahiHost(in: scratch)
                 BusSwitch.point(to: host)
@@ -82,7 +82,8 @@ extension Discover {
             }
         }
 
-        @Test func `AppReveal's malformed Flutter advert is listed, follows its port and goes`() async throws {
+        @Test func `AppReveal's malformed Flutter advert is listed, updated with a new port and removed`() async throws
+        {
             try await withScratchFolder { scratch in
                 let host = try await AvahiHost(in: scratch)
                 BusSwitch.point(to: host)
@@ -117,8 +118,8 @@ extension Discover {
                     }
                     #expect(running.listed.isEmpty)
 
-                    // What came less than a second ago is not replaced (RFC 6762, section 10.2), and Avahi begins that
-                    // second anew whenever the record is said again: say it twice, well apart.
+                    // A record received less than 1 s ago is not replaced (RFC 6762, section 10.2), and Avahi restarts
+                    // that second at each repetition. The record is therefore sent twice, well apart.
                     try await RawAnnouncement.send(RawAnnouncement.service("'nowhere'", port: 99), on: host)
                     _ = try? await running.awaits("nowhere", within: .seconds(2))
                     try await RawAnnouncement.send(RawAnnouncement.service("'nowhere'", port: 99), on: host)
@@ -127,7 +128,7 @@ extension Discover {
             }
         }
 
-        @Test func `names with escapes, line breaks and broken bytes neither get through nor break anything`()
+        @Test func `names with escapes, line breaks and invalid bytes are sanitized and break nothing`()
             async throws
         {
             try await withScratchFolder { scratch in
@@ -190,7 +191,7 @@ extension Discover {
             }
         }
 
-        @Test func `500 services on 500 hosts are all listed, more hosts than are followed`() async throws {
+        @Test func `500 services on 500 hosts are all listed, above the limit of tracked hosts`() async throws {
             try await withScratchFolder { scratch in
                 let host = try await AvahiHost(in: scratch)
                 BusSwitch.point(to: host)
@@ -207,7 +208,7 @@ extension Discover {
             }
         }
 
-        @Test func `a change that comes half a second after the advert is listed within 4 s`() async throws {
+        @Test func `a change 0.5 s after the advert is listed within 4 s`() async throws {
             try await withScratchFolder { scratch in
                 let host = try await AvahiHost(in: scratch)
                 BusSwitch.point(to: host)
@@ -229,8 +230,7 @@ extension Discover {
             }
         }
 
-        @Test func `a host off the links of this process is listed as blocked, and gone when its link is`() async throws
-        {
+        @Test func `an off-link host is listed as blocked, and removed with its link`() async throws {
             try await withScratchFolder { scratch in
                 let network = try await MDNSNetwork(["here", "there"], in: scratch)
                 let (here, there) = (network.hosts[0], network.hosts[1])
@@ -238,10 +238,13 @@ extension Discover {
                 try await RunningSource.with { running in
                     let app = try await there.start("avahi-publish-service", ["far", "_debug._tcp", "4711"])
 
-                    // Avahi is on that network, and this process is not.
+                    // Avahi runs in that network namespace, this process does not.
                     let sighting = try await running.awaits("far") { $0.blocked != nil }
                     #expect(sighting.routes.isEmpty)
-                    #expect(sighting.blocked?.contains("is not on the network link that the advert came from") == true)
+                    #expect(
+                        sighting.blocked?.contains("is not on the network link that the advertisement came from")
+                            == true
+                    )
                     #expect(sighting.host?.text == "there.local")
 
                     try await here.linkDown()

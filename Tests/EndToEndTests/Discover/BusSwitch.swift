@@ -1,7 +1,7 @@
 import Glibc
 import TestSupport
 
-/// Where libdbus looks for the system bus in this process: a link that each test points to the bus of its own host.
+/// The system bus address of libdbus in this process: a symbolic link that each test points to the bus of its own host.
 enum BusSwitch {
     private static let path: String = {
         let path = "/tmp/rig-bus-\(getpid())"

@@ -1,16 +1,16 @@
 import FoundationEssentials
 import Glibc
 
-/// What a process holds of the machine.
+/// The resources that a process holds.
 struct Footprint {
     let descriptors: Int
-    /// Those among them that are ends of pipes.
+    /// The descriptors that are ends of pipes.
     let pipes: Int
     var others: Int { descriptors - pipes }
     let threads: Int
     let kilobytes: Int
 
-    /// What a process holds, of which this is the number; this one, unless said.
+    /// Returns the resources of the process with this ID; this process by default.
     static func now(of process: Int32 = getpid()) -> Footprint {
         let folder = "/proc/\(process)/fd"
         let links = ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).compactMap {

@@ -6,7 +6,7 @@ import Testing
 
 extension Discover {
     @Suite struct OutageTests {
-        @Test func `a killed avahi-daemon is told, and everything is there again when it is back`() async throws {
+        @Test func `a killed avahi-daemon is reported, and all services return with its restart`() async throws {
             try await withScratchFolder { scratch in
                 let host = try await AvahiHost(in: scratch)
                 BusSwitch.point(to: host)
@@ -28,7 +28,7 @@ extension Discover {
                     try await eventually("ours is published again") {
                         await running.source.advertisements().first?.state == .published
                     }
-                    #expect(await running.source.advertisements().first?.finalName == ours.finalName)
+                    #expect(await running.source.advertisements().first?.publishedName == ours.publishedName)
                     #expect(
                         try await host.run("avahi-browse", ["-pt", "_debug._tcp"]).contains { $0.contains(";Ours;") }
                     )
@@ -37,7 +37,7 @@ extension Discover {
             }
         }
 
-        @Test func `a killed D-Bus is survived`() async throws {
+        @Test func `discovery recovers from a killed D-Bus`() async throws {
             try await withScratchFolder { scratch in
                 let host = try await AvahiHost(in: scratch)
                 BusSwitch.point(to: host)
@@ -59,7 +59,8 @@ extension Discover {
             }
         }
 
-        @Test func `without a bus it starts, costs no CPU, says what is missing, and begins when all is there`()
+        @Test
+        func `without D-Bus discovery starts idle, reports what is missing, and begins when the bus is available`()
             async throws
         {
             try await withScratchFolder { scratch in
@@ -68,7 +69,7 @@ extension Discover {
                 BusSwitch.point(to: host)
                 try await RunningSource.with { running in
                     try await running.awaitsState(.missing)
-                    #expect(await running.source.status().remedy != nil)
+                    #expect(await running.source.status().hint != nil)
                     let advertisement = try await running.source.advertise(
                         AdvertisementSpec(name: "Ours", type: .debug, port: 1)
                     )
@@ -88,7 +89,7 @@ extension Discover {
         }
 
         @Test(.tags(.slow))
-        func `a hung avahi-daemon is noticed, callers get answers meanwhile, and it recovers`() async throws {
+        func `a hung avahi-daemon is detected, calls return meanwhile, and discovery recovers`() async throws {
             try await withScratchFolder { scratch in
                 let host = try await AvahiHost(in: scratch)
                 BusSwitch.point(to: host)
@@ -132,7 +133,7 @@ extension Discover {
             }
         }
 
-        @Test func `a source stopped while Avahi hangs stops all the same`() async throws {
+        @Test func `a source stops while Avahi hangs`() async throws {
             try await withScratchFolder { scratch in
                 let host = try await AvahiHost(in: scratch)
                 BusSwitch.point(to: host)
@@ -158,7 +159,7 @@ extension Discover {
                 for cycle in 1...200 {
                     try await RunningSource.with { running in
                         try await running.awaits("Theirs")
-                        // Published or on its way, whichever the stop meets.
+                        // The advertisement is published or pending when the source stops.
                         if cycle % 20 == 0 {
                             _ = try await running.source.advertise(
                                 AdvertisementSpec(name: "Ours", type: .debug, port: 1)

@@ -1,13 +1,13 @@
 import TestSupport
 
-/// A hand-made mDNS response: the packets that no mDNS stack would send.
+/// Hand-made mDNS responses that no mDNS stack would send.
 enum RawAnnouncement {
     /// Sends a Python list of `(labels, type, ttl, data)`; `name(…)`, `srv(…)` and `txt(…)` make data.
     static func send(_ records: String, on host: AvahiHost) async throws {
         try await host.run("python3", ["-c", prelude + "\nsend(\(records))"])
     }
 
-    /// Announces one service on each of so many hosts, `crowd-0`, `crowd-1`, …
+    /// Announces one service on each of `count` hosts: `crowd-0`, `crowd-1`, …
     static func crowd(_ count: Int, on host: AvahiHost) async throws {
         let script = """
             for number in range(\(count)):
@@ -32,7 +32,7 @@ enum RawAnnouncement {
         try await host.run("python3", ["-c", prelude + "\n" + script])
     }
 
-    /// Announces so many apps at one address, each with all its records and a host name of its own.
+    /// Announces `count` apps at one address, each with all its records and its own host name.
     static func apps(_ count: Int, at address: String, on host: AvahiHost) async throws {
         let bytes = address.split(separator: ".").joined(separator: ", ")
         let script = """
@@ -46,9 +46,10 @@ enum RawAnnouncement {
         try await host.run("python3", ["-c", prelude + "\n" + script])
     }
 
-    /// Names of `_debug._tcp` that nobody answers for, so many a second, from the host's address; returns when they began.
+    /// Announces unresolvable names of `_debug._tcp` at a fixed rate per second from the host's address. Returns when
+    /// the flood has begun.
     ///
-    /// It goes on until the program ends.
+    /// The flood continues until the program ends.
     static func flood(
         _ count: Int,
         perSecond rate: Int,
@@ -93,9 +94,10 @@ enum RawAnnouncement {
             s.sendto(packet, ('224.0.0.251', 5353))
         """
 
-    /// Sends responses that lie about their counts, lengths and compressed names, and noise that is the same in every run.
+    /// Sends responses with false counts, lengths and compressed names, and noise that is the same in every run.
     ///
-    /// Not those that Debian's avahi-daemon is known to die of (CNAME, avahi/avahi#501): this is about who listens to it.
+    /// Leaves out packets that crash Debian's avahi-daemon (CNAME, avahi/avahi#501), because the test is about Avahi's
+    /// clients.
     static func sendMalformed(on host: AvahiHost) async throws {
         let script = """
             import random, socket, struct
@@ -128,7 +130,7 @@ enum RawAnnouncement {
         try await host.run("python3", ["-c", script])
     }
 
-    /// What AppReveal's Flutter responder sends: the instance name cut at the dots of the bundle identifier.
+    /// The packet of AppReveal's Flutter responder: the instance name is split at the dots of the bundle identifier.
     static func flutter(port: UInt16, ttl: Int = 120) -> String {
         let instance = "'AppReveal-com', 'example', 'flutter', '_appreveal', '_tcp', 'local'"
         return """
@@ -139,7 +141,7 @@ enum RawAnnouncement {
             """
     }
 
-    /// A well-formed advert of anything.
+    /// A well-formed advert.
     static func service(_ instance: String, port: UInt16, txt: String = "txt('v=1')") -> String {
         let name = "\(instance), '_debug', '_tcp', 'local'"
         return """

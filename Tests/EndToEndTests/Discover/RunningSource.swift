@@ -4,14 +4,14 @@ import TestSupport
 
 @testable import Discovery
 
-/// A Bonjour source that runs for one test, and everything that it told.
+/// A Bonjour source that runs for one test, with all its events.
 final class RunningSource: Sendable {
     let source: BonjourSource
     let told = Replay<SightingEvent>()
 
     private init(_ source: BonjourSource) { self.source = source }
 
-    /// Runs a source on the bus that `BusSwitch` points to, for as long as the body takes.
+    /// Runs a source on the bus of `BusSwitch` for the duration of the body.
     static func with<Value: Sendable>(
         options: DiscoveryOptions = DiscoveryOptions(denied: []),
         heartbeat: Duration? = nil,
@@ -33,12 +33,12 @@ final class RunningSource: Sendable {
         }
     }
 
-    /// What stands now by what was told; what became stale is not in it until it is seen again.
+    /// The current sightings according to the events. Stale sightings are left out until they are seen again.
     var listed: [Sighting] { Self.fold(told.soFar) }
 
     func sighting(_ name: String) -> Sighting? { listed.first { $0.name.text == name } }
 
-    /// Waits until a sighting of that name stands, and satisfies.
+    /// Waits for a sighting with that name that satisfies the condition.
     @discardableResult
     func awaits(
         _ name: String,
@@ -54,7 +54,7 @@ final class RunningSource: Sendable {
         try await eventually(within: limit, "\(name) is gone") { sighting(name) == nil }
     }
 
-    /// Waits for an event among those told after the first `start` ones; gives how many were told by then.
+    /// Waits for an event after the first `start` ones. Returns the number of events up to it.
     @discardableResult
     func awaits(
         _ event: SightingEvent,

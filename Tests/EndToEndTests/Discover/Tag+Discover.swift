@@ -1,6 +1,6 @@
 import Testing
 
 extension Tag {
-    /// Takes most of a minute because it waits for D-Bus's own time limit of 25 s.
+    /// Takes most of a minute, because it waits for D-Bus's own timeout of 25 s.
     @Tag static var slow: Tag
 }

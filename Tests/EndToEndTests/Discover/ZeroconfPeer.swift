@@ -1,10 +1,10 @@
 import TestSupport
 
-/// python-zeroconf on a host: an mDNS stack that has nothing in common with Avahi.
+/// python-zeroconf on a host: an mDNS stack that is independent of Avahi.
 struct ZeroconfPeer {
     let program: Program
 
-    /// Publishes services of one type at 127.0.0.1 until it is ended; more than one is named `name-0`, `name-1`…
+    /// Publishes services of one type at 127.0.0.1 until it is stopped; several are named `name-0`, `name-1`…
     static func publishing(
         _ name: String,
         _ type: String,
@@ -66,13 +66,13 @@ struct ZeroconfPeer {
         return ZeroconfPeer(program: program)
     }
 
-    /// Says goodbye.
+    /// Stops with a goodbye packet.
     func leave() async throws {
         program.closeInput()
         _ = try await program.exitStatus()
     }
 
-    /// TXT strings as they are on the wire, in hexadecimal.
+    /// TXT strings in wire format, in hexadecimal.
     static func hex(_ items: [String]) -> String {
         items.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
             .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

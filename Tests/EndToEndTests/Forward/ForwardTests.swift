@@ -4,17 +4,17 @@ import Testing
 @Suite(.needs(.usbmuxd, .python)) struct ForwardTests {
     private let phone = "00008030-001A2B3C4D5E6F70"
 
-    @Test func `a port of a phone is reached through a tunnel, before and after it was unplugged`() async throws {
+    @Test func `a tunnel reaches a phone's port before and after the phone was unplugged`() async throws {
         try await withScratchFolder { scratch in
             let app = try await SampleApp(in: scratch)
-            let rig = try await PhoneRig([phone], in: scratch)
+            let rig = try await UsbmuxdFixture([phone], in: scratch)
             let broker = try await RunningBroker(in: scratch, phones: rig)
 
             let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
             #expect(try await broker.fetch("/health", port: port).contains("\"status\""))
 
             try await rig.detach(phone)
-            await #expect(throws: RigError.self) { try await broker.fetch("/health", port: port) }
+            await #expect(throws: TestSupportError.self) { try await broker.fetch("/health", port: port) }
             #expect(try await broker.ask("tunnels").joined().contains("waiting"))
 
             try await rig.attach(phone)
@@ -27,7 +27,7 @@ import Testing
     @Test func `a tunnel to a phone that is not plugged in waits for it`() async throws {
         try await withScratchFolder { scratch in
             let app = try await SampleApp(in: scratch)
-            let rig = try await PhoneRig(in: scratch)
+            let rig = try await UsbmuxdFixture(in: scratch)
             let broker = try await RunningBroker(in: scratch, phones: rig)
 
             let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
@@ -41,10 +41,10 @@ import Testing
         }
     }
 
-    @Test func `while a phone comes and goes a tunnel's local address never refuses, it resets`() async throws {
+    @Test func `a tunnel without its phone resets clients and never refuses them`() async throws {
         try await withScratchFolder { scratch in
             let app = try await SampleApp(in: scratch)
-            let rig = try await PhoneRig([phone], in: scratch)
+            let rig = try await UsbmuxdFixture([phone], in: scratch)
             let broker = try await RunningBroker(in: scratch, phones: rig)
             let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
 
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// 500 clients one after the other, and how each of them ended.
+    /// A script that runs 500 consecutive clients and prints each result.
     private static let clients = """
         import collections, errno, socket, sys, time
         ends = collections.Counter()
@@ -90,10 +90,10 @@ import Testing
         print("done", dict(ends), flush=True)
         """
 
-    @Test func `a tunnel outlives a restart of the broker and of usbmuxd, on the same port`() async throws {
+    @Test func `a tunnel survives restarts of the broker and of usbmuxd on the same port`() async throws {
         try await withScratchFolder { scratch in
             let app = try await SampleApp(in: scratch)
-            let rig = try await PhoneRig([phone], in: scratch)
+            let rig = try await UsbmuxdFixture([phone], in: scratch)
             let broker = try await RunningBroker(in: scratch, phones: rig)
             let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
 
@@ -106,14 +106,14 @@ import Testing
         }
     }
 
-    @Test func `several tunnels are opened though nobody reads on, or none of them where one cannot listen`()
+    @Test func `several tunnels are opened even if the output is closed, or none if one cannot listen`()
         async throws
     {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
             let ports = try FreePorts.take(6)
             let pairs = ports.map { "\($0):22" }
-            let words = "\"$0\" forward \(pairs.joined(separator: " ")) --device \(phone) | head -1"
+            let words = "\"$0\" forward \(pairs.joined(separator: " ")) --device \(phone) --detach | head -1"
 
             let first = try await Program.run(
                 "sh",
@@ -126,10 +126,10 @@ import Testing
 
             _ = try await broker.ask("tunnels", "rm", "--all")
             let taken = try LoopbackServer(port: ports[3], in: scratch) { _ in }
-            await #expect(throws: RigError.self) {
+            await #expect(throws: TestSupportError.self) {
                 try await Program.run(
                     Executable.built("patchbay"),
-                    ["forward", "--device", phone] + pairs,
+                    ["forward", "--detach", "--device", phone] + pairs,
                     in: scratch,
                     environment: ["PATCHBAY_SOCKET": broker.socket]
                 )
@@ -139,23 +139,23 @@ import Testing
         }
     }
 
-    @Test func `a tunnel that was removed is gone at once`() async throws {
+    @Test func `a removed tunnel stops listening at once`() async throws {
         try await withScratchFolder { scratch in
             let app = try await SampleApp(in: scratch)
-            let rig = try await PhoneRig([phone], in: scratch)
+            let rig = try await UsbmuxdFixture([phone], in: scratch)
             let broker = try await RunningBroker(in: scratch, phones: rig)
             let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
 
             _ = try await broker.ask("tunnels", "rm", "--all")
 
-            await #expect(throws: RigError.self) { try await broker.fetch("/health", port: port) }
+            await #expect(throws: TestSupportError.self) { try await broker.fetch("/health", port: port) }
         }
     }
 
-    @Test func `iproxy's command line works, and its tunnel goes when it does`() async throws {
+    @Test func `the iproxy command line works, and its tunnel ends with the command`() async throws {
         try await withScratchFolder { scratch in
             let app = try await SampleApp(in: scratch)
-            let rig = try await PhoneRig([phone], in: scratch)
+            let rig = try await UsbmuxdFixture([phone], in: scratch)
             let broker = try await RunningBroker(in: scratch, phones: rig)
             let local = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
             _ = try await broker.ask("tunnels", "rm", "--all")
@@ -169,15 +169,15 @@ import Testing
             try await eventually("its tunnel is gone") {
                 try await broker.ask("tunnels").joined().contains("No tunnel")
             }
-            // The broker outlives a caller that was killed.
+            // The broker survives a killed client.
             #expect(try await broker.ask("status").joined().contains("patchbayd"))
         }
     }
 
-    @Test func `stdio drains the reply after the end of its input`() async throws {
+    @Test func `stdio writes the whole reply after the end of its input`() async throws {
         try await withScratchFolder { scratch in
             let app = try await SampleApp(in: scratch)
-            let rig = try await PhoneRig([phone], in: scratch)
+            let rig = try await UsbmuxdFixture([phone], in: scratch)
             let broker = try await RunningBroker(in: scratch, phones: rig)
 
             let stdio = try await broker.start("stdio", "\(phone):\(app.port)", input: .pipe)

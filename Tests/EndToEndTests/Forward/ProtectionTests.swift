@@ -2,11 +2,11 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// A tunnel on loopback is its owner's, and no web page's, until somebody says otherwise.
+/// By default a loopback tunnel is open to its owner's programs only, and closed to web pages.
 @Suite(.needs(.usbmuxd, .python)) struct ProtectionTests {
     private let phone = "00008030-001A2B3C4D5E6F70"
 
-    /// curl's words, or the reason why it failed.
+    /// Returns curl's output, or the reason of its failure.
     private func curl(_ port: UInt16, _ arguments: String..., prefix: [String] = [], in scratch: ScratchFolder)
         async throws
         -> String
@@ -22,7 +22,7 @@ import Testing
         return program.transcript.soFar.map(\.text).joined(separator: "\n")
     }
 
-    /// How many requests the app has seen.
+    /// Returns the number of requests that the app has received.
     private func requests(_ app: SampleApp) -> Int {
         app.program.transcript.soFar.count { $0.text.contains("request: ") }
     }
@@ -30,10 +30,11 @@ import Testing
     private static let stranger = ["setpriv", "--reuid=65534", "--clear-groups"]
 
     @Test(.needs(.root))
-    func `programs of the owner come through; pages and other users do not, nor after a restart`() async throws {
+    func `programs of the owner are relayed; web pages and other users are refused, also after a restart`() async throws
+    {
         try await withScratchFolder { scratch in
             let app = try await SampleApp(in: scratch)
-            let rig = try await PhoneRig([phone], in: scratch)
+            let rig = try await UsbmuxdFixture([phone], in: scratch)
             let broker = try await RunningBroker(in: scratch, phones: rig)
             let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
 
@@ -41,7 +42,7 @@ import Testing
                 try await eventually("the tunnel works") {
                     try await curl(port, in: scratch).contains("status 200")
                 }
-                // The app answers before its line about the request is read.
+                // The response arrives before the app's log line about the request.
                 try await eventually("the app has told of the request") { requests(app) >= round }
                 let seen = requests(app)
                 let origin = try await curl(port, "-H", "Origin: http://evil.example", in: scratch)
@@ -57,10 +58,10 @@ import Testing
         }
     }
 
-    @Test(.needs(.root)) func `each protection is lifted by its option, also after a restart`() async throws {
+    @Test(.needs(.root)) func `each protection is disabled by its option, also after a restart`() async throws {
         try await withScratchFolder { scratch in
             let app = try await SampleApp(in: scratch)
-            let rig = try await PhoneRig([phone], in: scratch)
+            let rig = try await UsbmuxdFixture([phone], in: scratch)
             let broker = try await RunningBroker(in: scratch, phones: rig)
             let anybody = try await broker.forward("tcp:0:\(app.port)", "--device", phone, "--allow-any-user")
             let pages = try await broker.forward("tcp:0:\(app.port)", "--device", phone, "--allow-browsers")
@@ -80,10 +81,10 @@ import Testing
         }
     }
 
-    @Test func `iproxy's tunnel tells why a page was turned away`() async throws {
+    @Test func `the tunnel of patchbay-iproxy says why a web page was refused`() async throws {
         try await withScratchFolder { scratch in
             let app = try await SampleApp(in: scratch)
-            let rig = try await PhoneRig([phone], in: scratch)
+            let rig = try await UsbmuxdFixture([phone], in: scratch)
             let broker = try await RunningBroker(in: scratch, phones: rig)
             let local = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
             _ = try await broker.ask("tunnels", "rm", "--all")

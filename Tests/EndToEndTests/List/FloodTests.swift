@@ -3,16 +3,16 @@ import TestSupport
 import Testing
 
 @Suite(.needs(.root, .namespaces, .avahi, .usbmuxd, .python)) struct FloodTests {
-    @Test func `one machine that announces 1,200 apps keeps neither a phone nor an added endpoint off the list`()
+    @Test func `1,200 apps of one host displace neither a phone nor an added endpoint`()
         async throws
     {
         try await withScratchFolder { scratch in
-            // Five records of each must fit in Avahi's cache.
+            // Avahi's cache must hold five records per app.
             let settings = ["cache-entries-max": "16384"]
             let network = try await MDNSNetwork(["here", "wifi", "attacker"], in: scratch, settings: settings)
             let (here, wifi, attacker) = (network.hosts[0], network.hosts[1], network.hosts[2])
             let app = try await SampleApp(address: PhoneOptions.loopback, in: scratch)
-            let rig = try await PhoneRig(in: scratch)
+            let rig = try await UsbmuxdFixture(in: scratch)
             let broker = try await RunningBroker(
                 in: scratch,
                 phones: rig,
@@ -23,31 +23,31 @@ import Testing
             let list = try await LiveList(of: broker)
             try await RawAnnouncement.apps(1_200, at: "10.99.0.3", on: attacker)
             try await eventually(within: .seconds(20), "the limit is reported") {
-                try await broker.ask("status").contains { $0.contains("one address may bring 64 endpoints") }
+                try await broker.ask("status").contains { $0.contains("the limit per address is 64 endpoints") }
             }
 
             try await rig.attach(Phones.one, .ofItsOwn)
             _ = try await broker.ask("add", "desk", "127.0.0.1:4711", "--kind", "tcp")
             _ = try await SampleApp(on: wifi, in: scratch).advertise(through: wifi)
 
-            _ = try await list.first("the phone's app is listed") { $0.place.udid != nil }
+            _ = try await list.first("the phone's app is listed") { $0.location.udid != nil }
             _ = try await list.first("the added endpoint is listed") { $0.id.text == "desk" }
-            _ = try await list.first("another machine's app is listed") { $0.place.host?.text == "wifi.local" }
+            _ = try await list.first("another machine's app is listed") { $0.location.host?.text == "wifi.local" }
             let flood = try await broker.endpoints().count { $0.name.text.hasPrefix("app-") }
             #expect(flood == 64)
         }
     }
 
-    /// More names than these and avahi-daemon itself is the limit: its cache has 4,096 places, and it compares each new name
-    /// of a type with all others. At 300 names a second the service is listed within 0.1 s on a quiet machine; a busy one
-    /// misses its first lookup, which is repeated after a second.
-    @Test func `a new service is listed in the midst of 3,500 names of its own type that nobody answers for`()
+    /// With more names avahi-daemon itself is the limit: its cache has 4,096 entries, and it compares each new name of
+    /// a type with all others. At 300 names per second the service is listed within 0.1 s on an idle machine. A busy
+    /// machine misses the first lookup, which is retried after 1 s.
+    @Test func `a new service is listed among 3,500 unresolvable names of its type`()
         async throws
     {
         try await withScratchFolder { scratch in
             let network = try await MDNSNetwork(["here", "there", "attacker"], in: scratch)
             let (here, there, attacker) = (network.hosts[0], network.hosts[1], network.hosts[2])
-            // Their daemons would take the processor's time that the broker's needs.
+            // These daemons would compete with the broker for processor time.
             for host in [there, attacker] { try await host.stopAvahi() }
             let broker = try await RunningBroker(in: scratch, host: here, isInside: true)
             let list = try await LiveList(of: broker)

@@ -4,10 +4,10 @@ import TestSupport
 import Testing
 
 @Suite(.needs(.namespaces, .avahi, .python)) struct HostileTests {
-    /// What one may type, and the program repeats: escapes, C1 escapes, right-to-left overrides, breaks.
+    /// Input that the program repeats: escapes, C1 escapes, right-to-left overrides, line breaks.
     private static let evil = ["\u{1B}[31mred\u{202E}txt.exe", "\u{9B}31mred\r\tc\u{7}\nd"]
 
-    @Test func `whatever the network says and a person types, nothing but text reaches the terminal`() async throws {
+    @Test func `control characters from the network or the command line never reach the terminal`() async throws {
         try await withScratchFolder { scratch in
             let host = try await AvahiHost(in: scratch)
             let broker = try await RunningBroker(in: scratch, host: host)
@@ -24,7 +24,7 @@ import Testing
             for text in Self.evil {
                 said += try await broker.say(text) + broker.say("help", text) + broker.say("show", text)
                 said += try await broker.say("show", "--\(text)") + broker.say("list", text)
-                said += try await broker.say("list", "--state", text) + broker.say("forget", text)
+                said += try await broker.say("list", "--state", text) + broker.say("rm", text)
                 said += try await broker.say("forward", text) + broker.say("forward", "1:2", "--device", text)
                 said += try await broker.say("forward", "--endpoint", text) + broker.say("tunnels", "rm", text)
                 said += try await broker.say("add", text, "127.0.0.1:1") + broker.say("add", "name", text)
@@ -35,7 +35,7 @@ import Testing
                 said += try await broker.say("doctor", "--socket", "\(scratch.path)/\(text)")
                 said += try await broker.say("advertisements", "rm", text)
             }
-            // Ambiguous on purpose: the answer names the candidates.
+            // Deliberately ambiguous: the error lists the candidates.
             said += try await broker.say("show", "rawphone") + broker.say("show", "x")
             said += try await broker.say("advertisements") + broker.say("tunnels")
             said += (watches + [held, broker.daemon]).flatMap { $0.transcript.soFar.map(\.text) }
@@ -52,8 +52,7 @@ import Testing
         }
     }
 
-    @Test func `of a TXT record of 8.9 kB the limit's worth is kept, and it is said that there was more`() async throws
-    {
+    @Test func `a TXT record of 8.9 kB is truncated at the limit and marked as truncated`() async throws {
         try await withScratchFolder { scratch in
             let host = try await AvahiHost(in: scratch)
             let broker = try await RunningBroker(in: scratch, host: host)
@@ -65,15 +64,15 @@ import Testing
             let listed = try await list.first("it is listed") { $0.name.text == "big" }.endpoint
             #expect(listed.app.text == "com.example.big")
             #expect(listed.txt.entries.map(\.key) == ["bundleId", "k0", "k1", "k2", "k3", "k4", "k5"])
-            #expect(listed.txtIsTruncated == true)
-            #expect(try await broker.ask("show", listed.id.text).contains { $0.contains("more, which is not kept") })
+            #expect(listed.txtTruncated == true)
+            #expect(try await broker.ask("show", listed.id.text).contains { $0.contains("truncated: over ") })
             let small = try await list.first("the other is listed") { $0.name.text == "small" }.endpoint
-            #expect(small.txtIsTruncated == nil)
-            #expect(!(try await broker.ask("show", small.id.text)).contains { $0.contains("not kept") })
+            #expect(small.txtTruncated == nil)
+            #expect(!(try await broker.ask("show", small.id.text)).contains { $0.contains("truncated") })
         }
     }
 
-    @Test func `malformed packets stop nobody, and port 0 is refused and counted`() async throws {
+    @Test func `malformed packets do not stop discovery, and port 0 is rejected and counted`() async throws {
         try await withScratchFolder { scratch in
             let host = try await AvahiHost(in: scratch)
             let broker = try await RunningBroker(in: scratch, host: host)
@@ -92,12 +91,12 @@ import Testing
         }
     }
 
-    /// Announces one service of each hostile kind; returns what is listed of them.
+    /// Announces one service of each hostile kind and returns the listed ones.
     private static func announceEverything(on host: AvahiHost, to list: LiveList) async throws -> [Endpoint] {
         let names = [
             #"'x\x1b[31m\ny'"#, #"b'c1\xc2\x9b2J'"#, #"'\u202egpj.exe'"#, "'a' * 63", "'\u{FC}' * 31 + 'x'",
             #"'tab\tbell\x07 \u200b\u2066z'"#,
-            // Avahi keeps these two to itself.
+            // Avahi does not pass on these two.
             #"b'\xff\xfe'"#, #"b'nul\x00'"#,
         ]
         let txt =
@@ -117,7 +116,7 @@ import Testing
 }
 
 extension RunningBroker {
-    /// Everything `patchbay` says to this command on both streams, whatever it ends with.
+    /// Returns all output of a `patchbay` command on both streams, regardless of its exit status.
     fileprivate func say(_ arguments: String...) async throws -> [String] {
         let program = try await start(arguments)
         return try await program.lines().map(\.text)

@@ -11,7 +11,7 @@ import Testing
             let (here, there) = (network.hosts[0], network.hosts[1])
             let broker = try await RunningBroker(in: scratch, host: here, isInside: true)
             let list = try await LiveList(of: broker)
-            // Another client of the same avahi-daemon says when the daemon has it.
+            // Another client of the same avahi-daemon shows when the daemon has the service.
             let browser = try await here.start("avahi-browse", ["-rpk", "_debug._tcp"])
 
             let peer = try await Self.advertiseOneByOne(on: there, in: scratch)
@@ -26,13 +26,13 @@ import Testing
 
             let (after, whole) = (Percentiles(of: sinceAvahi), Percentiles(of: sinceAdvert))
             print("advert listed, \(Self.count) times: after avahi-browse \(after); after the advert \(whole)")
-            // 2 and 4 ms on a quiet machine; a busy one may not make this fail.
+            // 2 and 4 ms on an idle machine; the margin keeps a busy machine from failing.
             #expect(after.median < .milliseconds(100))
             #expect(whole.median < .milliseconds(200))
         }
     }
 
-    /// An mDNS stack that is not Avahi announces services one after the other, and says the name of each just before.
+    /// Announces services one after the other with an mDNS stack other than Avahi. Prints each name just before.
     private static func advertiseOneByOne(on host: AvahiHost, in scratch: ScratchFolder) async throws -> Program {
         let script = """
             import asyncio, socket, sys
@@ -56,17 +56,17 @@ import Testing
 }
 
 extension Program {
-    /// When it said the first line that begins like this; waits for it.
+    /// Waits for the first line with this prefix and returns its time.
     fileprivate func time(ofLine wanted: String) async throws -> ContinuousClock.Instant {
         try await waitForLine(wanted)
         guard let line = transcript.soFar.first(where: { $0.text.hasPrefix(wanted) }) else {
-            throw RigError("\(name) said “\(wanted)” only inside of other lines")
+            throw TestSupportError("\(name) said “\(wanted)” only inside of other lines")
         }
         return line.time
     }
 }
 
-/// What is usual among some durations, and what is not.
+/// The median, the 90th percentile and the maximum of durations.
 struct Percentiles: CustomStringConvertible {
     let median: Duration
     private let others: (p90: Duration, most: Duration)

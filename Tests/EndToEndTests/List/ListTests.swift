@@ -6,10 +6,11 @@ import Testing
 @Suite(.needs(.usbmuxd, .python)) struct ListTests {
     private let phone = "00008030-001A2B3C4D5E6F70"
 
-    @Test func `an app on a phone's probe port is listed, and its id outlives app, cable and broker`() async throws {
+    @Test func `an app on a probe port is listed, and its ID survives restarts of app, cable and broker`() async throws
+    {
         try await withScratchFolder { scratch in
             let app = try await SampleApp(address: PhoneOptions.loopback, port: 9_876, in: scratch)
-            let rig = try await PhoneRig(in: scratch)
+            let rig = try await UsbmuxdFixture(in: scratch)
             try await rig.attach(phone, .ofItsOwn)
             let broker = try await RunningBroker(in: scratch, phones: rig)
 
@@ -28,11 +29,12 @@ import Testing
         }
     }
 
-    @Test func `an app that fails the first questions for its name is asked again and leaves no ghost`() async throws {
+    @Test func `an app that fails the first identification is probed again and leaves no second endpoint`() async throws
+    {
         try await withScratchFolder { scratch in
             let port: UInt16 = 9_876
             let first = try await SampleApp(address: PhoneOptions.loopback, port: port, in: scratch)
-            let rig = try await PhoneRig(in: scratch)
+            let rig = try await UsbmuxdFixture(in: scratch)
             try await rig.attach(phone, .ofItsOwn)
             let broker = try await RunningBroker(in: scratch, phones: rig)
             let id = try await eventually("the app is online") { try await self.id(broker, state: "online") }
@@ -53,24 +55,24 @@ import Testing
     @Test func `a phone's endpoint was last seen when it last answered`() async throws {
         try await withScratchFolder { scratch in
             _ = try await SampleApp(address: PhoneOptions.loopback, port: 9_876, in: scratch)
-            let rig = try await PhoneRig(in: scratch)
+            let rig = try await UsbmuxdFixture(in: scratch)
             try await rig.attach(phone, .ofItsOwn)
             let broker = try await RunningBroker(in: scratch, phones: rig)
 
-            let first = try await eventually("it is seen") { try await broker.endpoints().first?.lastSeen }
+            let first = try await eventually("it is seen") { try await broker.endpoints().first?.lastSeenAt }
 
             try await eventually(within: .seconds(5), "it is seen again") {
-                try await broker.endpoints().first?.lastSeen ?? first > first
+                try await broker.endpoints().first?.lastSeenAt ?? first > first
             }
         }
     }
 
     @Test(.needs(.root, .namespaces, .avahi))
-    func `one app on the network and on the cable is one row, and the tunnel to it goes by cable first`() async throws {
+    func `one app on network and USB is one endpoint, and its tunnel prefers USB`() async throws {
         try await withScratchFolder { scratch in
             let host = try await AvahiHost(in: scratch)
             let app = try await SampleApp(boot: "b1", in: scratch)
-            let rig = try await PhoneRig([phone], in: scratch)
+            let rig = try await UsbmuxdFixture([phone], in: scratch)
             let broker = try await RunningBroker(
                 in: scratch,
                 phones: rig,
@@ -81,12 +83,12 @@ import Testing
 
             let routes = try await eventually("both routes are in one row") {
                 let rows = try await broker.ask("list", "--json").joined()
-                return rows.contains("\"lan\"") && rows.contains("\"usb\"") ? rows : nil
+                return rows.contains("\"network\"") && rows.contains("\"usb\"") ? rows : nil
             }
             #expect(routes.components(separatedBy: "\"routes\"").count == 2, "one row: \(routes)")
             let id = try #require(try await broker.endpoints().first).id.text
             let shown = try await broker.ask("show", id).joined(separator: "\n")
-            #expect(shown.contains("127.0.0.1:\(app.port) on lo, discovered"), "\(shown)")
+            #expect(shown.contains("127.0.0.1:\(app.port) on lo, pending"), "\(shown)")
             let approved = try await broker.ask("approve", id).joined()
             #expect(approved.contains("127.0.0.1%lo, announced by "), "\(approved)")
             let port = try await broker.forward("tcp:0", "--endpoint", id)
@@ -101,13 +103,13 @@ import Testing
     }
 
     @Test(.needs(.root, .namespaces, .avahi))
-    func `what the network, the cable and a person tell of is one table`() async throws {
+    func `Bonjour, USB and added endpoints are one list`() async throws {
         try await withScratchFolder { scratch in
             let host = try await AvahiHost(in: scratch)
             let shop = try await SampleApp(address: "0.0.0.0", in: scratch)
             let chat = try await SampleApp("com.example.chat", in: scratch)
             _ = try await SampleApp("com.example.phone", address: PhoneOptions.loopback, port: 9_876, in: scratch)
-            let rig = try await PhoneRig(in: scratch)
+            let rig = try await UsbmuxdFixture(in: scratch)
             try await rig.attach(phone, .ofItsOwn)
             let broker = try await RunningBroker(in: scratch, phones: rig, host: host)
             _ = try await shop.advertise(through: host)
@@ -121,12 +123,12 @@ import Testing
             #expect(table.count == 4, "\(table)")
             try await eventually("each source is told of") {
                 let sources = try await broker.endpoints().map { $0.sources.map(\.rawValue).joined(separator: "+") }
-                return sources.sorted() == ["bonjour", "config", "usb"]
+                return sources.sorted() == ["bonjour", "config", "usbmuxd"]
             }
         }
     }
 
-    /// The id of the only endpoint, once it is in that state.
+    /// The ID of the only endpoint, or nil if its state differs.
     private func id(_ broker: RunningBroker, state: String) async throws -> String? {
         struct List: Decodable {
             struct Row: Decodable {

@@ -2,13 +2,13 @@ import FoundationEssentials
 import Model
 import TestSupport
 
-/// The broker's list as a `patchbay watch --json` tells it, and when.
+/// The broker's endpoint list, read from `patchbay watch --json`, with times.
 struct LiveList {
-    /// One line that tells what was waited for.
+    /// The line that matched.
     struct Moment: Sendable {
         let endpoint: Endpoint
         let time: ContinuousClock.Instant
-        /// Where to go on reading.
+        /// The index of the next line.
         let next: Int
     }
 
@@ -24,10 +24,10 @@ struct LiveList {
         try await watch.waitForLine("snapshot")
     }
 
-    /// Where the lines that are yet to come begin.
+    /// The index of the first future line.
     var now: Int { watch.transcript.soFar.count }
 
-    /// Waits for the first endpoint told from `start` on that fits.
+    /// Waits for the first endpoint after line `start` that matches.
     func first(
         _ promise: String,
         from start: Int = 0,
@@ -46,13 +46,13 @@ struct LiveList {
                     return Moment(endpoint: endpoint, time: line.time, next: next)
                 }
             }
-            throw RigError("watch ended: \(missing())")
+            throw TestSupportError("watch ended: \(missing())")
         }
     }
 }
 
 extension RunningBroker {
-    /// What `patchbay list --json` says.
+    /// The endpoints of `patchbay list --json`.
     func endpoints() async throws -> [Endpoint] {
         let json = try await ask("list", "--json").joined()
         return try JSONCoding.decoder().decode(EndpointList.self, from: Data(json.utf8)).endpoints

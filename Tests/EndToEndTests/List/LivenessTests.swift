@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(.needs(.root, .namespaces, .avahi, .python)) struct LivenessTests {
-    @Test func `what dies without goodbye is suspect within 5 s of a probe, offline 15 s later, and comes back`()
+    @Test func `an app that dies without goodbye is suspect within 5 s of a probe, offline 15 s later, and can return`()
         async throws
     {
         try await withScratchFolder { scratch in
@@ -19,9 +19,9 @@ import Testing
             let vanish = try await list.first("the other is online") { Self.isOnline($0, "com.example.vanish") }
                 .endpoint.id
 
-            // Addresses that no owner approved are not dialled.
+            // Addresses without an owner's approval are not probed.
             for id in [crash, vanish] { _ = try await broker.ask("approve", id.text) }
-            // The advert of an app that crashed stays with its host; a host without link takes everything along.
+            // The advert of a crashed app stays, because its host is up; a host without link loses all adverts.
             var now = list.now
             try await crashing.quit()
             try await far.linkDown()
@@ -36,7 +36,7 @@ import Testing
                 $0.id == vanish && $0.state == .offline
             }
             #expect(end.time - doubts.time < .seconds(15))
-            // This one is found by the regular probe, which comes every 15 s.
+            // The regular probe, every 15 s, detects this one.
             let refused = try await list.first("nothing listens", from: now, within: .seconds(20)) {
                 $0.id == crash && $0.state == .suspect
             }
@@ -62,7 +62,8 @@ import Testing
         }
     }
 
-    /// On IPv4 and IPv6: a probe of a dead host must not take the time of each.
+    /// True if the app is online on IPv4 and IPv6. A probe of a dead host must not wait for each address family in
+    /// turn.
     private static func isOnline(_ endpoint: Endpoint, _ app: String) -> Bool {
         endpoint.app.text == app && endpoint.state == .online && endpoint.routes.count > 1
     }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(.needs(.root, .namespaces, .avahi, .python)) struct NetworkTests {
-    @Test func `what the network takes away with the link it brings back under the same id`() async throws {
+    @Test func `endpoints that a link outage removes return with the same ID`() async throws {
         try await withScratchFolder { scratch in
             let network = try await MDNSNetwork(["here", "there"], in: scratch)
             let (here, there) = (network.hosts[0], network.hosts[1])
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `interfaces, protocols and addresses of one app are one row, and its twins on other hosts are others`()
+    @Test func `the adverts of one app on all interfaces are one endpoint, and equal apps on other hosts are others`()
         async throws
     {
         try await withScratchFolder { scratch in
@@ -38,7 +38,8 @@ import Testing
             try await there.run("ip", ["addr", "add", "10.99.7.7/24", "dev", "eth0"])
             let broker = try await RunningBroker(in: scratch, host: here, isInside: true)
             let list = try await LiveList(of: broker)
-            // The same app with the same bundle identifier on two hosts; a service on each that shares a name and no more.
+            // The same app with the same bundle identifier on two hosts, and a service on each that shares only the
+            // name.
             let apps = [try await SampleApp(on: there, in: scratch), try await SampleApp(on: other, in: scratch)]
             _ = try await apps[0].advertise(through: there)
             _ = try await apps[1].advertise(through: other)
@@ -49,7 +50,7 @@ import Testing
 
             let row = try await list.first("every way to the app is known") { endpoint in
                 let interfaces = endpoint.routes.map { route in
-                    if case .lan(let lan) = route.route {
+                    if case .network(let lan) = route.route {
                         "\(lan.interface ?? "")\(lan.address.contains(":") ? 6 : 4)"
                     } else {
                         ""
@@ -57,7 +58,7 @@ import Testing
                 }
                 return Set(["eth04", "eth06", "eth14", "eth16"]).isSubset(of: interfaces)
             }
-            // Its other address is on no link of the broker.
+            // The host's other address is not on a link of the broker.
             #expect(!row.endpoint.routes.contains { $0.description.hasPrefix("10.99.7.7:") })
             _ = try await list.first("the last twin is there") { $0.name.text == "Lab #2" }
 
@@ -65,7 +66,7 @@ import Testing
             #expect(row.endpoint.app.text == "com.example.shop")
             #expect(rows.count == 4, "\(rows.map(\.id))")
             #expect(
-                Set(rows.map { "\($0.app) on \($0.place.host?.text ?? "")" }) == [
+                Set(rows.map { "\($0.app) on \($0.location.host?.text ?? "")" }) == [
                     "com.example.shop on there.local", "com.example.shop on other.local", "Lab on there.local",
                     "Lab #2 on other.local",
                 ]
@@ -73,10 +74,10 @@ import Testing
             try await broker.restart()
             try await eventually("all four are online under the same ids") {
                 let again = try await broker.endpoints().filter { !$0.routes.isEmpty }
-                return again.map(\.id) == rows.map(\.id) && again.map(\.place.host) == rows.map(\.place.host)
+                return again.map(\.id) == rows.map(\.id) && again.map(\.location.host) == rows.map(\.location.host)
             }
 
-            // On links apart nobody renames anything.
+            // Hosts on separate links see no name conflict.
             try await there.linkDown()
             for host in [there, other] {
                 try await host.start("avahi-publish-service", ["Twin", "_debug._tcp", "4712"])
@@ -84,12 +85,12 @@ import Testing
             }
             try await eventually("twins of one name are two rows") {
                 let twins = try await broker.endpoints().filter { $0.name.text == "Twin" }
-                return Set(twins.map { $0.place.host?.text }) == ["there.local", "other.local"]
+                return Set(twins.map { $0.location.host?.text }) == ["there.local", "other.local"]
             }
         }
     }
 
-    /// A second cable between two hosts.
+    /// Adds a second link between two hosts.
     private static func joinDirectly(_ one: AvahiHost, _ other: AvahiHost) async throws {
         let peer = "\(other.namespace.processID)"
         try await one.run(

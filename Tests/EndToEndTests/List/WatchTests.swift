@@ -2,14 +2,14 @@ import TestSupport
 import Testing
 
 @Suite(.needs(.python)) struct WatchTests {
-    @Test func `list --watch tells what is added, changes and goes, and goes on when the broker is back`() async throws
+    @Test func `list --watch shows additions, changes and removals, and continues after a broker restart`() async throws
     {
         try await withScratchFolder { scratch in
             let app = try await SampleApp(in: scratch)
             let broker = try await RunningBroker(in: scratch)
             let watch = try await broker.start("list", "--watch")
             let json = try await broker.start("list", "--watch", "--json")
-            try await watch.waitForLine("nothing is listed yet")
+            try await watch.waitForLine("no endpoints; waiting")
             try await json.waitForLine("\"event\":\"snapshot\"")
 
             _ = try await broker.ask("add", "Shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
@@ -22,10 +22,10 @@ import Testing
 
             let lines = (watch.transcript.soFar.count, json.transcript.soFar.count)
             try await broker.restart()
-            try await watch.waitForLine("the broker is back", from: lines.0)
+            try await watch.waitForLine("reconnected to the broker", from: lines.0)
             try await json.waitForLine("\"id\":\"shop\"", from: lines.1)
-            _ = try await broker.ask("forget", "shop")
-            try await watch.waitForLine("-  shop  forgotten", from: lines.0)
+            _ = try await broker.ask("rm", "shop")
+            try await watch.waitForLine("-  shop  removed", from: lines.0)
             try await json.waitForLine("\"kind\":\"removed\"", from: lines.1)
             _ = try await broker.ask("add", "Lab", "127.0.0.1:9")
             try await watch.waitForLine("+  lab", from: lines.0)

@@ -12,13 +12,13 @@ import Testing
             let broker = try await RunningBroker(in: scratch)
             _ = try await broker.ask("add", "echo", "127.0.0.1:\(echo.port)", "--kind", "tcp")
             let port = try await broker.forward("tcp:0", "--endpoint", "echo")
-            // Once before, so that every thread that one connection needs is there.
+            // One burst before the measurement, so that all threads of one connection exist.
             #expect(try await burst(1, 65_536, port, scratch) == "intact 1 of 1")
             let before = try threads(of: broker)
 
             #expect(try await burst(1_000, 65_536, port, scratch) == "intact 1000 of 1000")
 
-            // Swift's pool grows to one thread per core when there is work for it, and no further.
+            // Swift's thread pool grows to at most one thread per core.
             #expect(try threads(of: broker) <= before + ProcessInfo.processInfo.activeProcessorCount)
         }
     }
@@ -39,7 +39,7 @@ import Testing
     func `400 connections at once through the real usbmuxd echo 64 KiB each`() async throws {
         try await withScratchFolder { scratch in
             let echo = try EchoServer(in: scratch)
-            let rig = try await PhoneRig([phone], in: scratch)
+            let rig = try await UsbmuxdFixture([phone], in: scratch)
             let broker = try await RunningBroker(in: scratch, phones: rig)
             let port = try await broker.forward("tcp:0:\(echo.port)", "--device", phone)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""burst.py PORT COUNT BYTES: opens COUNT connections at once to an echo server, sends each its own BYTES, and holds all of
-them open until every echo has come back. Says how many came back intact."""
+"""burst.py PORT COUNT BYTES: opens COUNT concurrent connections to an echo server, sends different BYTES on each, and keeps all
+of them open until every echo has arrived. Prints the number of intact echoes."""
 import asyncio
 import resource
 import sys

@@ -1,13 +1,13 @@
 import TestSupport
 
-/// Calls of an app through a tunnel, without a pause, and what became of each (`calls.py`).
+/// Continuous calls of an app through a tunnel, with their outcomes (`calls.py`).
 final class Calls {
-    /// One call, from its first moment to its last.
+    /// One call with its begin and end.
     struct Call: Sendable {
-        /// The stage of the test in which it began, and in which it ended.
+        /// The stages of the test in which the call began and ended.
         let began: Int
         let ended: Int
-        /// The version that the app told, `reset`, `hangs`, or what was wrong.
+        /// The version in the app's response, `reset`, `hangs`, or the error.
         let outcome: String
         let milliseconds: Int
 
@@ -24,7 +24,7 @@ final class Calls {
     private let program: Program
     private var stage = 0
 
-    /// Where the tunnel listens on this host.
+    /// Starts calls to the tunnel's port on this host.
     init(on host: AvahiHost, port: UInt16) async throws {
         let script = String(#filePath.dropLast("Calls.swift".count)) + "calls.py"
         program = try await host.start("python3", [script, "\(port)"], input: .pipe)
@@ -32,13 +32,13 @@ final class Calls {
 
     var all: [Call] { program.output.compactMap(Call.init) }
 
-    /// Calls that begin from now on belong to the next stage.
+    /// Assigns later calls to the next stage.
     func nextStage() async throws {
         stage += 1
         try await say("stage", expecting: "stage \(stage)")
     }
 
-    /// Waits until so many calls that began in this stage have ended.
+    /// Waits until `count` calls of the current stage have ended.
     func count(_ count: Int) async throws {
         let stage = stage
         try await eventually("\(count) calls in stage \(stage)") {
@@ -46,16 +46,16 @@ final class Calls {
         }
     }
 
-    /// Begins a call and sends half of it.
+    /// Starts a call and sends half of the request.
     func open(_ name: String) async throws { try await say("open \(name)", expecting: "\(name) is open") }
 
-    /// Sends one byte more.
+    /// Sends one more byte of the request.
     func more(_ name: String) async throws { try await say("more \(name)", expecting: "\(name) sent more") }
 
-    /// Sends the rest; returns the outcome.
+    /// Sends the rest of the request and returns the outcome.
     func end(_ name: String) async throws -> String { try await outcome("end \(name)", of: name) }
 
-    /// Sends nothing any more; returns the outcome.
+    /// Waits for the outcome without sending more.
     func hear(_ name: String) async throws -> String { try await outcome("hear \(name)", of: name) }
 
     /// Returns when every call has ended.

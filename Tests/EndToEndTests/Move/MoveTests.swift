@@ -2,38 +2,38 @@ import Model
 import TestSupport
 import Testing
 
-/// An app that is reached over the network and over the cable, while the cable comes and goes.
+/// An app that is reachable over the network and USB, while its cable is plugged and unplugged.
 @Suite(.needs(.root, .namespaces, .avahi, .usbmuxd, .python), .timeLimit(.minutes(2))) struct MoveTests {
-    /// What goes on while a call is under way.
+    /// The situation during a call.
     private enum Stage {
         case onNetwork
         case plugging
         case onCable
         case unplugging
 
-        /// How a call may end.
+        /// The allowed outcomes of a call.
         var outcomes: Set<String> {
             switch self {
             case .onNetwork: ["network"]
             case .plugging: ["network", "cable"]
             case .onCable: ["cable"]
-            // What was on the cable when it was pulled is lost, and the client is told so.
+            // A call over USB during the unplugging is lost, and its client is reset.
             case .unplugging: ["network", "cable", "reset"]
             }
         }
     }
 
     private static let phone = "00008030-001A2B3C4D5E6F70"
-    /// The most that a call may take, in milliseconds.
-    private static let patience = 2_000
+    /// The time limit of a call in milliseconds.
+    private static let timeLimit = 2_000
 
-    @Test func `a tunnel to an app moves to the cable and back for new connections, and the old ones stay`()
+    @Test func `a tunnel switches to USB and back for new connections and keeps open ones`()
         async throws
     {
         try await withScratchFolder { scratch in
             let network = try await MDNSNetwork(["here", "there"], in: scratch)
             let (here, there) = (network.hosts[0], network.hosts[1])
-            // One launch of one app, played by two programs: each tells by its version where it is.
+            // Two programs play one launch of one app; the version shows which of them answered.
             let onCable = try await SampleApp(
                 version: "cable",
                 boot: "b1",
@@ -47,7 +47,7 @@ import Testing
                 on: there,
                 in: scratch
             )
-            let rig = try await PhoneRig(in: scratch)
+            let rig = try await UsbmuxdFixture(in: scratch)
             let broker = try await RunningBroker(
                 in: scratch,
                 phones: rig,
@@ -75,7 +75,7 @@ import Testing
 
             try await calls.count(20)
             try await calls.open("old")
-            // usbmuxd runs, or udev starts it with the first phone and lets it end with the last.
+            // usbmuxd either runs all the time, or udev starts it with the first phone and stops it after the last.
             for isAlwaysThere in [true, false] {
                 if !isAlwaysThere { try await rig.stop() }
                 let before = list.now
@@ -89,12 +89,12 @@ import Testing
                 try await begin(.onCable)
                 try await calls.more("old")
                 try await calls.open("new")
-                // By then it is on the cable: dials have their turn in the order in which they come.
+                // After 20 calls new connections use USB, because connects are served in order.
                 try await calls.count(20)
 
                 try await begin(.unplugging)
                 if isAlwaysThere { try await rig.detach(Self.phone) } else { try await rig.stop() }
-                // From now on nobody is sent to the cable any more, whether or not the list knows already.
+                // From now on no new connection uses USB, even before the list is updated.
                 try await begin(.onNetwork)
                 #expect(try await calls.hear("new") == "reset")
                 try await calls.count(20)
@@ -108,7 +108,7 @@ import Testing
             for call in all {
                 let allowed = stages[call.began...call.ended].reduce(into: Set()) { $0.formUnion($1.outcomes) }
                 #expect(allowed.contains(call.outcome), "\(call), \(stages[call.began...call.ended])")
-                #expect(call.milliseconds < Self.patience, "\(call)")
+                #expect(call.milliseconds < Self.timeLimit, "\(call)")
             }
             print(
                 "move: \(all.count) calls, \(all.count { $0.outcome == "cable" }) over the cable, "

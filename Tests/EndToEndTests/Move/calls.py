@@ -1,10 +1,10 @@
-"""Calls of an app through a tunnel, for the tests of tunnels that move.  usage: calls.py PORT
+"""Calls of an app through a tunnel, for the tests of tunnels that switch routes. usage: calls.py PORT
 
-Four callers call again and again; each call gets one line: `call BEGAN ENDED OUTCOME MILLISECONDS`. BEGAN and ENDED are
-stages, counted by the lines `stage` of the input. OUTCOME is the version that the app told, `reset`, `hangs` or
-`wrong:…`. Other lines of the input: `open NAME` begins a call and sends half of it, `more NAME` sends one byte more,
-`end NAME` sends the rest and tells the outcome, `hear NAME` tells it without sending anything. The end of the input
-ends everything.
+Four threads make calls continuously; each call prints one line: `call BEGAN ENDED OUTCOME MILLISECONDS`. BEGAN and ENDED are
+stages, counted by the lines `stage` of the input. OUTCOME is the version in the app's response, `reset`, `hangs` or
+`wrong:…`. Other lines of the input: `open NAME` starts a call and sends half of it, `more NAME` sends one more byte,
+`end NAME` sends the rest and prints the outcome, `hear NAME` prints the outcome without sending. The end of the input
+ends the program.
 """
 
 import itertools
@@ -36,7 +36,7 @@ class Call:
         self.socket.sendall(piece)
 
     def outcome(self):
-        """Sends the rest, and waits for the end of the answer."""
+        """Sends the rest and waits for the end of the response."""
         data = b""
         try:
             self.send(len(self.rest))
@@ -62,7 +62,7 @@ class Call:
 
 
 def tell(*words):
-    # In one piece, whichever thread it comes from.
+    # One write per line, because several threads print.
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
 

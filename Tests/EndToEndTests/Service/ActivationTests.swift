@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-/// Callers wait while there is no daemon, because the listening socket is systemd's.
+/// Socket activation: clients wait while no daemon runs, because systemd owns the listening socket.
 @Suite(.needs(.python, .systemd)) struct ActivationTests {
-    @Test func `who calls before the daemon runs starts it and is answered, and the socket is not its to remove`()
+    @Test func `a client of the systemd socket starts the daemon and is answered, and the socket file remains`()
         async throws
     {
         try await withScratchFolder { scratch in
@@ -17,7 +17,7 @@ import Testing
                 in: scratch
             )
             try await daemon.waitForLine("Listening on \(socket)")
-            #expect(!daemon.story.contains("the door is open"))
+            #expect(!daemon.story.contains("the API is open"))
 
             let status = try await Program.run(
                 Executable.built("patchbay"),
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `who calls over TCP first starts it too, and both loopback addresses are systemd's`() async throws {
+    @Test func `a TCP client starts the daemon, and systemd owns both loopback sockets`() async throws {
         try await withScratchFolder { scratch in
             let port = try FreePorts.take()[0]
             let variables = environment(in: scratch).flatMap { ["--setenv=\($0)=\($1)"] }
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `a TCP socket of systemd's is not served where the configuration says no, and the log says so`()
+    @Test func `a TCP socket of systemd is ignored if the configuration disables TCP, and the log says so`()
         async throws
     {
         try await withScratchFolder { scratch in
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: ["restart", "restart-tcp"])
-    func `callers in a loop all get an answer, however often the daemon is restarted`(story: String) async throws {
+    func `clients in a loop all get a response while the daemon restarts again and again`(story: String) async throws {
         let words = try await call(story, "12")
 
         #expect(words.hasSuffix(" answered, 0 lost"), "\(words)")
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: ["queue", "queue-tcp"])
-    func `400 callers wait for the next daemon, and none is turned away`(story: String) async throws {
+    func `400 clients wait for the next daemon, and none is refused`(story: String) async throws {
         #expect(try await call(story, "400") == "400 answered")
     }
 
@@ -103,7 +103,7 @@ import Testing
             )
             let status = try await callers.exitStatus(within: .seconds(30))
             for await _ in callers.transcript.elements() {}
-            guard status == .exited(0), let words = callers.output.last else { throw RigError(callers.story) }
+            guard status == .exited(0), let words = callers.output.last else { throw TestSupportError(callers.story) }
             return words
         }
     }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(.needs(.python)) struct DaemonTests {
-    @Test func `SIGTERM ends the daemon within a second, open event streams included`() async throws {
+    @Test func `SIGTERM ends the daemon within 1 s, even with open event streams`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
             let watch = try await broker.start("watch", "--json")
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `SIGHUP ends nothing, and the log says what to do instead`() async throws {
+    @Test func `SIGHUP does not end the daemon, and the log says what to do instead`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
 
@@ -36,10 +36,10 @@ import Testing
         }
     }
 
-    @Test func `relative paths begin in the working directory`() async throws {
+    @Test func `relative paths are resolved against the working directory`() async throws {
         try await withScratchFolder { scratch in
             let folder = try scratch.makeFolder("here")
-            let words = "cd \"$0\" && exec \"$1\" --socket door.sock --state-dir kept/state"
+            let words = "cd \"$0\" && exec \"$1\" --socket api.sock --state-dir kept/state"
             for _ in 0..<2 {
                 let daemon = try await Program(
                     "sh",
@@ -50,8 +50,8 @@ import Testing
                         "USBMUXD_SOCKET_ADDRESS": "\(scratch.path)/no-usbmuxd",
                     ]
                 )
-                let line = try await daemon.waitForLine("the door is open")
-                #expect(line.contains("socket=\(folder)/door.sock"), "\(line)")
+                let line = try await daemon.waitForLine("the API is open")
+                #expect(line.contains("socket=\(folder)/api.sock"), "\(line)")
                 let kept = try FileManager.default.contentsOfDirectory(atPath: "\(folder)/kept/state")
                 #expect(kept.contains("pairing.db") || kept.count > 2, "\(kept)")
                 daemon.terminate()
@@ -60,12 +60,12 @@ import Testing
         }
     }
 
-    @Test func `who waits for news is answered when the broker stops`() async throws {
+    @Test func `a long poll is answered when the broker stops`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
             let list = try await broker.ask("list", "--json").joined()
             let revision = list.split(separator: "\"revision\":").last?.prefix(while: \.isNumber) ?? ""
-            let url = "http://localhost/v1/endpoints?since=\(revision)&wait=300"
+            let url = "http://localhost/v1/endpoints?since=\(revision)&waitSeconds=300"
             let poll = try await Program("curl", ["-sS", "--unix-socket", broker.socket, url], in: scratch)
             try await eventually("the poll is open") { try await broker.connections(in: scratch) == 1 }
 
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `a socket file that a killed daemon left is replaced`() async throws {
+    @Test func `the socket file of a killed daemon is replaced`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
             broker.daemon.kill()
@@ -89,19 +89,19 @@ import Testing
         }
     }
 
-    @Test func `with nothing of Bonjour or usbmuxd there it starts and says what is missing`() async throws {
+    @Test func `the daemon starts without Avahi and usbmuxd and says what is missing`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
 
             let status = try await broker.ask("status").joined(separator: "\n")
 
             #expect(status.contains("bonjour    missing"))
-            #expect(status.contains("usb        missing"))
+            #expect(status.contains("usbmuxd    missing"))
             #expect(status.contains("try:"))
         }
     }
 
-    @Test func `a second daemon on the same socket is refused by name and the first goes on`() async throws {
+    @Test func `a second daemon on the same socket exits with its path, and the first keeps running`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
 
@@ -117,7 +117,9 @@ import Testing
         }
     }
 
-    @Test func `a second daemon on the same state folder is refused by name and the first goes on`() async throws {
+    @Test func `a second daemon on the same state folder exits with its path, and the first keeps running`()
+        async throws
+    {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
 
@@ -151,8 +153,7 @@ import Testing
             (["--state-dir", "/mnt"], 78, "the state folder /mnt cannot be used: Read-only file system; name another"),
         ]
     )
-    func `what it cannot start with is named, with what to do`(words: [String], code: CInt, wanted: String) async throws
-    {
+    func `a start that fails names the cause and the remedy`(words: [String], code: CInt, wanted: String) async throws {
         try await withScratchFolder { scratch in
             let mount = ["--mount", "sh", "-ec", "mount -t tmpfs -o ro none /mnt; exec \"$@\"", "sh"]
             let usual = ["--socket", scratch.file("p.sock"), "--state-dir", scratch.file("state")]
@@ -168,7 +169,7 @@ import Testing
         }
     }
 
-    @Test func `an endpoint of the configuration is forgotten there, and the refusal says so`() async throws {
+    @Test func `removing an endpoint of the configuration is refused and points to the file`() async throws {
         try await withScratchFolder { scratch in
             let file = "\(try scratch.makeFolder(".config/patchbay"))/patchbay.toml"
             try """
@@ -180,14 +181,14 @@ import Testing
             """.write(toFile: file, atomically: true, encoding: .utf8)
             let broker = try await RunningBroker(in: scratch)
 
-            let forget = try await broker.start("forget", "staging")
+            let forget = try await broker.start("rm", "staging")
 
             #expect(try await forget.exitStatus() == .exited(1))
-            #expect(forget.story.contains("\(file); take it out there"), "\(forget.story)")
+            #expect(forget.story.contains("\(file); remove it there"), "\(forget.story)")
         }
     }
 
-    @Test func `a wrong configuration ends with 78 and names file and key`() async throws {
+    @Test func `an invalid configuration exits with 78 and names the file and the key`() async throws {
         try await withScratchFolder { scratch in
             let file = "\(scratch.path)/bad.toml"
             try "[tunnels]\nmax_conections = 3\n".write(toFile: file, atomically: true, encoding: .utf8)

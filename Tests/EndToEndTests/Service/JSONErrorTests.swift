@@ -6,12 +6,12 @@ import Testing
 @testable import patchbay
 
 @Suite struct JSONErrorTests {
-    /// A command line for each verb that takes `--json`.
+    /// A command line for each command with `--json`.
     private static let lines = [
         "add x 127.0.0.1:1", "advertise x _http._tcp 80", "advertisements list", "advertisements set a1 key=value",
         "approve x", "audit", "call x tap", "devices", "doctor", "forward 9876", "grants", "invites", "list", "pair",
-        "requests",
-        "show x", "status", "tools x", "tunnels list", "watch",
+        "requests list", "requests approve WDJB-MJHT", "requests deny WDJB-MJHT",
+        "show x", "status", "tools x", "tunnels list", "tunnels show t1", "watch",
     ]
 
     private struct Report: Decodable {
@@ -27,7 +27,7 @@ import Testing
         let error: Fault
     }
 
-    @Test func `every verb that takes --json is tried here`() {
+    @Test func `the table has every command with --json`() {
         func verbs(_ command: any ParsableCommand.Type, _ path: String) -> [String] {
             let subcommands = command.configuration.subcommands
             guard subcommands.isEmpty else { return subcommands.flatMap { verbs($0, "\(path)\($0._commandName) ") } }
@@ -40,7 +40,9 @@ import Testing
     }
 
     @Test(arguments: lines.filter { $0 != "doctor" })
-    func `with --json an error is one line of JSON on standard error, and nothing else is`(line: String) async throws {
+    func `with --json an error is one line of JSON on standard error and the only output there`(line: String)
+        async throws
+    {
         try await withScratchFolder { scratch in
             let fault = try await fault(of: line, exitingWith: 69, in: scratch)
 
@@ -51,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: ["list --nonsense", "forward", "lst", "add x nowhere"])
-    func `a wrong command line is said in JSON, too`(line: String) async throws {
+    func `an invalid command line is reported in JSON, too`(line: String) async throws {
         try await withScratchFolder { scratch in
             let fault = try await fault(of: line, exitingWith: 64, in: scratch)
 

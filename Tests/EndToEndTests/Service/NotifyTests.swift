@@ -3,14 +3,15 @@ import TestSupport
 import SystemIO
 import Testing
 
-/// What systemd is told (sd_notify(3)).
+/// Notifications to systemd (sd_notify(3)).
 @Suite(.needs(.python, .systemd)) struct NotifyTests {
-    @Test func `ready is told when the door answers, the watchdog is fed at half its limit, the stop is told first`()
+    @Test
+    func `READY=1 is sent when the API responds, WATCHDOG=1 at half its limit, and STOPPING=1 before the exit`()
         async throws
     {
         try await withScratchFolder { scratch in
             let socket = scratch.file("p.sock")
-            let systemd = try await Callers.listen(at: scratch.file("notify"), door: socket, in: scratch)
+            let systemd = try await Callers.listen(at: scratch.file("notify"), socket: socket, in: scratch)
             let daemon = try await Program(
                 Executable.built("patchbayd"),
                 ["--socket", socket, "--state-dir", scratch.file("state")],
@@ -18,7 +19,7 @@ import Testing
                 environment: ["NOTIFY_SOCKET": scratch.file("notify"), "WATCHDOG_USEC": "400000"]
             )
 
-            try await systemd.waitForLine("READY=1 STATUS=serving on \(socket); the door says ok")
+            try await systemd.waitForLine("READY=1 STATUS=serving on \(socket); the API says ok")
             let fed = try await eventually("the watchdog is fed six times") {
                 let times = Self.times(of: "WATCHDOG=1", in: systemd)
                 return times.count >= 6 ? times : nil
@@ -27,7 +28,7 @@ import Testing
             #expect(gaps.allSatisfy { $0 < 0.4 }, "\(gaps)")
             #expect((0.18...0.3).contains(gaps.reduce(0, +) / Double(gaps.count)), "\(gaps)")
 
-            // Somebody who says nothing keeps it from ending for half a second.
+            // A silent client delays the shutdown by 0.5 s.
             let silent = try await SocketAddress.unix(path: socket).connect(within: .seconds(5))
             daemon.terminate()
             try await systemd.waitForLine("STOPPING=1")
@@ -38,12 +39,12 @@ import Testing
     }
 
     @Test(arguments: [(["--config", "/none.toml"], 78), (["--state-dir", "/dev/null"], 78)] as [([String], CInt)])
-    func `a daemon that cannot start never says that it is ready`(words: [String], code: CInt) async throws {
+    func `a daemon that cannot start never sends READY=1`(words: [String], code: CInt) async throws {
         try await withScratchFolder { scratch in
             let notify = ["NOTIFY_SOCKET": scratch.file("notify")]
             let systemd = try await Callers.listen(
                 at: scratch.file("notify"),
-                door: scratch.file("p.sock"),
+                socket: scratch.file("p.sock"),
                 in: scratch
             )
 

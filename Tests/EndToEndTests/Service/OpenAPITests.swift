@@ -7,10 +7,10 @@ import Testing
     private let phone = "00008030-001A2B3C4D5E6F70"
 
     @Test(.timeLimit(.minutes(6)))
-    func `openapi.json is valid, has every route, and every answer is as it says, refusals included`() async throws {
+    func `openapi.json is valid, has every route, and matches every response, including errors`() async throws {
         try await withScratchFolder { scratch in
             let python = try await PythonPeers.interpreter(in: scratch)
-            let rig = try await PhoneRig([phone], in: scratch)
+            let rig = try await UsbmuxdFixture([phone], in: scratch)
             let broker = try await RunningBroker(in: scratch, phones: rig)
             try await eventually("the phone is listed") { try await broker.ask("devices").joined().contains(phone) }
 

@@ -3,23 +3,23 @@ import TestSupport
 import Testing
 
 @Suite(.needs(.systemd)) struct UnitFileTests {
-    @Test func `systemd-analyze finds nothing to say about the units`() async throws {
+    @Test func `systemd-analyze verifies the units without a warning`() async throws {
         try await withScratchFolder { scratch in
             let paths = try ["patchbayd.service", "patchbayd.socket", "patchbayd-tcp.socket"].map { name in
-                // The program named in ExecStart= must exist; on this machine another one stands for it.
+                // The program in ExecStart= must exist; a stand-in replaces it on this machine.
                 try scratch.write(unit(name).replacing("/usr/bin/patchbayd", with: "/bin/true"), to: name)
             }
 
             let analyze = try await Program("systemd-analyze", ["verify", "--man=no"] + paths, in: scratch)
 
-            // It exits with 0 even when a key is unknown; only what it prints tells.
+            // systemd-analyze exits with 0 even for unknown keys; only its output shows them.
             #expect(try await analyze.exitStatus(within: .seconds(30)) == .exited(0))
             for await _ in analyze.transcript.elements() {}
             #expect(analyze.story == "")
         }
     }
 
-    @Test func `the service is exposed to 1.5 of 10 at most`() async throws {
+    @Test func `the service has an exposure level of at most 1.5`() async throws {
         try await withScratchFolder { scratch in
             let lines = try await Program.run(
                 "systemd-analyze",
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `the service's user is one that systemd-sysusers can make`() async throws {
+    @Test func `systemd-sysusers can create the service's user`() async throws {
         try await withScratchFolder { scratch in
             let root = try scratch.makeFolder("root")
             try scratch.makeFolder("root/etc")
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `the control socket's folder does not go away with the service`() throws {
+    @Test func `the folder of the control socket remains when the service stops`() throws {
         let service = try unit("patchbayd.service")
         let socket = try unit("patchbayd.socket")
 
@@ -55,7 +55,7 @@ import Testing
         #expect(folders == ["RuntimeDirectory=patchbay/tunnels"])
     }
 
-    @Test func `the TCP door is systemd's too, on loopback alone, and never in the control socket's way`() throws {
+    @Test func `the TCP socket unit listens on loopback only and is independent of the control socket`() throws {
         let tcp = try unit("patchbayd-tcp.socket").split(separator: "\n").filter { $0.hasPrefix("Listen") }
 
         #expect(tcp == ["ListenStream=127.0.0.1:7282", "ListenStream=[::1]:7282"])
@@ -64,11 +64,11 @@ import Testing
         #expect(service.contains("Requires=patchbayd.socket\n") && service.contains("Wants=patchbayd-tcp.socket\n"))
     }
 
-    @Test func `an installation has everything at its place, and keeps a configuration that is there`() async throws {
+    @Test func `an installation has every file in place and keeps an existing configuration`() async throws {
         try await withScratchFolder { scratch in
             let root = try scratch.makeFolder("root")
             let built = try scratch.makeFolder("built")
-            // Programs, because they are stripped on the way.
+            // Real programs, because the installation strips them.
             for name in ["patchbay", "patchbayd"] {
                 try await Program.run("cp", ["/bin/true", "\(built)/\(name)"], in: scratch)
             }

@@ -1,6 +1,6 @@
-"""Asks the broker everything that its openapi.json promises, and compares what comes with what is written there.
+"""Calls every operation of the broker's openapi.json and validates the responses against it.
 
-usage: answers.py SOCKET UDID; prints one line for each answer, `ok` or `WRONG`, and ends with 1 when one was wrong.
+usage: answers.py SOCKET UDID; prints one line per response, `ok` or `WRONG`, and exits with 1 if one was wrong.
 """
 
 import http.client
@@ -34,7 +34,7 @@ def call(method, target, body=None, media="application/json", more={}):
     kind = answer.getheader("Content-Type")
     if (answer.status == 405) != bool(answer.getheader("Allow")):
         sys.exit(f"WRONG: {answer.status} comes with Allow: {answer.getheader('Allow')} (RFC 9110, section 15.5.6)")
-    # An event stream does not end; the connection does, and with it what was held.
+    # An event stream ends with its connection, which also removes ephemeral objects.
     content = answer.read1(65536) if kind == "text/event-stream" else answer.read()
     connection.close()
     return answer.status, kind, content
@@ -46,7 +46,7 @@ print("ok: a valid OpenAPI", document["openapi"], "document")
 
 
 def closed(schema):
-    """The same schema, which takes no member that it does not name: what is not written down may not come."""
+    """Returns the schema without additional members, so that undocumented members are errors."""
     if isinstance(schema, list):
         return [closed(part) for part in schema]
     if not isinstance(schema, dict):
@@ -66,7 +66,7 @@ def complaint(schema, content):
 
 
 def expect(status, method, target, body=None, media="application/json", more={}):
-    """One call; its status, its type and its document are compared with the operation's description."""
+    """Makes one call and validates its status, media type and document against the operation."""
     global wrong
     got, kind, content = call(method, target, body, media, more)
     plain = target.split("?")[0]
@@ -102,28 +102,28 @@ def expect(status, method, target, body=None, media="application/json", more={})
 
 
 def tunnel(local, port=9876, **more):
-    return {"local": local, "target": {"device": {"udid": udid, "port": port}}, "noRebind": True, "isKept": False} | more
+    return {"local": local, "target": {"device": {"udid": udid, "port": port}}, "noRebind": True, "persistent": False} | more
 
 
 static = {"name": "Lab", "kind": "mcp", "address": "127.0.0.1", "port": 9, "app": "com.example.lab"}
 advertised = {"name": "Desk", "type": "_http._tcp", "port": 80, "txt": [{"key": "path", "value": "/"}, {"key": "on"}]}
 
-# Everything that works, on lists that are not empty.
+# Successful operations on lists that are not empty.
 lab = expect(201, "POST", "/v1/endpoints", static)["id"]
 first = expect(201, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0"))
 expect(201, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0", target={"endpoint": lab}))
 expect(201, "POST", "/v1/tunnels/all", [tunnel("tcp:127.0.0.1:0"), tunnel("tcp:127.0.0.1:0")])
 desk = expect(201, "POST", "/v1/advertisements", advertised)["id"]
 expect(200, "POST", f"/v1/endpoints/{lab}/probe")
-for target in ("/v1/status", "/v1/endpoints", "/v1/endpoints?state=online&app=none", "/v1/endpoints?since=0&wait=0",
+for target in ("/v1/status", "/v1/endpoints", "/v1/endpoints?state=online&app=none", "/v1/endpoints?since=0&waitSeconds=0",
                f"/v1/endpoints/{lab}", "/v1/devices", "/v1/tunnels", f"/v1/tunnels/{first['id']}",
                "/v1/advertisements", "/health", "/openapi.json", "/v1/events"):
     expect(200, "GET", target)
 expect(200, "PATCH", f"/v1/advertisements/{desk}", {"txt": [{"key": "path", "base64": "/w=="}]})
-expect(200, "POST", "/v1/tunnels/held", [tunnel("tcp:127.0.0.1:0")])
-expect(200, "POST", "/v1/advertisements/held", advertised | {"name": "Held"})
+expect(200, "POST", "/v1/tunnels/ephemeral", [tunnel("tcp:127.0.0.1:0")])
+expect(200, "POST", "/v1/advertisements/ephemeral", advertised | {"name": "Held"})
 
-# Agents' addresses: the broker's own, and a small app's that speaks MCP 2025-06-18.
+# MCP endpoints: the broker's own, and that of a small app with MCP 2025-06-18.
 class App(http.server.BaseHTTPRequestHandler):
     results = {
         "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
@@ -165,22 +165,22 @@ for method in ("POST", "GET", "DELETE"):
 expect(200, "GET", "/.well-known/ai-catalog.json")
 assert expect(200, "GET", f"/v1/endpoints/{shop}/tools")["tools"][0]["name"] == "tap"
 assert expect(200, "POST", f"/v1/endpoints/{shop}/call", {"tool": "tap"})["result"]["content"][0]["text"] == "tapped"
-linked = expect(200, "POST", f"/v1/endpoints/{shop}/call", {"tool": "tap", "max_px": 0})["result"]["content"][1]["uri"]
+linked = expect(200, "POST", f"/v1/endpoints/{shop}/call", {"tool": "tap", "maxPixels": 0})["result"]["content"][1]["uri"]
 assert expect(200, "GET", "/v1/artifacts/" + linked.removeprefix("patchbay://artifact/")) == b"hallo"
 expect(404, "GET", "/v1/artifacts/none")
-for body in (b"{", {}, {"tool": "tap", "arguments": []}, {"tool": "tap", "wait_s": 61}):
+for body in (b"{", {}, {"tool": "tap", "arguments": []}, {"tool": "tap", "waitSeconds": 61}):
     expect(400, "POST", f"/v1/endpoints/{shop}/call", body)
 expect(413, "POST", "/mcp", b"[" + b" " * (4 << 20) + b"]")
 expect(415, "POST", "/mcp", b"{}", "text/plain")
 
-# Who may come in. The owner's own connection is the unix socket; a grant is shown in a header.
+# Access control. The owner uses the unix socket; a grant is sent in a header.
 permissions = {"scopes": ["registry.read", "invite.create", "secret.use"], "selector": "all"}
 key = "0123456789abcdefghijklmnopqrst"
-invite = expect(201, "POST", "/v1/invites", {"permissions": permissions, "uses": 2, "lifetime": 60})
+invite = expect(201, "POST", "/v1/invites", {"permissions": permissions, "maxUses": 2, "lifetimeSeconds": 60})
 issued = expect(201, "POST", "/v1/invites/redeem", {"token": invite["token"], "client": key, "name": "answers"})
 bearer = {"Authorization": "Bearer " + issued["token"]}
 grant = issued["grant"]["id"]
-for target in ("/v1/invites", "/v1/grants", f"/v1/grants/{grant}", "/v1/requests", "/v1/approvals",
+for target in ("/v1/invites", "/v1/grants", f"/v1/grants/{grant}", "/v1/access-requests", "/v1/approvals",
                "/v1/audit?after=0&limit=5", "/v1/audit", "/v1/audit/verify"):
     expect(200, "GET", target)
 expect(200, "GET", "/v1/grants/self", more=bearer)
@@ -192,24 +192,24 @@ bearer = {"Authorization": "Bearer " + expect(201, "POST", "/v1/grants/self/rota
 expect(200, "GET", "/v1/endpoints", more=bearer)
 expect(403, "GET", "/v1/tunnels", more=bearer)
 expect(403, "GET", "/v1/audit", more=bearer)
-expect(415, "POST", f"/v1/endpoints/{lab}/approve")
-expect(200, "POST", f"/v1/endpoints/{lab}/approve", {})
-expect(404, "POST", f"/v1/endpoints/{lab}/approve", {"address": "192.0.2.7"})
+expect(415, "PUT", f"/v1/endpoints/{lab}/approval")
+expect(200, "PUT", f"/v1/endpoints/{lab}/approval", {})
+expect(404, "PUT", f"/v1/endpoints/{lab}/approval", {"address": "192.0.2.7"})
 expect(204, "PUT", f"/v1/endpoints/{lab}/secret", {"secret": "s3cret"})
 expect(204, "POST", f"/v1/endpoints/{lab}/secret", {"secret": "s3cret"}, more=bearer)
 expect(204, "POST", f"/v1/endpoints/{lab}/secret", {"secret": "s3cret", "invite": invite["token"], "client": key[::-1]})
-assert expect(200, "DELETE", f"/v1/endpoints/{lab}/secret")["removed"] == 1
-assert expect(200, "DELETE", f"/v1/endpoints/{lab}/secret")["removed"] == 0
-expect(204, "DELETE", f"/v1/endpoints/{lab}/approve")
+assert expect(200, "DELETE", f"/v1/endpoints/{lab}/secret")["deletedCount"] == 1
+assert expect(200, "DELETE", f"/v1/endpoints/{lab}/secret")["deletedCount"] == 0
+expect(204, "DELETE", f"/v1/endpoints/{lab}/approval")
 asked = {"name": "agent", "permissions": {"scopes": ["registry.read"], "selector": "all"}}
-first_asked = expect(201, "POST", "/v1/requests", asked)
-expect(204, "POST", "/v1/requests/reopen")
-second_asked = expect(201, "POST", "/v1/requests", asked)
-expect(429, "POST", "/v1/requests/poll", {"handle": first_asked["handle"], "client": key})
-expect(200, "POST", f"/v1/requests/{first_asked['request']['code']}/approve")
-expect(200, "POST", f"/v1/requests/{second_asked['request']['code']}/deny")
-expect(200, "POST", "/v1/requests/poll", {"handle": first_asked["handle"], "client": key})
-expect(200, "POST", "/v1/requests/poll", {"handle": second_asked["handle"], "client": key})
+first_asked = expect(201, "POST", "/v1/access-requests", asked)
+expect(204, "POST", "/v1/access-requests/unlock")
+second_asked = expect(201, "POST", "/v1/access-requests", asked)
+expect(429, "POST", "/v1/access-requests/poll", {"deviceCode": first_asked["deviceCode"], "client": key})
+expect(200, "POST", f"/v1/access-requests/{first_asked['request']['userCode']}/approve")
+expect(200, "POST", f"/v1/access-requests/{second_asked['request']['userCode']}/deny")
+expect(200, "POST", "/v1/access-requests/poll", {"deviceCode": first_asked["deviceCode"], "client": key})
+expect(200, "POST", "/v1/access-requests/poll", {"deviceCode": second_asked["deviceCode"], "client": key})
 expect(401, "POST", "/v1/invites/redeem", {"token": invite["token"], "client": key * 2, "name": "late"})
 expect(401, "GET", "/v1/endpoints", more={"Authorization": "Bearer nonsense"})
 expect(421, "GET", "/v1/endpoints", more={"Host": "evil.test"})
@@ -220,9 +220,9 @@ expect(200, "DELETE", f"/v1/invites/{expect(201, 'POST', '/v1/invites', {'permis
 expect(200, "DELETE", f"/v1/grants/{grant}")
 expect(200, "DELETE", "/v1/grants")
 expect(404, "GET", "/v1/grants/none0000")
-expect(404, "POST", "/v1/requests/BBBB-BBBB/approve")
+expect(404, "POST", "/v1/access-requests/BBBB-BBBB/approve")
 
-# Everything that is refused.
+# Rejected requests.
 for method, target in (("GET", "/nothing"), ("GET", "/v1/endpoints/none"), ("GET", "/v1/endpoints/NO%20ID"),
                        ("DELETE", "/v1/endpoints/none"), ("POST", "/v1/endpoints/none/probe"), ("GET", "/v1/tunnels/t99"),
                        ("DELETE", "/v1/tunnels/t99"), ("DELETE", "/v1/advertisements/a99")):
@@ -230,9 +230,9 @@ for method, target in (("GET", "/nothing"), ("GET", "/v1/endpoints/none"), ("GET
 expect(404, "PATCH", "/v1/advertisements/a99", {"txt": []})
 for method, target in (("PUT", "/v1/endpoints"), ("DELETE", "/health"), ("POST", "/v1/status")):
     expect(405, method, target)
-for target in ("/v1/endpoints?state=asleep", "/v1/endpoints?since=yesterday", "/v1/endpoints?since=1&wait=x"):
+for target in ("/v1/endpoints?state=asleep", "/v1/endpoints?since=yesterday", "/v1/endpoints?since=1&waitSeconds=x"):
     expect(400, "GET", target)
-for target in ("/v1/endpoints", "/v1/tunnels", "/v1/tunnels/all", "/v1/tunnels/held", "/v1/advertisements", "/v1/advertisements/held"):
+for target in ("/v1/endpoints", "/v1/tunnels", "/v1/tunnels/all", "/v1/tunnels/ephemeral", "/v1/advertisements", "/v1/advertisements/ephemeral"):
     expect(400, "POST", target, b"{")
     expect(400, "POST", target, b"{}")
     expect(415, "POST", target, b"{}", "text/plain")
@@ -241,12 +241,12 @@ expect(400, "POST", "/v1/endpoints", static | {"name": "Other", "address": "exam
 expect(400, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0", 0))
 expect(400, "POST", "/v1/advertisements", advertised | {"name": ""})
 expect(409, "POST", "/v1/endpoints", static)
-expect(409, "POST", "/v1/tunnels", tunnel(first["bound"][0]))
-expect(409, "POST", "/v1/tunnels/all", [tunnel("tcp:127.0.0.1:0"), tunnel(first["bound"][0])])
-expect(409, "POST", "/v1/tunnels/held", [tunnel(first["bound"][0])])
+expect(409, "POST", "/v1/tunnels", tunnel(first["listenAddresses"][0]))
+expect(409, "POST", "/v1/tunnels/all", [tunnel("tcp:127.0.0.1:0"), tunnel(first["listenAddresses"][0])])
+expect(409, "POST", "/v1/tunnels/ephemeral", [tunnel(first["listenAddresses"][0])])
 expect(413, "POST", "/v1/endpoints", b"[" + b" " * (4 << 20) + b"]")
 
-# Everything that ends them.
+# Operations that delete objects.
 expect(204, "DELETE", f"/v1/advertisements/{desk}")
 expect(204, "DELETE", f"/v1/tunnels/{first['id']}")
 expect(200, "DELETE", "/v1/tunnels")

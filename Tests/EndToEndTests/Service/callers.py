@@ -1,12 +1,12 @@
-"""Callers of the broker, and what systemd does for it, for the tests of the service. The first word says which.
+"""Clients of the broker and a stand-in for systemd, for the tests of the service. The first argument selects the scenario.
 
-  restart PROGRAM STATE SOCKET NOTIFY ROUNDS   keeps the listening sockets, as systemd does, through restarts under callers
-  queue PROGRAM STATE SOCKET NOTIFY CALLERS    lets as many callers wait while the daemon is restarted
-  restart-tcp, queue-tcp                       the same for callers at 127.0.0.1 and at ::1
-  once PORT                                    asks at both of them
-  notify NOTIFY SOCKET                         prints what the daemon tells systemd, and whether its door answers at READY=1
-  flood SOCKET PROCESS COUNT                   takes every descriptor that the daemon has
-  vanish SOCKET ROUNDS                         asks for held things and goes before the answer
+  restart PROGRAM STATE SOCKET NOTIFY ROUNDS   keeps the listening sockets, as systemd does, through restarts under load
+  queue PROGRAM STATE SOCKET NOTIFY CALLERS    lets CALLERS clients wait while the daemon is restarted
+  restart-tcp, queue-tcp                       the same for clients at 127.0.0.1 and at ::1
+  once PORT                                    sends one request to both of them
+  notify NOTIFY SOCKET                         prints the daemon's notifications, and whether SOCKET responds at READY=1
+  flood SOCKET PROCESS COUNT                   uses up every descriptor of the daemon
+  vanish SOCKET ROUNDS                         requests ephemeral objects and disconnects before the response
 """
 
 import fcntl
@@ -21,15 +21,15 @@ import time
 GET = "GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
-def connected(door, patience=20):
-    """At a socket's path, or at an address and port."""
-    if isinstance(door, tuple):
-        caller = socket.create_connection(door, timeout=patience or 20)
-        caller.settimeout(patience)
+def connected(address, timeout=20):
+    """Connects to a unix socket's path, or to an address and port."""
+    if isinstance(address, tuple):
+        caller = socket.create_connection(address, timeout=timeout or 20)
+        caller.settimeout(timeout)
         return caller
     caller = socket.socket(socket.AF_UNIX)
-    caller.settimeout(patience)
-    caller.connect(door)
+    caller.settimeout(timeout)
+    caller.connect(address)
     return caller
 
 
@@ -42,7 +42,7 @@ def answer(caller):
 
 
 def ask(path, target="/health"):
-    """The body of an answer; anything else is an error."""
+    """Returns the body of a response; any other result is an error."""
     caller = connected(path)
     caller.sendall(GET.format(target).encode())
     head, _, body = answer(caller).partition(b"\r\n\r\n")
@@ -52,7 +52,7 @@ def ask(path, target="/health"):
 
 
 class Systemd:
-    """Holds the listening sockets and hears what the daemon tells."""
+    """Holds the listening sockets and receives the daemon's notifications."""
 
     def __init__(self, program, state, path, notify):
         self.command = [program, "--state-dir", state]
@@ -61,7 +61,7 @@ class Systemd:
         loopback = socket.create_server(("127.0.0.1", 0))
         port = loopback.getsockname()[1]
         self.listeners = [control, loopback, socket.create_server(("::1", port), family=socket.AF_INET6)]
-        self.doors = [("127.0.0.1", port), ("::1", port)]
+        self.addresses = [("127.0.0.1", port), ("::1", port)]
         for listener in self.listeners:
             listener.listen(4096)
         self.notify = notify
@@ -72,7 +72,7 @@ class Systemd:
     def start(self):
         self.process = os.fork()
         if self.process == 0:
-            # sd_listen_fds(3): the sockets begin at 3. None of them may be overwritten before it was copied.
+            # sd_listen_fds(3): the sockets begin at descriptor 3. Each is copied before its number is overwritten.
             copies = [fcntl.fcntl(listener, fcntl.F_DUPFD, 64) for listener in self.listeners]
             for number, copy in enumerate(copies, 3):
                 os.dup2(copy, number, inheritable=True)
@@ -92,17 +92,17 @@ class Systemd:
 def restart(program, state, path, notify, rounds, overTCP=False):
     systemd = Systemd(program, state, path, notify)
     answered, lost, isOver = [], [], False
-    doors = systemd.doors if overTCP else [path]
+    addresses = systemd.addresses if overTCP else [path]
 
-    def call(door):
+    def call(address):
         while not isOver:
             try:
-                answered.append(ask(door))
+                answered.append(ask(address))
             except (OSError, ValueError) as error:
                 lost.append(repr(error))
 
     systemd.start()
-    callers = [threading.Thread(target=call, args=(doors[number % len(doors)],)) for number in range(8)]
+    callers = [threading.Thread(target=call, args=(addresses[number % len(addresses)],)) for number in range(8)]
     for caller in callers:
         caller.start()
     for _ in range(int(rounds)):
@@ -121,10 +121,10 @@ def queue(program, state, path, notify, count, overTCP=False):
     systemd.start()
     systemd.stop()
     waiting = []
-    doors = systemd.doors if overTCP else [path]
+    addresses = systemd.addresses if overTCP else [path]
     for number in range(int(count)):
-        # Non-blocking, as the clients of an event loop are: a full queue refuses them with EAGAIN.
-        caller = connected(doors[number % len(doors)], patience=0)
+        # Non-blocking, like the clients of an event loop: a full backlog refuses them with EAGAIN.
+        caller = connected(addresses[number % len(addresses)], timeout=0)
         caller.sendall(GET.format("/health").encode())
         caller.settimeout(20)
         waiting.append(caller)
@@ -144,7 +144,7 @@ def notify(address, path):
     while True:
         words = heard.recv(4096).decode().replace("\n", " ")
         if words.startswith("READY=1"):
-            words += f"; the door says {ask(path)['status']}"
+            words += f"; the API says {ask(path)['status']}"
         print(f"{time.monotonic():.3f} {words}", flush=True)
 
 
@@ -153,16 +153,16 @@ def flood(path, process, count):
         fields = open(f"/proc/{process}/stat").read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    crowd = []
+    clients = []
     for _ in range(int(count)):
         caller = connected(path)
         caller.sendall(GET.format("/v1/events").replace("Connection: close\r\n", "").encode())
-        crowd.append(caller)
+        clients.append(caller)
     time.sleep(0.5)
     before = burnt()
     time.sleep(1.5)
     print(f"burnt {burnt() - before:.2f} s of 1.5")
-    for caller in crowd:
+    for caller in clients:
         caller.close()
     start = time.monotonic()
     ask(path)
@@ -171,17 +171,17 @@ def flood(path, process, count):
 
 def vanish(path, rounds):
     tunnel = {"local": "tcp:127.0.0.1:0", "target": {"device": {"udid": "00008030-001A2B3C4D5E6F70", "port": 80}},
-              "noRebind": False, "isKept": False}
+              "noRebind": False, "persistent": False}
     for number in range(int(rounds)):
         service = {"name": f"s{number}", "type": "_http._tcp", "port": 80, "txt": []}
-        for target, document in (("/v1/tunnels/held", [tunnel]), ("/v1/advertisements/held", service)):
+        for target, document in (("/v1/tunnels/ephemeral", [tunnel]), ("/v1/advertisements/ephemeral", service)):
             body = json.dumps(document)
             caller = connected(path)
             caller.sendall(
                 f"POST {target} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
             )
-            # From at once to about when the answer comes.
+            # Delays from zero to about the time of the response.
             time.sleep(0.0005 * (number % 10))
             caller.close()
     end = time.monotonic() + 5
@@ -193,5 +193,5 @@ def vanish(path, rounds):
         time.sleep(0.05)
 
 
-story, _, door = sys.argv[1].partition("-")
-globals()[story](*sys.argv[2:], **({"overTCP": True} if door else {}))
+scenario, _, tcp = sys.argv[1].partition("-")
+globals()[scenario](*sys.argv[2:], **({"overTCP": True} if tcp else {}))

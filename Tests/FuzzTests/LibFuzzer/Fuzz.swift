@@ -2,7 +2,7 @@ import CLibFuzzer
 import Glibc
 import Synchronization
 
-/// Tries a parser on what libFuzzer makes up: `fuzz TARGET [libFuzzer's options] [FOLDER...]`, `fuzz list`.
+/// Runs a parser with inputs of libFuzzer: `fuzz TARGET [libFuzzer's options] [FOLDER...]`, `fuzz list`.
 @main
 enum Fuzz {
     private static let target = Mutex<FuzzTarget?>(nil)
@@ -29,7 +29,7 @@ enum Fuzz {
         do {
             try target.withLock { $0 }?.check(Array(input))
         } catch {
-            // libFuzzer keeps the input of a process that aborts.
+            // libFuzzer saves the input when the process aborts.
             say("\(error)")
             abort()
         }

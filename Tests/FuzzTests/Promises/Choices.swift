@@ -1,6 +1,7 @@
-/// Reads an input as a row of choices: whoever changes its bytes, a fuzzer or a seeded generator, changes what is chosen.
+/// Interprets an input as a sequence of choices, so that a fuzzer or a seeded generator controls them by changing
+/// bytes.
 ///
-/// At its end every choice is the first one.
+/// After the end of the input every choice is the first one.
 struct Choices {
     private var rest: ArraySlice<UInt8>
 
@@ -10,7 +11,7 @@ struct Choices {
 
     mutating func byte() -> UInt8 { rest.popFirst() ?? 0 }
 
-    /// From 0 to below the limit, which is at most 65,536.
+    /// Returns a number from 0 to below the limit, which is at most 65,536.
     mutating func number(below limit: Int) -> Int { (Int(byte()) << 8 | Int(byte())) % limit }
 
     mutating func one<Element>(of elements: [Element]) -> Element { elements[number(below: elements.count)] }
@@ -21,23 +22,23 @@ struct Choices {
 
     mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in byte() } }
 
-    /// Some bytes, the next one of which says how many.
+    /// Returns bytes whose count is the next byte.
     mutating func run() -> [UInt8] { bytes(Int(byte())) }
 
-    /// What nobody chose from yet.
+    /// Returns the unused rest of the input.
     mutating func remainder() -> [UInt8] {
         defer { rest = [] }
         return Array(rest)
     }
 
-    /// Bytes that parsers treat in a way of their own, and characters that join the one before or after them.
+    /// Bytes with a special meaning for parsers, and characters that combine with their neighbors.
     private static let spice: [[UInt8]] = [
         [0], [10], [13, 10], [0x1B], [0x20], [0x22], [0x2B], [0x2D], [0x2E], [0x30], [0x3A], [0x3D], [0x5B], [0x5D],
         [0x5F], [0x7F], [0xFF], Array("\u{301}".utf8), Array("\u{600}".utf8), Array("\u{200D}".utf8),
         Array("\u{E9}".utf8), Array("\u{1F600}".utf8), Array("pb".utf8), Array("PATCHBAY:".utf8),
     ]
 
-    /// Makes one change: another byte, one more, one less, a piece twice or gone, two swapped, or an end.
+    /// Makes one change: replaces, inserts, deletes, repeats, swaps or truncates bytes.
     mutating func edit(_ bytes: inout [UInt8]) {
         guard !bytes.isEmpty else { return bytes = run() }
         let place = number(below: bytes.count)

@@ -1,4 +1,4 @@
-/// The parsers that read what strangers send, by the names of their folders in `Corpus`.
+/// The parsers of untrusted input, by the names of their folders in `Corpus`.
 enum FuzzTarget: String, Sendable, CaseIterable {
     case head
     case json
@@ -8,9 +8,9 @@ enum FuzzTarget: String, Sendable, CaseIterable {
     case txt
     case usbmux
 
-    /// Tries one input.
+    /// Checks the promises for one input.
     ///
-    /// - Throws: `Violation`; a parser that falls over takes the process with it.
+    /// - Throws: `Violation`; a crash of the parser ends the process.
     func check(_ input: [UInt8]) throws(Violation) {
         switch self {
         case .head: try HeadPromises.check(input)

@@ -4,7 +4,7 @@ import AccessControl
 
 @testable import API
 
-/// A request's head: who may go on by the rules of the border, and tokens where they do not belong.
+/// Promises for request heads: the rules of `RequestValidator` and the detection of leaked tokens.
 enum HeadPromises {
     private static let page = "http://localhost:5173"
     private static let fields: [(name: String, values: [String])] = [
@@ -16,7 +16,7 @@ enum HeadPromises {
 
     static func check(_ input: [UInt8]) throws(Violation) {
         var choices = Choices(input)
-        try border(&choices)
+        try validation(&choices)
         choices = Choices(input)
         try exposed(&choices)
         choices = Choices(input)
@@ -27,10 +27,10 @@ enum HeadPromises {
         try promise("what is shown is the end of the field", text.utf8.reversed().starts(with: shown.utf8.reversed()))
     }
 
-    // MARK: The border
+    // MARK: Request validation
 
-    /// Whoever passes keeps every rule, looked at one by one; whoever keeps every rule passes.
-    private static func border(_ choices: inout Choices) throws(Violation) {
+    /// A request is accepted exactly if it meets every rule, checked one by one.
+    private static func validation(_ choices: inout Choices) throws(Violation) {
         let port: UInt16? = choices.one(of: [7_282, nil])
         let method = choices.one(of: [HTTPRequest.Method.get, .post, .delete, .options])
         var request = HTTPRequest(method: method, scheme: "http", authority: host(&choices), path: "/v1/endpoints")
@@ -40,7 +40,7 @@ enum HeadPromises {
             let isKnown = choices.number(below: 3) > 0
             let value = isKnown ? choices.one(of: field.values) : String(decoding: choices.run(), as: UTF8.self)
             guard let name = HTTPField.Name(field.name) else { continue }
-            // A field leaves out of a value what no head can hold.
+            // A field removes characters from its value that no head can contain.
             let made = HTTPField(name: name, value: value)
             request.headerFields.append(made)
             sent[field.name, default: []].append(made.value)
@@ -59,7 +59,7 @@ enum HeadPromises {
             !hasLength && codings.isEmpty || types.isEmpty && !codings.isEmpty || types.count == 1 && isJSON(types[0]),
         ]
         let mayPass = rules.allSatisfy { $0 }
-        let passes = (try? RequestValidator(port: port, origins: [page]).check(request)) != nil
+        let passes = (try? RequestValidator(port: port, allowedOrigins: [page]).validate(request)) != nil
         let isPlain = (hosts + sent.values.joined()).allSatisfy { $0.utf8.allSatisfy { $0 < 0x80 } }
         try promise("nobody passes against a rule: \(request) by \(rules)", !passes || mayPass)
         try promise("whoever keeps the rules passes: \(request)", passes || !mayPass || !isPlain)
@@ -72,7 +72,7 @@ enum HeadPromises {
         return choices.number(below: 16) == 1 ? nil : String(decoding: host, as: UTF8.self)
     }
 
-    /// One of a few spellings, and no other: letters in either case, and a port as numbers are written.
+    /// True for the accepted host spellings: letters in either case and a decimal port.
     private static func isOurs(_ host: String, _ port: UInt16?) -> Bool {
         let host = host.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
         return ["localhost", "127.0.0.1", "[::1]"].contains { name in
@@ -91,9 +91,9 @@ enum HeadPromises {
         return bytes.map { $0 | 0x20 } == Array("application/json".utf8)
     }
 
-    // MARK: Tokens
+    // MARK: Leaked tokens
 
-    /// A token is found in whatever stands around it, escaped or not.
+    /// A token is detected within any text, escaped or not.
     private static func exposed(_ choices: inout Choices) throws(Violation) {
         let token = TokenPromises.made(&choices)
         var place = choices.bytes(choices.number(below: 8))
@@ -117,7 +117,7 @@ enum HeadPromises {
         LeakedTokenDetector.find(in: request)?.contains { $0.id == id } ?? false
     }
 
-    /// A target in absolute form names its host.
+    /// A request target in absolute form contains its host.
     private static func target(_ choices: inout Choices) throws(Violation) {
         let name = choices.letters(choices.number(below: 40), of: Array("az09.:-[]@%".utf8))
         let rest = choices.one(of: ["", "/", "?", "#"])

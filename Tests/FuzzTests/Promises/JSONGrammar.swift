@@ -1,11 +1,11 @@
-/// Reads JSON by the grammar of RFC 8259 alone, without a tree and without recursion: what the parser is compared with.
+/// A reference checker for the grammar of RFC 8259, without a tree and without recursion.
 struct JSONGrammar {
     private enum Expected {
         case value
-        /// Behind `[`.
+        /// The position after `[`.
         case valueOrEnd
         case name
-        /// Behind `{`.
+        /// The position after `{`.
         case nameOrEnd
         case colon
         case commaOrEnd
@@ -14,13 +14,13 @@ struct JSONGrammar {
 
     private(set) var isJSON = false
     private(set) var depth = 0
-    /// Whether an object says a name twice, in the same bytes; up to where the text stops being JSON.
-    private(set) var hasTwins = false
+    /// True if an object repeats a name in the same bytes, up to the first invalid byte.
+    private(set) var hasDuplicateNames = false
     private(set) var hasEscapedNames = false
 
     private let bytes: [UInt8]
     private var place = 0
-    /// What is open: of an object the names so far, of an array nothing.
+    /// The open containers: the names so far of an object, nil for an array.
     private var open: [Set<[UInt8]>?] = []
     private var expected = Expected.value
 
@@ -76,7 +76,7 @@ struct JSONGrammar {
     private mutating func note(_ name: [UInt8]) {
         if name.contains(UInt8(ascii: "\\")) { hasEscapedNames = true }
         guard let index = open.indices.last, let names = open[index] else { return }
-        if names.contains(name) { hasTwins = true }
+        if names.contains(name) { hasDuplicateNames = true }
         open[index] = names.union([name])
     }
 

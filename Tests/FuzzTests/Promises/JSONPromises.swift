@@ -1,6 +1,6 @@
 @testable import JSON
 
-/// JSON is read by RFC 8259 and nothing else is, and what was read is written as it was.
+/// Promises for JSON: exactly RFC 8259 is accepted, and parsed text is written unchanged.
 enum JSONPromises {
     static func check(_ input: [UInt8]) throws(Violation) {
         try read(input)
@@ -18,7 +18,7 @@ enum JSONPromises {
         do throws(JSONError) { value = try JSON(parsing: bytes) } catch {
             return try refused(error, grammar, bytes)
         }
-        try promise("only JSON is taken for it", grammar.isJSON && grammar.depth <= 128 && !grammar.hasTwins)
+        try promise("only JSON is taken for it", grammar.isJSON && grammar.depth <= 128 && !grammar.hasDuplicateNames)
         let written = value.bytes
         try promise(
             "what was read is written so that it is read again",
@@ -36,10 +36,13 @@ enum JSONPromises {
         try promise("the place of an error is in the text", (0...bytes.count).contains(error.offset))
         switch error.reason {
         case .tooDeep: try promise("128 levels are read", grammar.depth > 128)
-        case .twice:
-            // Escapes can write one name in two ways, which the grammar does not see.
-            try promise("only a name that comes twice is called so", grammar.hasTwins || grammar.hasEscapedNames)
-        case .unexpected, .unfinished, .notText: try promise("JSON is read", !grammar.isJSON)
+        case .duplicateName:
+            // Escapes can spell one name in two ways, which the grammar does not detect.
+            try promise(
+                "only a name that comes twice is called so",
+                grammar.hasDuplicateNames || grammar.hasEscapedNames
+            )
+        case .unexpected, .unexpectedEnd, .invalidUTF8: try promise("JSON is read", !grammar.isJSON)
         }
     }
 
@@ -52,7 +55,7 @@ enum JSONPromises {
         bytes.allSatisfy { $0 >= 0x20 } && String(validating: bytes, as: UTF8.self) != nil
     }
 
-    /// Without the space outside strings; for texts without a backslash.
+    /// Removes whitespace outside strings, for texts without a backslash.
     private static func squeezed(_ bytes: [UInt8]) -> [UInt8] {
         var isInside = false
         return bytes.filter { byte in
@@ -68,7 +71,7 @@ enum JSONPromises {
     ]
     private static let names = ["a", "b", "\u{E9}", "e\u{301}", "\\u0061", "", "\u{1F600}"]
 
-    /// Something that is JSON, but for names that may come twice.
+    /// Writes a JSON value, possibly with duplicate names.
     private static func write(_ text: inout [UInt8], _ choices: inout Choices, depth: Int) {
         let space = choices.one(of: ["", "", " ", "\r\n\t "])
         text += space.utf8
@@ -89,7 +92,7 @@ enum JSONPromises {
             }
             text += "}".utf8
         case 3:
-            // A tower, which only towers reach the limit with.
+            // A deeply nested value that reaches the depth limit.
             let height = choices.number(below: 140)
             text += String(repeating: "[", count: height).utf8
             write(&text, &choices, depth: depth + height)

@@ -2,7 +2,7 @@ import Model
 
 @testable import Discovery
 
-/// Names from the network: what DNS carries, what is shown of it, and what names a phone.
+/// Promises for names from the network: DNS names, their display, and UDIDs.
 enum NamePromises {
     static func check(_ input: [UInt8]) throws(Violation) {
         try dns(input)
@@ -35,7 +35,7 @@ enum NamePromises {
         try promise("what is asked for is that name", unescaped(name.escaped) == name.labels)
     }
 
-    /// As avahi_unescape_label reads it.
+    /// Unescapes like avahi_unescape_label.
     private static func unescaped(_ text: String) -> [[UInt8]] {
         var labels: [[UInt8]] = []
         var label: [UInt8] = []

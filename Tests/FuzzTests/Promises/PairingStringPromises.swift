@@ -2,7 +2,7 @@ import Model
 
 @testable import AccessControl
 
-/// A pairing string is read exactly as it was printed; whatever can be made can be printed and read.
+/// Promises for pairing strings: parsing returns the printed value, and every value can be printed and parsed.
 enum PairingStringPromises {
     private static let hosts = [
         "127.0.0.1", "[::1]", "127.0.0.2", "localhost", "mac.local", "192.168.1.2", "[fe80::1%eth0]", "[::1", "::1", "",
@@ -50,7 +50,7 @@ enum PairingStringPromises {
             guard let error = error as? AccessError, case .notAPairingString = error else {
                 throw Violation(promise: "a refusal says that it is no pairing string")
             }
-            // Short ones, such as a single letter, are in any sentence.
+            // Short texts, such as a single letter, occur in any message.
             try promise("a refusal does not repeat what was given", count < 40 || !error.description.contains(text))
         }
     }

@@ -3,7 +3,7 @@ import Model
 
 @testable import Discovery
 
-/// What the bytes of a TXT record become: every rule of RFC 6763, section 6, and never more than the limits.
+/// Promises for TXT records: every rule of RFC 6763, section 6, and the limits.
 enum TXTPromises {
     private typealias Pair = (key: [UInt8], value: [UInt8]?)
 
@@ -19,7 +19,7 @@ enum TXTPromises {
             record.entries.count == expected.count
             && zip(record.entries, expected).allSatisfy { Array($0.key.utf8) == $1.key && $0.value == $1.value }
         try promise("a record is read by the RFC", isSame && record.isTruncated == !isWhole)
-        try promise("what was read could be published", record.problem == nil)
+        try promise("what was read could be published", record.validationError == nil)
         try promise("the limits hold", record.entries.count <= 32 && wire(record.items).count <= 1_300)
         try promise(
             "what was read and written is the same",
@@ -32,7 +32,7 @@ enum TXTPromises {
         let instance = String(decoding: choices.run(), as: UTF8.self)
         for name in [instance, "AppReveal-\(instance)", "com.\(instance) #2"] {
             let identity = AdvertisedIdentity(instance: name, kind: kind, txt: record)
-            let texts = [identity.app, identity.version, identity.boot, identity.role].compactMap { $0?.text }
+            let texts = [identity.app, identity.version, identity.launchID, identity.role].compactMap { $0?.text }
             try promise(
                 "what an advert says of itself is clean and short",
                 texts.allSatisfy { $0.utf8.count <= 155 && $0.unicodeScalars.allSatisfy(SanitizedText.isSafe) }
@@ -40,7 +40,7 @@ enum TXTPromises {
         }
     }
 
-    /// What may be published is read by others as it was meant.
+    /// A published record is parsed with the same meaning.
     private static func publish(_ input: [UInt8]) throws(Violation) {
         var choices = Choices(input)
         var record = TXTRecord()
@@ -48,7 +48,7 @@ enum TXTPromises {
             let key = String(decoding: choices.bytes(choices.number(below: 12)), as: UTF8.self)
             record.set(key, to: choices.number(below: 4) == 0 ? nil : choices.run())
         }
-        guard record.problem == nil else { return }
+        guard record.validationError == nil else { return }
         let received = TXTRecord(recordData: wire(record.items))
         try promise("what may be published arrives whole", received.entries == record.entries && !received.isTruncated)
         try survivesJSON(record)
@@ -63,7 +63,7 @@ enum TXTPromises {
 
     private static func wire(_ items: [[UInt8]]) -> [UInt8] { items.flatMap { [UInt8($0.count)] + $0 } }
 
-    /// The same rules once more, over places instead of slices.
+    /// A second implementation of the rules, with indices instead of slices.
     private static func pairs(of input: [UInt8]) -> (pairs: [Pair], isWhole: Bool) {
         var pairs: [Pair] = []
         var place = 0

@@ -2,7 +2,7 @@ import Model
 
 @testable import AccessControl
 
-/// A token is read exactly as it was printed, and anything else is refused without being repeated.
+/// Promises for tokens: parsing returns the printed value, and invalid text is rejected without being repeated.
 enum TokenPromises {
     private static let letters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
 
@@ -22,7 +22,7 @@ enum TokenPromises {
         try read(String(decoding: typo, as: UTF8.self))
     }
 
-    /// A good one, in bytes.
+    /// Returns a valid token as bytes.
     static func made(_ choices: inout Choices, _ kinds: [Token.Kind] = Token.Kind.allCases) -> [UInt8] {
         let kind = choices.one(of: kinds)
         let id = choices.letters(8, of: letters)
@@ -54,7 +54,7 @@ enum TokenPromises {
         }
     }
 
-    /// The same rule once more, by other means: fixed places, and the checksum bit by bit.
+    /// A second implementation of the rule: fixed offsets, and a bitwise checksum.
     static func isToken(_ bytes: [UInt8]) -> Bool {
         let isInvite = bytes.starts(with: "pbi_".utf8) && bytes.count == 42
         let isGrant = bytes.starts(with: "pbg_".utf8) && bytes.count == 63

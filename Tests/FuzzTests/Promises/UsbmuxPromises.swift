@@ -3,7 +3,8 @@ import Model
 
 @testable import Devices
 
-/// What usbmuxd's socket says: the same messages however the bytes are split, and an end at the first false one.
+/// Promises for usbmuxd messages: the result does not depend on how bytes are split, and parsing ends at the first
+/// invalid message.
 enum UsbmuxPromises {
     static func check(_ input: [UInt8]) throws(Violation) {
         try decode(input)
@@ -21,7 +22,7 @@ enum UsbmuxPromises {
         try attached(&choices)
     }
 
-    /// All the messages, and why there are no more.
+    /// Returns all messages and the reason for the end.
     private static func messages(
         _ decoder: inout UsbmuxFrameDecoder
     ) -> (messages: [UsbmuxMessage], error: UsbmuxError?) {
@@ -59,7 +60,7 @@ enum UsbmuxPromises {
         guard error != nil else {
             try promise(
                 "what is missing is at least a byte, and no more than is believed",
-                (1...1 << 20).contains(split.missing)
+                (1...1 << 20).contains(split.bytesNeeded)
             )
             return
         }
@@ -77,14 +78,16 @@ enum UsbmuxPromises {
             case .result, .buid, .detached, .other: records = []
             }
         } catch {
-            guard case .garbled = error else { throw Violation(promise: "what is no answer is called garbled") }
+            guard case .malformedMessage = error else {
+                throw Violation(promise: "what is no answer is called garbled")
+            }
             return
         }
         try promise("no phone has the number 0", records.allSatisfy { $0.deviceID != 0 })
         try promise("a phone is known by its UDID", records.allSatisfy { UDID($0.udid.text) == $0.udid })
     }
 
-    /// A phone that usbmuxd tells of is the phone that is seen.
+    /// A reported phone is decoded with the same properties.
     private static func attached(_ choices: inout Choices) throws(Violation) {
         let digits = choices.letters(choices.one(of: [24, 40]), of: Array("0123456789abcdefABCDEF".utf8))
         let number = UInt32(choices.number(below: 65_536))

@@ -2,12 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The short form of `make fuzz`: the same promises, on inputs that are the same in every run.
+/// The short form of `make fuzz`: the same promises with fixed inputs.
 @Suite struct FuzzTests {
     private static let corpus = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Corpus")
 
-    /// Good inputs and those that broke a promise once.
+    /// Returns valid inputs and inputs that once broke a promise.
     private func seeds(for target: FuzzTarget) throws -> [(name: String, input: [UInt8])] {
         let folder = Self.corpus.appending(path: target.rawValue)
         return try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted().map { name in
@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: FuzzTarget.allCases)
-    func `a parser keeps its promises whatever comes`(target: FuzzTarget) throws {
+    func `a parser keeps its promises for every input`(target: FuzzTarget) throws {
         let seeds = try seeds(for: target)
         try #require(!seeds.isEmpty)
         for seed in seeds {
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `every folder of inputs has its parser`() throws {
+    @Test func `every corpus folder has a fuzz target`() throws {
         let folders = try FileManager.default.contentsOfDirectory(atPath: Self.corpus.path)
 
         #expect(Set(folders) == Set(FuzzTarget.allCases.map(\.rawValue)))

@@ -7,7 +7,7 @@ import Testing
 @testable import MCP
 
 @Suite struct AggregateMCPServerTests {
-    /// Each app by its port; one of them never answers.
+    /// Apps by their ports; one of them never answers.
     private struct Apps: Dialer {
         let apps: [UInt16: ScriptedApp]
 
@@ -21,62 +21,64 @@ import Testing
         (result["tools"]?.array ?? []).compactMap { $0["name"]?.string }
     }
 
-    @Test func `every app's tools are listed under its alias, and one that hangs or is broken holds up nobody`()
+    @Test func `all apps' tools are listed by alias, and a broken app does not delay the others`()
         async throws
     {
         let shop = ScriptedApp.appReveal { .result(["content": [["type": "text", "text": $0["name"] ?? .null]]]) }
-        let hung = ScriptedApp { _ in .silence }
+        let silent = ScriptedApp { _ in .silence }
         let broken = ScriptedApp { _ in .http(500, [], "") }
-        let rig = DeskRig(Apps(apps: [1: shop, 2: hung, 3: broken])) { $0.oneOfAll = .milliseconds(200) }
-        await rig.appear("shop", port: 1)
-        await rig.appear("hung", port: 2)
-        await rig.appear("broken", port: 3)
-        await rig.appear("gone", port: 4)
-        let server = AggregateMCPServer(desk: rig.desk)
+        let fixture = AppProxyFixture(Apps(apps: [1: shop, 2: silent, 3: broken])) {
+            $0.aggregatedList = .milliseconds(200)
+        }
+        await fixture.appear("shop", port: 1)
+        await fixture.appear("silent", port: 2)
+        await fixture.appear("broken", port: 3)
+        await fixture.appear("offline", port: 4)
+        let server = AggregateMCPServer(proxy: fixture.proxy)
 
-        let list = try await server.answer(MCPRequest("tools/list"), of: rig.owner)
-        let call = try await server.answer(MCPRequest("tools/call", ["name": "shop__tap"]), of: rig.owner)
+        let list = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
+        let call = try await server.answer(MCPRequest("tools/call", ["name": "shop__tap"]), of: fixture.owner)
 
         #expect(Self.names(list) == ["shop__get_screen", "shop__tap"])
         #expect(call["content"] == [["type": "text", "text": "tap"]])
         await #expect(throws: RPCError.self) {
-            try await server.answer(MCPRequest("tools/call", ["name": "other__tap"]), of: rig.owner)
+            try await server.answer(MCPRequest("tools/call", ["name": "other__tap"]), of: fixture.owner)
         }
-        await #expect(throws: RPCError.self) { try await server.answer(MCPRequest("prompts/list"), of: rig.owner) }
+        await #expect(throws: RPCError.self) { try await server.answer(MCPRequest("prompts/list"), of: fixture.owner) }
     }
 
-    @Test func `an app that goes keeps its place in the list, and its calls say that it is away`() async throws {
-        let rig = DeskRig(ScriptedApp.appReveal()) { $0.wait = .milliseconds(50) }
-        await rig.appear()
-        let server = AggregateMCPServer(desk: rig.desk)
-        let before = try await server.answer(MCPRequest("tools/list"), of: rig.owner)
-        await rig.disappear()
+    @Test func `an offline app stays in the list, and its calls report it as unavailable`() async throws {
+        let fixture = AppProxyFixture(ScriptedApp.appReveal()) { $0.wait = .milliseconds(50) }
+        await fixture.appear()
+        let server = AggregateMCPServer(proxy: fixture.proxy)
+        let before = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
+        await fixture.disappear()
 
-        let after = try await server.answer(MCPRequest("tools/list"), of: rig.owner)
-        let call = try await server.answer(MCPRequest("tools/call", ["name": "shop__tap"]), of: rig.owner)
+        let after = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
+        let call = try await server.answer(MCPRequest("tools/call", ["name": "shop__tap"]), of: fixture.owner)
 
         #expect(after == before)
-        #expect(call["_meta"] == ["patchbay/failure": "away"])
+        #expect(call["_meta"] == ["patchbay/failure": "unavailable"])
     }
 
-    @Test func `the list has one page, and no other`() async throws {
-        let rig = DeskRig(ScriptedApp.appReveal())
-        let server = AggregateMCPServer(desk: rig.desk)
+    @Test func `the list has exactly one page`() async throws {
+        let fixture = AppProxyFixture(ScriptedApp.appReveal())
+        let server = AggregateMCPServer(proxy: fixture.proxy)
 
-        let first = try await server.answer(MCPRequest("tools/list", ["cursor": .null]), of: rig.owner)
+        let first = try await server.answer(MCPRequest("tools/list", ["cursor": .null]), of: fixture.owner)
 
         #expect(Self.names(first).isEmpty)
         do {
-            _ = try await server.answer(MCPRequest("tools/list", ["cursor": "made-up"]), of: rig.owner)
-            Issue.record("another page was given")
+            _ = try await server.answer(MCPRequest("tools/list", ["cursor": "made-up"]), of: fixture.owner)
+            Issue.record("a second page was returned")
         } catch { #expect(error.code == -32_602) }
     }
 
-    @Test func `a grant sees the tools of its own apps and of no other`() async throws {
-        let rig = DeskRig(ScriptedApp.appReveal())
-        let shop = try #require(await rig.appear("shop"))
-        await rig.appear("bank", port: 6_000)
-        let server = AggregateMCPServer(desk: rig.desk)
+    @Test func `a grant lists only the tools of its own apps`() async throws {
+        let fixture = AppProxyFixture(ScriptedApp.appReveal())
+        let shop = try #require(await fixture.appear("shop"))
+        await fixture.appear("bank", port: 6_000)
+        let server = AggregateMCPServer(proxy: fixture.proxy)
         func caller(_ scopes: Set<Scope>, _ selector: Selector) -> AgentCaller {
             AgentCaller(.grant("x"), permissions: Permissions(scopes, on: selector))
         }

@@ -7,15 +7,16 @@ import Testing
 
 @testable import MCP
 
-/// Apps that ask back.
+/// Apps that send requests to their clients.
 @Suite struct AppAskingTests {
     private static let question: JSON = [
         "jsonrpc": "2.0", "id": 71, "method": "elicitation/create",
         "params": ["message": "Who?", "_meta": ["progressToken": 71]],
     ]
 
-    /// A server with a session for each `initialize`, whose tool asks, and says what it was answered.
-    private static func sessionful(_ questions: [JSON] = [question]) -> ScriptedApp {
+    /// A server with a new session for each `initialize`. Its tool sends requests and returns the responses that it
+    /// got.
+    private static func sessionServer(_ questions: [JSON] = [question]) -> ScriptedApp {
         let count = Mutex(0)
         return ScriptedApp { request in
             switch request.method {
@@ -39,108 +40,113 @@ import Testing
         }
     }
 
-    private static func wayBack(
+    private static func clientRequester(
         _ key: String = "one",
-        _ faculties: ClientCapabilities = [.forms],
-        _ ask: @escaping ClientRequester.Question = { _, _, _ in .success(["action": "accept"]) }
+        _ capabilities: ClientCapabilities = [.elicitationForm],
+        _ sendRequest: @escaping ClientRequester.SendRequest = { _, _, _ in .success(["action": "accept"]) }
     ) -> ClientRequester {
         ClientRequester(
             key: key,
-            revision: .june2025,
-            faculties: faculties,
-            isOneClient: true,
-            takesResults: true,
-            ask: ask
+            protocolVersion: .v2025_06_18,
+            capabilities: capabilities,
+            isSingleClient: true,
+            handlesInputRequired: true,
+            sendRequest: sendRequest
         )
     }
 
-    private static func request(_ wayBack: ClientRequester?) -> MCPRequest {
+    private static func request(_ clientRequester: ClientRequester?) -> MCPRequest {
         MCPRequest(
             "tools/call",
             ["name": "ask"],
-            capabilities: wayBack?.faculties.capabilities ?? [:],
-            wayBack: wayBack
+            capabilities: clientRequester?.capabilities.json ?? [:],
+            clientRequester: clientRequester
         )
     }
 
-    /// What the app was answered, as it says.
-    private static func told(_ result: JSONObject) throws -> [JSON] {
+    /// The responses that the app received, as its tool returned them.
+    private static func responses(_ result: JSONObject) throws -> [JSON] {
         try (result["content"]?.array ?? []).map { try JSON(parsing: $0["text"]?.string ?? "") }
     }
 
-    @Test func `an app asks the caller whose request it works on, in a session of that caller's alone`() async throws {
-        let app = Self.sessionful()
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, desk: rig.desk)
-        let heard = Mutex<[JSON]>([])
-        try await rig.run {
-            let asked = Self.wayBack { method, params, _ in
-                heard.withLock {
+    @Test func `an app's request goes to the client of the call, in that client's own session`() async throws {
+        let app = Self.sessionServer()
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let received = Mutex<[JSON]>([])
+        try await fixture.run {
+            let requester = Self.clientRequester { method, params, _ in
+                received.withLock {
                     $0.append(["method": .string(method), "params": params.map { .object($0) } ?? .null])
                 }
                 return .success(["action": "decline"])
             }
-            let result = try await server.answer(Self.request(asked), of: rig.owner)
-            _ = try await server.answer(Self.request(asked), of: rig.owner)
-            _ = try await server.answer(Self.request(Self.wayBack("two")), of: rig.owner)
+            let result = try await server.answer(Self.request(requester), of: fixture.owner)
+            _ = try await server.answer(Self.request(requester), of: fixture.owner)
+            _ = try await server.answer(Self.request(Self.clientRequester("two")), of: fixture.owner)
 
-            #expect(try Self.told(result) == [["jsonrpc": "2.0", "id": 71, "result": ["action": "decline"]]])
+            #expect(try Self.responses(result) == [["jsonrpc": "2.0", "id": 71, "result": ["action": "decline"]]])
         }
-        #expect(heard.withLock { $0.first } == ["method": "elicitation/create", "params": ["message": "Who?"]])
-        // The first is everybody's.
+        #expect(received.withLock { $0.first } == ["method": "elicitation/create", "params": ["message": "Who?"]])
+        // Session 1 is the shared session.
         #expect(app.calls.map { $0.header("Mcp-Session-Id") } == ["session-2", "session-2", "session-3"])
         let handshakes = app.requests.filter { $0.method == "initialize" }.map { $0.body["params"] }
         #expect(handshakes.map { $0?["capabilities"] } == [[:], ["elicitation": [:]], ["elicitation": [:]]])
         #expect(handshakes.map { $0?["protocolVersion"] } == ["2025-11-25", "2025-06-18", "2025-06-18"])
-        // Each answer went into the session that asked.
+        // Each response was sent in the session of its request.
         let answers = app.requests.filter { $0.body["result"] != nil }.map { $0.header("Mcp-Session-Id") }
         #expect(answers == ["session-2", "session-2", "session-3"])
-        #expect(rig.trust.uses.count == 3)
+        #expect(fixture.authorizer.events.count == 3)
     }
 
-    @Test(arguments: [nil, wayBack("roots", [.roots])])
-    func `who cannot be asked is not asked, and the app hears it at once`(wayBack: ClientRequester?) async throws {
-        let app = Self.sessionful()
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp))
-        try await rig.run {
-            let result = try await AppMCPServer(shop.id, desk: rig.desk).answer(Self.request(wayBack), of: rig.owner)
+    @Test(arguments: [nil, clientRequester("roots", [.roots])])
+    func `an app gets an error at once if the client does not support its request`(clientRequester: ClientRequester?)
+        async throws
+    {
+        let app = Self.sessionServer()
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        try await fixture.run {
+            let result = try await AppMCPServer(shop.id, proxy: fixture.proxy).answer(
+                Self.request(clientRequester),
+                of: fixture.owner
+            )
 
-            #expect(try Self.told(result).first?["error"]?["code"] == -32_601)
+            #expect(try Self.responses(result).first?["error"]?["code"] == -32_601)
         }
     }
 
-    @Test func `a caller who thinks is no app that is silent, but has not for ever`() async throws {
-        let app = Self.sessionful()
-        let rig = DeskRig(app) {
-            $0.silence = .milliseconds(200)
-            $0.longest = .milliseconds(400)
-            $0.question = .seconds(1)
+    @Test func `a slow client does not count as a silent app, and has a timeout of its own`() async throws {
+        let app = Self.sessionServer()
+        let fixture = AppProxyFixture(app) {
+            $0.idle = .milliseconds(200)
+            $0.total = .milliseconds(400)
+            $0.clientAnswer = .seconds(1)
         }
-        let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, desk: rig.desk)
-        try await rig.run {
-            let thinking = Self.wayBack { _, _, _ in
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        try await fixture.run {
+            let thinking = Self.clientRequester { _, _, _ in
                 try? await Task.sleep(for: .milliseconds(600))
                 return .success(["action": "accept"])
             }
-            let gone = Self.wayBack { _, _, _ in
+            let absent = Self.clientRequester { _, _, _ in
                 try? await Task.sleep(for: .seconds(60))
-                return .failure(.inside("gone"))
+                return .failure(.internalError("absent"))
             }
 
-            let result = try await server.answer(Self.request(thinking), of: rig.owner)
-            let late = try await server.answer(Self.request(gone), of: rig.owner)
+            let result = try await server.answer(Self.request(thinking), of: fixture.owner)
+            let late = try await server.answer(Self.request(absent), of: fixture.owner)
 
-            #expect(try Self.told(result).first?["result"] == ["action": "accept"])
+            #expect(try Self.responses(result).first?["result"] == ["action": "accept"])
             #expect(
-                try Self.told(late).first?["error"]?["message"]?.string?.contains("not answered within 1 s") == true
+                try Self.responses(late).first?["error"]?["message"]?.string?.contains("not answer within 1 s") == true
             )
         }
     }
 
-    @Test func `what is asked on the stream beside the requests is for the one caller whose session it is`()
+    @Test func `a request on the GET stream goes to the session's client`()
         async throws
     {
         let isRunning = Mutex(false)
@@ -167,48 +173,51 @@ import Testing
                 return .http(202, [], "")
             }
         }
-        // Longer than the app may be silent.
-        let rig = DeskRig(app) { $0.silence = .milliseconds(300) }
-        let shop = try #require(await rig.appear(kind: .mcp))
-        try await rig.run {
-            let asked = Self.wayBack("one", [.roots]) { method, _, isBound in
+        // The client takes longer than the app's idle timeout.
+        let fixture = AppProxyFixture(app) { $0.idle = .milliseconds(300) }
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        try await fixture.run {
+            let requester = Self.clientRequester("one", [.roots]) { method, _, isBound in
                 #expect(method == "roots/list" && !isBound)
                 try? await Task.sleep(for: .milliseconds(700))
                 return .success(["roots": []])
             }
-            let result = try await AppMCPServer(shop.id, desk: rig.desk).answer(Self.request(asked), of: rig.owner)
+            let result = try await AppMCPServer(shop.id, proxy: fixture.proxy).answer(
+                Self.request(requester),
+                of: fixture.owner
+            )
 
-            #expect(try Self.told(result) == [["jsonrpc": "2.0", "id": "r", "result": ["roots": []]]])
+            #expect(try Self.responses(result) == [["jsonrpc": "2.0", "id": "r", "result": ["roots": []]]])
         }
     }
 
-    @Test func `a log level counts for one caller's session`() async throws {
-        let app = Self.sessionful([])
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, desk: rig.desk)
-        let level = MCPRequest("logging/setLevel", ["level": "error"], wayBack: Self.wayBack())
-        try await rig.run {
-            // It answers with 202, which is no answer: what counts is where it was sent.
-            _ = try? await server.answer(level, of: rig.owner)
-            _ = try await server.answer(Self.request(nil), of: rig.owner)
+    @Test func `a log level applies to the client's own session`() async throws {
+        let app = Self.sessionServer([])
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let level = MCPRequest("logging/setLevel", ["level": "error"], clientRequester: Self.clientRequester())
+        try await fixture.run {
+            // The app answers 202, which is no result; the test checks only the session of the request.
+            _ = try? await server.answer(level, of: fixture.owner)
+            _ = try await server.answer(Self.request(nil), of: fixture.owner)
         }
         let set = app.requests.filter { $0.method == "logging/setLevel" }
         #expect(set.map { $0.header("Mcp-Session-Id") } == ["session-2"])
         #expect(app.calls.map { $0.header("Mcp-Session-Id") } == ["session-1"])
     }
 
-    @Test func `a session that has to make room is ended at the app`() async throws {
-        let app = Self.sessionful([])
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, desk: rig.desk)
-        try await rig.run {
-            for number in 0...ClientSessionPool.limitOfOne {
-                _ = try await server.answer(Self.request(Self.wayBack("\(number)")), of: rig.owner)
+    @Test func `an evicted session is deleted at the app`() async throws {
+        let app = Self.sessionServer([])
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        try await fixture.run {
+            for number in 0...ClientSessionPool.limitPerApp {
+                _ = try await server.answer(Self.request(Self.clientRequester("\(number)")), of: fixture.owner)
             }
 
-            try await eventually("it is told") {
+            try await eventually("the session is deleted") {
                 app.requests.contains {
                     $0.head.hasPrefix("DELETE /mcp ") && $0.header("Mcp-Session-Id") == "session-2"
                 }
@@ -217,7 +226,7 @@ import Testing
         #expect(app.requests.count { $0.head.hasPrefix("DELETE ") } == 1)
     }
 
-    @Test func `who goes away while the app works for it has called the app off, in the stateless era too`()
+    @Test func `a client that disconnects cancels its call at the app, also in stateless mode`()
         async throws
     {
         let app = ScriptedApp { request in
@@ -226,49 +235,57 @@ import Testing
                 ? .result(["protocolVersion": "2025-11-25", "capabilities": [:], "serverInfo": ["name": "x"]])
                 : .http(202, [], "")
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp))
-        let request = MCPRequest("tools/call", ["name": "x"], capabilities: ["roots": [:]], mayAskAgain: true)
-        try await rig.run {
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        let request = MCPRequest("tools/call", ["name": "x"], capabilities: ["roots": [:]], supportsInputRequired: true)
+        try await fixture.run {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    _ = try? await AppMCPServer(shop.id, desk: rig.desk).answer(request, of: rig.owner)
+                    _ = try? await AppMCPServer(shop.id, proxy: fixture.proxy).answer(request, of: fixture.owner)
                 }
-                try await eventually("it works") { app.calls.count == 1 }
+                try await eventually("the call has arrived") { app.calls.count == 1 }
                 group.cancelAll()
             }
-            try await eventually("it is called off") {
+            try await eventually("the call is cancelled") {
                 app.requests.contains { $0.method == "notifications/cancelled" }
             }
         }
     }
 
-    @Test func `an app without sessions is met once, whatever its caller can be asked`() async throws {
+    @Test func `an app without sessions gets one handshake, regardless of client capabilities`() async throws {
         let app = ScriptedApp.appReveal()
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
-        try await rig.run {
-            _ = try await AppMCPServer(shop.id, desk: rig.desk).answer(Self.request(Self.wayBack()), of: rig.owner)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
+        try await fixture.run {
+            _ = try await AppMCPServer(shop.id, proxy: fixture.proxy).answer(
+                Self.request(Self.clientRequester()),
+                of: fixture.owner
+            )
         }
         #expect(app.requests.filter { $0.method == "initialize" }.count == 1)
         #expect(app.calls.count == 1)
     }
 
-    @Test func `a caller of the stateless era is asked by a result, and the app waits for it to come back`()
+    @Test func `a stateless client is asked by a result, and the app waits for the answer`()
         async throws
     {
         let second: JSON = ["jsonrpc": "2.0", "id": 72, "method": "elicitation/create", "params": ["message": "And?"]]
-        let app = Self.sessionful([Self.question, second])
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, desk: rig.desk)
+        let app = Self.sessionServer([Self.question, second])
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
         @Sendable func ask(_ more: JSONObject = [:], of caller: AgentCaller? = nil) async throws -> JSONObject {
             var params: JSONObject = ["name": "ask"]
             for member in more.members { params[member.name] = member.value }
-            let request = MCPRequest("tools/call", params, capabilities: ["elicitation": [:]], mayAskAgain: true)
-            return try await server.answer(request, of: caller ?? rig.owner)
+            let request = MCPRequest(
+                "tools/call",
+                params,
+                capabilities: ["elicitation": [:]],
+                supportsInputRequired: true
+            )
+            return try await server.answer(request, of: caller ?? fixture.owner)
         }
-        try await rig.run {
+        try await fixture.run {
             let thief = AgentCaller(.grant("thief"), permissions: Permissions([.endpointCall, .secretUse], on: .all))
 
             let first = try await ask()
@@ -284,15 +301,15 @@ import Testing
             #expect(first["resultType"] == "input_required")
             #expect(first["inputRequests"]?["q1"] == ["method": "elicitation/create", "params": ["message": "Who?"]])
             #expect(then["inputRequests"]?.object?.members.map(\.name) == ["q2"])
-            #expect(try Self.told(last).map { $0["result"]?["action"] } == ["accept", "cancel"])
+            #expect(try Self.responses(last).map { $0["result"]?["action"] } == ["accept", "cancel"])
             await #expect(throws: RPCError.self) { try await ask(["requestState": state]) }
         }
         #expect(app.calls.count == 1)
-        #expect(rig.trust.uses.count == 1)
+        #expect(fixture.authorizer.events.count == 1)
     }
 
     @Test
-    func `what an app of the stateless era asks by its result, a caller of the handshake's is asked on its stream`()
+    func `a result of a stateless app that requests input is asked on the stream of a session client`()
         async throws
     {
         let app = ScriptedApp { request in
@@ -312,22 +329,22 @@ import Testing
             default: .http(400, [], #"{"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"mismatch"}}"#)
             }
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, desk: rig.desk)
-        try await rig.run {
-            let result = try await server.answer(Self.request(Self.wayBack()), of: rig.owner)
-            _ = try await server.answer(Self.request(Self.wayBack()), of: rig.owner)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        try await fixture.run {
+            let result = try await server.answer(Self.request(Self.clientRequester()), of: fixture.owner)
+            _ = try await server.answer(Self.request(Self.clientRequester()), of: fixture.owner)
 
-            let params = try #require(Self.told(result).first)
+            let params = try #require(Self.responses(result).first)
             #expect(params["inputResponses"] == ["a": ["action": "accept"]])
             #expect(params["requestState"] == "s1")
             #expect(params["name"] == "ask")
         }
         let meta = app.calls.first?.body["params"]?["_meta"]
         #expect(meta?["io.modelcontextprotocol/clientCapabilities"] == ["elicitation": [:]])
-        // Looked for once: it gives no sessions.
+        // Tried only once, because the app gave no session.
         #expect(app.requests.filter { $0.method == "initialize" }.count == 1)
-        #expect(rig.trust.uses.count == 2)
+        #expect(fixture.authorizer.events.count == 2)
     }
 }

@@ -7,8 +7,9 @@ import Testing
 @testable import MCP
 
 @Suite struct AppErasTests {
-    /// A server of the stateless era that wants every header.
-    private static func modern(_ call: @escaping @Sendable (ScriptedApp.Request) -> ScriptedApp.Reply) -> ScriptedApp {
+    /// A stateless server that requires every header.
+    private static func stateless(_ call: @escaping @Sendable (ScriptedApp.Request) -> ScriptedApp.Reply) -> ScriptedApp
+    {
         ScriptedApp { request in
             let meta = request.body["params"]?["_meta"]
             guard request.header("MCP-Protocol-Version") == "2026-07-28",
@@ -23,7 +24,7 @@ import Testing
                 .result([
                     "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": ["tools": [:]],
                     "ttlMs": 0, "cacheScope": "private",
-                    "_meta": ["io.modelcontextprotocol/serverInfo": ["name": "modern", "version": "1"]],
+                    "_meta": ["io.modelcontextprotocol/serverInfo": ["name": "stateless", "version": "1"]],
                 ])
             case "tools/list":
                 .result([
@@ -40,12 +41,12 @@ import Testing
         }
     }
 
-    @Test func `a server of the stateless era is spoken to in its words`() async throws {
-        let app = Self.modern { _ in .result(["resultType": "input_required", "requestState": "s", "content": []]) }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, desk: rig.desk)
-        let list = try await server.answer(MCPRequest("tools/list"), of: rig.owner)
+    @Test func `a stateless server gets the headers and metadata of its protocol version`() async throws {
+        let app = Self.stateless { _ in .result(["resultType": "input_required", "requestState": "s", "content": []]) }
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let list = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
 
         let result = try await server.answer(
             MCPRequest(
@@ -53,7 +54,7 @@ import Testing
                 ["name": "tap", "arguments": ["where": "é"], "_meta": ["com.example/x": 1]],
                 capabilities: ["elicitation": [:]]
             ),
-            of: rig.owner
+            of: fixture.owner
         )
 
         #expect(list["ttlMs"] == 5)
@@ -66,11 +67,11 @@ import Testing
         #expect(meta?["com.example/x"] == 1)
         #expect(meta?["io.modelcontextprotocol/clientCapabilities"] == ["elicitation": [:]])
         #expect(!app.requests.contains { $0.method == "initialize" })
-        #expect(await server.description(for: rig.owner).info["name"] == "modern")
+        #expect(await server.description(for: fixture.owner).info["name"] == "stateless")
     }
 
-    /// A server with sessions of the handshake's era, at `/mcp` and nowhere else, which forgets them when told to.
-    private final class Sessionful: Sendable {
+    /// A session-mode server at `/mcp` only, which can discard its sessions.
+    private final class SessionServer: Sendable {
         let session = Mutex(1)
         func forget() { session.withLock { $0 += 1 } }
 
@@ -81,7 +82,7 @@ import Testing
                 let id = request.body["id"] ?? .null
                 let result: JSON = [
                     "protocolVersion": "2025-11-25", "capabilities": ["tools": [:], "prompts": [:]],
-                    "serverInfo": ["name": "sessionful", "version": "1"], "instructions": "knock first",
+                    "serverInfo": ["name": "sessionful", "version": "1"], "instructions": "log in first",
                 ]
                 return .http(
                     200,
@@ -108,27 +109,27 @@ import Testing
     }
 
     @Test
-    func `a session that the server has forgotten is begun anew, and the call is sent again, as it was not heard`()
+    func `a lost session is opened again, and the unprocessed call is repeated`()
         async throws
     {
-        let server = Sessionful()
+        let server = SessionServer()
         let app = ScriptedApp { server.answer($0) }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp))
-        _ = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        _ = await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)
         server.forget()
 
-        let result = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
+        let result = await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)
 
         #expect(result["isError"] == nil)
         #expect(app.calls.map { $0.header("Mcp-Session-Id") } == ["session-1", "session-1", "session-2"])
         #expect(app.requests.filter { $0.method == "initialize" }.count == 2)
-        let description = await AppMCPServer(shop.id, desk: rig.desk).description(for: rig.owner)
-        #expect(description.instructions == "knock first")
+        let description = await AppMCPServer(shop.id, proxy: fixture.proxy).description(for: fixture.owner)
+        #expect(description.instructions == "log in first")
         #expect(description.capabilities["prompts"] != nil)
     }
 
-    @Test func `what comes before the answer on a stream is passed on, without our token`() async throws {
+    @Test func `messages before the response are passed on without the progress token`() async throws {
         let app = ScriptedApp { request in
             guard request.method == "tools/call" else {
                 return request.method == "initialize"
@@ -153,70 +154,74 @@ import Testing
                 then: ["content": []]
             )
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp))
-        let heard = Mutex<[RPCNotification]>([])
-        try await rig.run {
-            let changes = rig.desk.changes(of: shop.id, for: rig.owner)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        let received = Mutex<[RPCNotification]>([])
+        try await fixture.run {
+            let changes = fixture.proxy.changes(of: shop.id, for: fixture.owner)
 
-            let result = await rig.call(
-                ToolCall("tap", of: shop) { notification in heard.withLock { $0.append(notification) } },
-                of: rig.owner
+            let result = await fixture.call(
+                ToolCall("tap", of: shop) { notification in received.withLock { $0.append(notification) } },
+                of: fixture.owner
             )
 
             #expect(result["isError"] == nil)
-            #expect(heard.withLock { $0.map(\.method) } == ["notifications/progress", "notifications/message"])
-            #expect(heard.withLock { $0.first?.params } == ["progress": 1])
+            #expect(received.withLock { $0.map(\.method) } == ["notifications/progress", "notifications/message"])
+            #expect(received.withLock { $0.first?.params } == ["progress": 1])
             var iterator = changes.makeAsyncIterator()
             #expect(await iterator.next() == .tools)
-            try await eventually("its ping is answered") {
+            try await eventually("the ping is answered") {
                 app.requests.contains { $0.body["id"] == "theirs" && $0.body["result"] == [:] }
             }
         }
     }
 
-    @Test func `a stream that the app closed after all costs nothing`() async throws {
+    @Test func `a kept connection that the app closes does not fail a call`() async throws {
         let app = ScriptedApp.appReveal()
-        app.keepStreams(forAWhile: true)
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
+        app.keepConnections(closing: true)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
 
         for number in 1...5 {
-            let result = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
+            let result = await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)
             #expect(result["isError"] == nil)
             #expect(app.calls.count == number)
         }
     }
 
-    @Test func `a stream that the app keeps is used again`() async throws {
+    @Test func `a connection that the app keeps open is reused`() async throws {
         let app = ScriptedApp.appReveal()
-        app.keepStreams()
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
+        app.keepConnections()
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
 
-        _ = try await rig.desk.tools(of: shop, for: rig.owner)
+        _ = try await fixture.proxy.tools(of: shop, for: fixture.owner)
 
-        for _ in 0..<5 { _ = await rig.call(ToolCall("get_screen", of: shop), of: rig.owner) }
+        for _ in 0..<5 { _ = await fixture.call(ToolCall("get_screen", of: shop), of: fixture.owner) }
         #expect(app.calls.count == 5)
         #expect(app.dials.count == 1)
 
-        // What must not come twice goes over a stream that cannot be closing.
-        for _ in 0..<2 { _ = await rig.call(ToolCall("tap", of: shop), of: rig.owner) }
+        // A tool that is not repeatable uses a new connection.
+        for _ in 0..<2 { _ = await fixture.call(ToolCall("tap", of: shop), of: fixture.owner) }
         #expect(app.dials.count == 3)
     }
 
-    @Test func `what speaks no MCP is said to speak none`() async throws {
+    @Test func `an endpoint without MCP is reported as not speaking MCP`() async throws {
         let app = ScriptedApp { _ in .http(404, [], "<html>") }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp))
-        let debug = try #require(await rig.appear("debug", kind: .appDebug))
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        let debug = try #require(await fixture.appear("debug", kind: .appDebug))
 
         #expect(
-            await rig.call(ToolCall("tap", of: shop), of: rig.owner)["_meta"] == ["patchbay/failure": "no-tools"]
+            await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)["_meta"] == [
+                "patchbay/failure": "not-mcp"
+            ]
         )
         let dials = app.dials.count
         #expect(
-            await rig.call(ToolCall("tap", of: debug), of: rig.owner)["_meta"] == ["patchbay/failure": "no-tools"]
+            await fixture.call(ToolCall("tap", of: debug), of: fixture.owner)["_meta"] == [
+                "patchbay/failure": "not-mcp"
+            ]
         )
         #expect(app.dials.count == dials)
     }

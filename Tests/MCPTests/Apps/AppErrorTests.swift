@@ -8,36 +8,36 @@ import Testing
     private static let all: [AppError] =
         id.map { id in
             [
-                .away(id), .notApproved(id), .needsSecret(id), .notPermitted(id, .secretUse),
-                .notPermitted(id, .endpointCall), .noTools(id), .tooSlow(id, seconds: 15), .mute(id, seconds: 5),
-                .unclear(id, "status 500"),
-                .lostAfterDelivery(id), .busy(id),
+                .unavailable(id), .notApproved(id), .tokenRequired(id), .forbidden(id, .secretUse),
+                .forbidden(id, .endpointCall), .notMCP(id), .timedOut(id, seconds: 15), .noHandshake(id, seconds: 5),
+                .invalidResponse(id, "status 500"),
+                .responseLost(id), .busy(id),
             ]
         } ?? []
 
-    @Test(arguments: all) func `everybody is told what happened, and what to do with the means they have`(
+    @Test(arguments: all) func `each message has the error and a next step that its audience can take`(
         failure: AppError
     ) {
         let tools = BrokerTool.allCases.map(\.rawValue)
-        for reader in AppError.Reader.allCases {
-            let sentence = failure.sentence(for: reader)
-            #expect(sentence.hasPrefix("\(failure): ") && sentence.contains("shop"))
-            guard reader != .agent else { continue }
-            #expect(!tools.contains { sentence.contains($0) }, "\(sentence)")
+        for audience in AppError.Audience.allCases {
+            let message = failure.message(for: audience)
+            #expect(message.hasPrefix("\(failure): ") && message.contains("shop"))
+            guard audience != .brokerAgent else { continue }
+            #expect(!tools.contains { message.contains($0) }, "\(message)")
         }
     }
 
-    @Test func `a person is told the command itself`() throws {
+    @Test func `a hint for a person is a command`() throws {
         let id = try #require(Self.id)
 
-        #expect(AppError.needsSecret(id).next(for: .person) == "patchbay secret set shop")
-        #expect(AppError.notApproved(id).next(for: .person) == "patchbay approve shop")
-        #expect(AppError.noTools(id).next(for: .person) == "patchbay forward tcp:0 --endpoint shop")
-        #expect(AppError.needsSecret(id).next(for: .agent).contains("endpoint_pair"))
-        #expect(AppError.away(id).next(for: .agent).contains("endpoint_wait"))
+        #expect(AppError.tokenRequired(id).hint(for: .human) == "patchbay secret set shop")
+        #expect(AppError.notApproved(id).hint(for: .human) == "patchbay approve shop")
+        #expect(AppError.notMCP(id).hint(for: .human) == "patchbay forward tcp:0 --endpoint shop --detach")
+        #expect(AppError.tokenRequired(id).hint(for: .brokerAgent).contains("endpoint_pair"))
+        #expect(AppError.unavailable(id).hint(for: .brokerAgent).contains("endpoint_wait"))
     }
 
-    @Test func `only what the app has got is a result, because it may have been done`() {
-        #expect(Self.all.filter(\.isDelivered).map(\.code) == ["too-slow", "unclear", "lost-after-delivery"])
+    @Test func `only errors after delivery count as delivered`() {
+        #expect(Self.all.filter(\.isDelivered).map(\.code) == ["timeout", "invalid-response", "response-lost"])
     }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import MCP
 
-/// Servers that take a message a line on one stream.
+/// Servers with one message per line on one stream.
 @Suite struct AppLinesTests {
     private static func says(_ text: String) -> ScriptedLines.Reply {
         .result(["content": [["type": "text", "text": .string(text)]]])
@@ -20,13 +20,13 @@ import Testing
         ToolCall(tool, of: shop, arguments: ["n": .string(n)])
     }
 
-    @Test func `a server in lines is greeted once, and called on that stream from then on`() async throws {
+    @Test func `a line-based server gets one handshake, and all calls use that stream`() async throws {
         let app = ScriptedLines.legacy { Self.says("did \(Self.argument($0))") }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
 
         for n in ["1", "2", "3"] {
-            #expect(Self.text(await rig.call(Self.call(n, of: shop), of: rig.owner)) == "did \(n)")
+            #expect(Self.text(await fixture.call(Self.call(n, of: shop), of: fixture.owner)) == "did \(n)")
         }
 
         #expect(app.dials == 1)
@@ -37,7 +37,7 @@ import Testing
         )
     }
 
-    @Test func `one of the stateless era is not greeted, and told what is not wanted any more`() async throws {
+    @Test func `a stateless line-based server gets no initialize, and a cancellation after a timeout`() async throws {
         let app = ScriptedLines { message in
             switch message["method"]?.string {
             case "server/discover":
@@ -45,12 +45,12 @@ import Testing
             default: .silence
             }
         }
-        let rig = DeskRig(app) { $0.silence = .milliseconds(100) }
-        let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
-        try await rig.run {
-            let result = await rig.call(Self.call(of: shop), of: rig.owner)
+        let fixture = AppProxyFixture(app) { $0.idle = .milliseconds(100) }
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
+        try await fixture.run {
+            let result = await fixture.call(Self.call(of: shop), of: fixture.owner)
 
-            #expect(Self.code(result) == "too-slow")
+            #expect(Self.code(result) == "timeout")
             try await eventually("the call is cancelled") { app.count(of: "notifications/cancelled") == 1 }
             #expect(app.messages.last?["params"]?["requestId"] == app.messages.dropLast().last?["id"])
             #expect(app.count(of: "initialize") == 0)
@@ -58,37 +58,37 @@ import Testing
         }
     }
 
-    @Test func `a server that is written down is found out to take lines`() async throws {
+    @Test func `a configured line-based server is detected`() async throws {
         let app = ScriptedLines.legacy { _ in Self.says("x") }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp, source: .config))
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .config))
 
-        #expect(Self.text(await rig.call(Self.call(of: shop), of: rig.owner)) == "x")
+        #expect(Self.text(await fixture.call(Self.call(of: shop), of: fixture.owner)) == "x")
     }
 
-    @Test func `nobody says lines to what has shown that it speaks HTTP`() async throws {
+    @Test func `a server that has answered in HTTP gets no lines`() async throws {
         let app = ScriptedApp { _ in .http(404, [], "Not Found") }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp))
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
 
-        #expect(Self.code(await rig.call(Self.call(of: shop), of: rig.owner)) == "no-tools")
+        #expect(Self.code(await fixture.call(Self.call(of: shop), of: fixture.owner)) == "not-mcp")
         #expect(app.requests.allSatisfy { $0.head.hasPrefix("POST ") })
     }
 
-    @Test func `one that Bonjour knows and that speaks HTTP is found out, too`() async throws {
+    @Test func `a Bonjour server that speaks HTTP is detected`() async throws {
         let app = ScriptedApp { request in
             request.method == "initialize"
                 ? .result(["protocolVersion": "2025-06-18", "capabilities": [:], "serverInfo": [:]])
                 : .result(["content": []])
         }
         app.answersLines()
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
 
-        #expect(await rig.call(Self.call(of: shop), of: rig.owner)["isError"] == nil)
+        #expect(await fixture.call(Self.call(of: shop), of: fixture.owner)["isError"] == nil)
     }
 
-    @Test func `answers find their requests in any order`() async throws {
+    @Test func `responses are matched to requests in any order`() async throws {
         let first = Mutex<JSON?>(nil)
         let app = ScriptedLines.legacy { message in
             if Self.argument(message) == "1" {
@@ -100,40 +100,40 @@ import Testing
             let own = #"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"two"}]}}"#
             return .lines([own, late])
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
 
-        async let one = rig.call(Self.call("1", of: shop), of: rig.owner)
-        try await eventually("the first is there") { app.count(of: "tools/call") == 1 }
-        async let two = rig.call(Self.call("2", of: shop), of: rig.owner)
+        async let one = fixture.call(Self.call("1", of: shop), of: fixture.owner)
+        try await eventually("the first call has arrived") { app.count(of: "tools/call") == 1 }
+        async let two = fixture.call(Self.call("2", of: shop), of: fixture.owner)
 
         #expect(await Self.text(one) == "one")
         #expect(await Self.text(two) == "two")
         #expect(app.dials == 1)
     }
 
-    @Test func `who reads for all and is called off leaves the reading to another`() async throws {
+    @Test func `a cancelled reader hands over reading to another request`() async throws {
         let app = ScriptedLines.legacy { message in
             Self.argument(message) == "last" ? Self.says("there") : .silence
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
-        try await rig.run {
-            let reader = Task { await rig.call(Self.call("never", of: shop), of: rig.owner) }
-            try await eventually("it waits") { app.count(of: "tools/call") == 1 }
-            let other = Task { await rig.call(Self.call("late", of: shop), of: rig.owner) }
-            try await eventually("both wait") { app.count(of: "tools/call") == 2 }
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
+        try await fixture.run {
+            let reader = Task { await fixture.call(Self.call("never", of: shop), of: fixture.owner) }
+            try await eventually("the call is in flight") { app.count(of: "tools/call") == 1 }
+            let other = Task { await fixture.call(Self.call("late", of: shop), of: fixture.owner) }
+            try await eventually("both calls are in flight") { app.count(of: "tools/call") == 2 }
             reader.cancel()
             _ = await reader.value
 
-            #expect(Self.text(await rig.call(Self.call("last", of: shop), of: rig.owner)) == "there")
+            #expect(Self.text(await fixture.call(Self.call("last", of: shop), of: fixture.owner)) == "there")
             let id = try #require(app.messages.filter { $0["method"] == "tools/call" }[1]["id"])
-            app.say(#"{"jsonrpc":"2.0","id":\#(id.text),"result":{"content":[{"type":"text","text":"late"}]}}"# + "\n")
+            app.send(#"{"jsonrpc":"2.0","id":\#(id.text),"result":{"content":[{"type":"text","text":"late"}]}}"# + "\n")
             #expect(Self.text(await other.value) == "late")
         }
     }
 
-    @Test func `progress goes to whoever asked for it, and log messages only where it is clear whose they are`()
+    @Test func `progress goes to its request, and log messages go to the only request in flight`()
         async throws
     {
         let app = ScriptedLines.legacy { _ in
@@ -144,26 +144,26 @@ import Testing
                 #"{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}"#,
             ])
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
-        let heard = Mutex<[String]>([])
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
+        let received = Mutex<[String]>([])
 
-        _ = await rig.call(
-            ToolCall("tap", of: shop) { notification in heard.withLock { $0.append(notification.method) } },
-            of: rig.owner
+        _ = await fixture.call(
+            ToolCall("tap", of: shop) { notification in received.withLock { $0.append(notification.method) } },
+            of: fixture.owner
         )
 
-        #expect(heard.withLock { $0 } == ["notifications/progress", "notifications/message"])
+        #expect(received.withLock { $0 } == ["notifications/progress", "notifications/message"])
     }
 
-    @Test func `a stream that ended between two calls is another one for the next`() async throws {
+    @Test func `a stream that ended between two calls is replaced`() async throws {
         let app = ScriptedLines.legacy { _ in Self.says("x") }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
-        _ = await rig.call(Self.call(of: shop), of: rig.owner)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
+        _ = await fixture.call(Self.call(of: shop), of: fixture.owner)
 
-        app.hangUp()
-        let result = await rig.call(Self.call(of: shop), of: rig.owner)
+        app.closeStreams()
+        let result = await fixture.call(Self.call(of: shop), of: fixture.owner)
 
         #expect(Self.text(result) == "x")
         #expect(app.dials == 2)
@@ -171,7 +171,10 @@ import Testing
     }
 
     @Test(arguments: [("tap", 1), ("look", 2)])
-    func `what was delivered before the end is sent again only if it may be`(tool: String, times: Int) async throws {
+    func `a request that was delivered before the end is repeated only if its tool allows that`(
+        tool: String,
+        times: Int
+    ) async throws {
         let count = Mutex(0)
         let app = ScriptedLines.legacy { _ in
             count.withLock {
@@ -179,26 +182,26 @@ import Testing
                 return $0
             } == 1 ? .end : Self.says("again")
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
-        _ = try await rig.desk.tools(of: shop, for: rig.owner)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
+        _ = try await fixture.proxy.tools(of: shop, for: fixture.owner)
 
-        let result = await rig.call(Self.call("", tool, of: shop), of: rig.owner)
+        let result = await fixture.call(Self.call("", tool, of: shop), of: fixture.owner)
 
         #expect(app.count(of: "tools/call") == times)
-        #expect(Self.code(result) == (times == 1 ? "lost-after-delivery" : nil))
+        #expect(Self.code(result) == (times == 1 ? "response-lost" : nil))
     }
 
-    @Test func `a call waits for a server that is away, and its greeting comes first`() async throws {
+    @Test func `a call waits for an offline server, and the handshake comes first`() async throws {
         let app = ScriptedLines.legacy { _ in Self.says("back") }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
-        _ = await rig.call(Self.call(of: shop), of: rig.owner)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
+        _ = await fixture.call(Self.call(of: shop), of: fixture.owner)
         app.set(isUp: false)
-        app.hangUp()
+        app.closeStreams()
 
-        async let result = rig.call(Self.call(of: shop), of: rig.owner)
-        try await eventually("it is dialled") { app.dials >= 3 }
+        async let result = fixture.call(Self.call(of: shop), of: fixture.owner)
+        try await eventually("the app is dialled") { app.dials >= 3 }
         app.set(isUp: true)
 
         #expect(await Self.text(result) == "back")
@@ -207,43 +210,43 @@ import Testing
     @Test(arguments: [
         ("[1]", "JSON-RPC"), ("log: started", "JSON"), ("{", "JSON"),
     ])
-    func `a line that is no message is told as what it is, and the stream is left`(line: String, word: String)
+    func `an invalid line is reported, and the stream is closed`(line: String, word: String)
         async throws
     {
         let app = ScriptedLines.legacy { Self.argument($0) == "x" ? .lines([line]) : Self.says("fine") }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
 
-        let result = await rig.call(Self.call("x", of: shop), of: rig.owner)
+        let result = await fixture.call(Self.call("x", of: shop), of: fixture.owner)
 
-        #expect(Self.code(result) == "unclear")
+        #expect(Self.code(result) == "invalid-response")
         #expect(Self.text(result).contains(word))
-        #expect(Self.text(await rig.call(Self.call(of: shop), of: rig.owner)) == "fine")
+        #expect(Self.text(await fixture.call(Self.call(of: shop), of: fixture.owner)) == "fine")
         #expect(app.dials == 2)
     }
 
-    @Test func `who is turned away when it greets does not knock again`() async throws {
+    @Test func `a rejected handshake is not retried`() async throws {
         let app = ScriptedLines { message in
             message["method"] == "initialize" ? .end : .error(-32_601, "Method not found")
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
 
-        let result = await rig.call(Self.call(of: shop), of: rig.owner)
+        let result = await fixture.call(Self.call(of: shop), of: fixture.owner)
 
-        #expect(Self.text(result).contains("as soon as it is greeted"))
+        #expect(Self.text(result).contains("during the handshake"))
         #expect(app.dials == 1)
     }
 
-    @Test func `megabytes go both ways at once`() async throws {
+    @Test func `large messages are exchanged in both directions at once`() async throws {
         let app = ScriptedLines.legacy { message in Self.says(Self.argument(message)) }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
         let texts = (0..<4).map { String(repeating: "\($0)", count: 1_000_000) }
 
         let answers = await withTaskGroup(of: String.self) { group in
             for text in texts {
-                group.addTask { Self.text(await rig.call(Self.call(text, of: shop), of: rig.owner)) }
+                group.addTask { Self.text(await fixture.call(Self.call(text, of: shop), of: fixture.owner)) }
             }
             return await group.reduce(into: Set<String>()) { $0.insert($1) }
         }
@@ -251,24 +254,24 @@ import Testing
         #expect(answers == Set(texts))
     }
 
-    @Test func `what such a server tells of its changes is heard while somebody listens`() async throws {
+    @Test func `changes of a line-based server are received while there are subscribers`() async throws {
         let app = ScriptedLines.legacy { _ in Self.says("x") }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
-        let server = AppMCPServer(shop.id, desk: rig.desk)
-        try await rig.run {
-            _ = try await server.answer(MCPRequest("tools/list"), of: rig.owner)
-            let changes = server.changes(for: rig.owner)
-            try await eventually("its list is asked for") { app.count(of: "tools/list") >= 2 }
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
+        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        try await fixture.run {
+            _ = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
+            let changes = server.changes(for: fixture.owner)
+            try await eventually("the tools are listed") { app.count(of: "tools/list") >= 2 }
 
-            app.say(#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"# + "\n")
+            app.send(#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"# + "\n")
 
             for await change in changes {
                 #expect(change == .tools)
                 break
             }
-            // And whoever listens does not keep others from being answered.
-            #expect(Self.text(await rig.call(Self.call(of: shop), of: rig.owner)) == "x")
+            // A subscriber does not block the responses of other requests.
+            #expect(Self.text(await fixture.call(Self.call(of: shop), of: fixture.owner)) == "x")
         }
     }
 }

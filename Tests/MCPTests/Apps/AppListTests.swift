@@ -4,9 +4,9 @@ import Testing
 
 @testable import MCP
 
-/// What becomes of lists that are not as they should be.
+/// Invalid and unusual lists.
 @Suite struct AppListTests {
-    /// An app whose answers to `tools/list` are these, by the cursor.
+    /// An app that returns these lists, by cursor.
     private static func app(_ list: @escaping @Sendable (JSON?) -> JSON) -> ScriptedApp {
         ScriptedApp { request in
             switch request.method {
@@ -19,30 +19,32 @@ import Testing
         }
     }
 
-    private static func tools(_ app: ScriptedApp, _ body: (DeskRig, Endpoint) async throws -> [JSON]) async throws
+    private static func tools(_ app: ScriptedApp, _ body: (AppProxyFixture, Endpoint) async throws -> [JSON])
+        async throws
         -> [JSON]
     {
-        let rig = DeskRig(app)
-        return try await body(rig, try #require(await rig.appear()))
+        let fixture = AppProxyFixture(app)
+        return try await body(fixture, try #require(await fixture.appear()))
     }
 
-    private static func atItsAddress(_ rig: DeskRig, _ endpoint: Endpoint) async throws -> [JSON] {
-        let server = AppMCPServer(endpoint.id, desk: rig.desk)
-        return try await server.answer(MCPRequest("tools/list"), of: rig.owner)["tools"]?.array ?? []
+    private static func fromAppServer(_ fixture: AppProxyFixture, _ endpoint: Endpoint) async throws -> [JSON] {
+        let server = AppMCPServer(endpoint.id, proxy: fixture.proxy)
+        return try await server.answer(MCPRequest("tools/list"), of: fixture.owner)["tools"]?.array ?? []
     }
 
-    private static func withTheOthers(_ rig: DeskRig, _ endpoint: Endpoint) async throws -> [JSON] {
-        try await AggregateMCPServer(desk: rig.desk).answer(MCPRequest("tools/list"), of: rig.owner)["tools"]?.array
+    private static func fromAggregateServer(_ fixture: AppProxyFixture, _ endpoint: Endpoint) async throws -> [JSON] {
+        try await AggregateMCPServer(proxy: fixture.proxy).answer(MCPRequest("tools/list"), of: fixture.owner)["tools"]?
+            .array
             ?? []
     }
 
-    private static func forTheBroker(_ rig: DeskRig, _ endpoint: Endpoint) async throws -> [JSON] {
-        try await rig.desk.tools(of: endpoint, for: rig.owner).tools.map(JSON.object)
+    private static func fromProxy(_ fixture: AppProxyFixture, _ endpoint: Endpoint) async throws -> [JSON] {
+        try await fixture.proxy.tools(of: endpoint, for: fixture.owner).tools.map(JSON.object)
     }
 
     private static func names(_ tools: [JSON]) -> [String?] { tools.map { $0["name"]?.string } }
 
-    @Test func `of two tools with one name the first is listed, wherever they are`() async throws {
+    @Test func `the first of two tools with the same name is listed at every address`() async throws {
         let app = Self.app { _ in
             [
                 "tools": [
@@ -53,28 +55,28 @@ import Testing
             ]
         }
 
-        let own = try await Self.tools(app, Self.atItsAddress)
-        let all = try await Self.tools(app, Self.withTheOthers)
-        let told = try await Self.tools(app, Self.forTheBroker)
+        let own = try await Self.tools(app, Self.fromAppServer)
+        let all = try await Self.tools(app, Self.fromAggregateServer)
+        let listed = try await Self.tools(app, Self.fromProxy)
 
         #expect(Self.names(own) == ["a", "tap"] && own.last?["description"] == "first")
         #expect(Self.names(all) == ["shop__a", "shop__tap"])
-        #expect(Self.names(told) == ["a", "tap"])
+        #expect(Self.names(listed) == ["a", "tap"])
     }
 
-    @Test func `two tools that get one name among all apps' are one`() async throws {
-        // Both are cut, and the four digits of their hashes are the same.
-        let names = Self.alike()
+    @Test func `two tools with the same aggregated name are listed once`() async throws {
+        // Both names are truncated and have the same four hash digits.
+        let names = Self.collidingNames()
         let app = Self.app { _ in
             ["tools": .array(names.map { ["name": .string($0), "inputSchema": ["type": "object"]] })]
         }
 
-        let all = try await Self.tools(app, Self.withTheOthers)
+        let all = try await Self.tools(app, Self.fromAggregateServer)
 
         #expect(all.count == 1)
     }
 
-    private static func alike() -> [String] {
+    private static func collidingNames() -> [String] {
         let long = String(repeating: "x", count: 48)
         var seen: [String: String] = [:]
         for number in 0..<100_000 {
@@ -86,23 +88,23 @@ import Testing
         return []
     }
 
-    @Test func `a list of an earlier run is not believed more than one of the app's`() async throws {
+    @Test func `a stored list is sanitized like a live list`() async throws {
         let kept: JSON = [
             "capabilities": [:],
             "lists": ["tools/list": ["tools": [["name": "tap"], ["name": "tap"], "x", ["name": 5]]]],
         ]
-        let memory = FakeMemory()
-        await memory.keep(kept.text, of: try #require(EndpointID("shop")))
+        let storage = FakeCacheStorage()
+        await storage.save(kept.text, of: try #require(EndpointID("shop")))
         let app = Self.app { _ in [:] }
         app.set(isUp: false)
-        let rig = DeskRig(app, memory: memory)
-        let shop = try #require(await rig.appear())
+        let fixture = AppProxyFixture(app, storage: storage)
+        let shop = try #require(await fixture.appear())
 
-        #expect(Self.names(try await Self.atItsAddress(rig, shop)) == ["tap"])
-        #expect(Self.names(try await Self.withTheOthers(rig, shop)) == ["shop__tap"])
+        #expect(Self.names(try await Self.fromAppServer(fixture, shop)) == ["tap"])
+        #expect(Self.names(try await Self.fromAggregateServer(fixture, shop)) == ["shop__tap"])
     }
 
-    @Test func `a cursor that comes a second time ends the list`() async throws {
+    @Test func `a repeated cursor ends the list`() async throws {
         let app = Self.app { cursor in
             let name = "t\(cursor?.string ?? "")"
             return [
@@ -111,13 +113,13 @@ import Testing
             ]
         }
 
-        let tools = try await Self.tools(app, Self.atItsAddress)
+        let tools = try await Self.tools(app, Self.fromAppServer)
 
         #expect(Self.names(tools) == ["t", "t1", "t2"])
         #expect(app.requests.count { $0.method == "tools/list" } == 3)
     }
 
-    @Test func `no further page is asked for when there are a thousand tools`() async throws {
+    @Test func `no further page is requested after a thousand tools`() async throws {
         let app = Self.app { cursor in
             let page = cursor?.string.flatMap(Int.init) ?? 0
             let tools = (0..<400).map { number -> JSON in
@@ -126,13 +128,13 @@ import Testing
             return ["tools": .array(tools), "nextCursor": .string("\(page + 1)")]
         }
 
-        let tools = try await Self.tools(app, Self.atItsAddress)
+        let tools = try await Self.tools(app, Self.fromAppServer)
 
         #expect(tools.count == 1_200)
         #expect(app.requests.count { $0.method == "tools/list" } == 3)
     }
 
-    @Test func `what is no tool takes no other tool away from clients`() async throws {
+    @Test func `invalid tools are removed and valid tools are kept`() async throws {
         let right: JSON = [
             "title": "Tap", "name": "tap", "x": [1, .null], "inputSchema": ["properties": [:], "type": "object"],
             "annotations": ["readOnlyHint": true, "mine": 5], "description": "größe \u{202E}",
@@ -158,8 +160,8 @@ import Testing
             ["name": "e", "inputSchema": schema], right,
         ]
 
-        for reader in [Self.atItsAddress, Self.forTheBroker] {
-            let tools = try await Self.tools(app, reader)
+        for source in [Self.fromAppServer, Self.fromProxy] {
+            let tools = try await Self.tools(app, source)
 
             #expect(tools == expected)
             #expect(tools.last?.text == right.text)

@@ -11,7 +11,7 @@ import Testing
         "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": ["uri": "a:1"],
     ]
 
-    @Test func `an app of the handshake's eras is listened to while somebody wants to hear, and told what about`()
+    @Test func `a session-mode app is followed while there are subscribers, with their subscriptions`()
         async throws
     {
         let app = ScriptedApp { request in
@@ -26,19 +26,19 @@ import Testing
             default: .error(-32_601, "no")
             }
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, desk: rig.desk)
-        try await rig.run {
-            _ = try await server.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: rig.owner)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        try await fixture.run {
+            _ = try await server.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: fixture.owner)
 
-            try await Self.expect(.resource("a:1"), of: server, rig)
-            try await eventually("nobody listens any more") { app.open == 0 }
+            try await Self.expect(.resource("a:1"), of: server, fixture)
+            try await eventually("the change stream is closed") { app.open == 0 }
         }
         #expect(app.requests.filter { $0.method == "resources/subscribe" }.count == 2)
     }
 
-    @Test func `an app of the stateless era is asked with everything that is to be told, and anew when there is more`()
+    @Test func `a stateless app gets all subscriptions in one request, which is repeated for a new one`()
         async throws
     {
         let app = ScriptedApp { request in
@@ -55,14 +55,16 @@ import Testing
             default: .error(-32_601, "no")
             }
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, desk: rig.desk)
-        try await rig.run {
-            let changes = server.changes(for: rig.owner)
-            try await eventually("it is listened to") { app.requests.contains { $0.method == "subscriptions/listen" } }
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        try await fixture.run {
+            let changes = server.changes(for: fixture.owner)
+            try await eventually("the change stream is open") {
+                app.requests.contains { $0.method == "subscriptions/listen" }
+            }
 
-            _ = try await server.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: rig.owner)
+            _ = try await server.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: fixture.owner)
 
             var iterator = changes.makeAsyncIterator()
             #expect(await iterator.next() == .resource("a:1"))
@@ -70,7 +72,7 @@ import Testing
         #expect(!app.requests.contains { $0.method == "resources/subscribe" })
     }
 
-    @Test func `a stream on which nothing was said for long is opened anew`() async throws {
+    @Test func `an idle change stream is opened again`() async throws {
         let app = ScriptedApp { request in
             if request.head.hasPrefix("GET ") { return .open([]) }
             return request.method == "initialize"
@@ -79,32 +81,33 @@ import Testing
                     "capabilities": ["tools": ["listChanged": true]],
                 ]) : .error(-32_601, "no")
         }
-        let rig = DeskRig(app) { $0.listening = .milliseconds(50) }
-        let shop = try #require(await rig.appear(kind: .mcp))
-        try await rig.run {
-            let changes = AppMCPServer(shop.id, desk: rig.desk).changes(for: rig.owner)
+        let fixture = AppProxyFixture(app) { $0.changeStreamIdle = .milliseconds(50) }
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        try await fixture.run {
+            let changes = AppMCPServer(shop.id, proxy: fixture.proxy).changes(for: fixture.owner)
 
-            try await eventually("it is listened to again and again") {
+            try await eventually("the change stream is opened again") {
                 app.requests.count { $0.head.hasPrefix("GET ") } >= 3
             }
             withExtendedLifetime(changes) {}
         }
     }
 
-    @Test func `an app that tells nothing is left alone`() async throws {
+    @Test func `an app that announces no changes is not followed`() async throws {
         let app = ScriptedApp.appReveal()
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
-        try await rig.run {
-            let changes = rig.desk.changes(of: shop.id, for: rig.owner)
-            try await eventually("its tools are listed") { app.requests.contains { $0.method == "tools/list" } }
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
+        try await fixture.run {
+            let changes = fixture.proxy.changes(of: shop.id, for: fixture.owner)
+            try await eventually("the tools are listed") { app.requests.contains { $0.method == "tools/list" } }
             withExtendedLifetime(changes) {}
         }
         #expect(!app.requests.contains { $0.head.hasPrefix("GET") || $0.method == "subscriptions/listen" })
     }
 
-    private static func expect(_ change: ServerChange, of server: AppMCPServer, _ rig: DeskRig) async throws {
-        var changes = server.changes(for: rig.owner).makeAsyncIterator()
+    private static func expect(_ change: ServerChange, of server: AppMCPServer, _ fixture: AppProxyFixture) async throws
+    {
+        var changes = server.changes(for: fixture.owner).makeAsyncIterator()
         #expect(await changes.next() == change)
     }
 }

@@ -11,49 +11,52 @@ import Testing
         (result["tools"]?.array ?? []).compactMap { $0["name"]?.string }
     }
 
-    @Test func `the tools of an app that is away are those it had, marked as such, also after a restart of ours`()
+    @Test func `an offline app has its cached tools, marked as stale, also after a restart of Patchbay`()
         async throws
     {
-        let memory = FakeMemory()
+        let storage = FakeCacheStorage()
         let app = ScriptedApp.appReveal()
-        let rig = DeskRig(app, memory: memory)
-        let shop = try #require(await rig.appear())
-        try await rig.run {
-            let live = try await AppMCPServer(shop.id, desk: rig.desk).answer(MCPRequest("tools/list"), of: rig.owner)
+        let fixture = AppProxyFixture(app, storage: storage)
+        let shop = try #require(await fixture.appear())
+        try await fixture.run {
+            let live = try await AppMCPServer(shop.id, proxy: fixture.proxy).answer(
+                MCPRequest("tools/list"),
+                of: fixture.owner
+            )
             #expect(Self.names(live) == ["get_screen", "tap"])
             #expect(live["_meta"] == nil)
-            try await eventually("it is kept") { memory.text(of: shop.id) != nil }
+            try await eventually("the list is stored") { storage.text(of: shop.id) != nil }
         }
 
-        let second = DeskRig(app, memory: memory)
+        let second = AppProxyFixture(app, storage: storage)
         await second.appear()
         app.set(isUp: false)
-        let server = AppMCPServer(shop.id, desk: second.desk)
+        let server = AppMCPServer(shop.id, proxy: second.proxy)
 
         let stale = try await server.answer(MCPRequest("tools/list"), of: second.owner)
 
         #expect(Self.names(stale) == ["get_screen", "tap"])
-        #expect(stale["_meta"] == ["patchbay/stale": true, "patchbay/failure": "away"])
+        #expect(stale["_meta"] == ["patchbay/stale": true, "patchbay/failure": "unavailable"])
         #expect(await server.description(for: second.owner).info["name"] == "AppReveal")
-        let tools = try await second.desk.tools(of: shop, for: second.owner)
+        let tools = try await second.proxy.tools(of: shop, for: second.owner)
         #expect(tools.isStale)
-        #expect(await second.desk.toolCount(of: shop) == 2)
+        #expect(await second.proxy.toolCount(of: shop) == 2)
     }
 
-    @Test func `an app that lacks only its token is not called away`() async throws {
+    @Test func `an app that requires a token is not reported as unavailable`() async throws {
         let app = ScriptedApp.appReveal()
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
-        _ = try await rig.desk.tools(of: shop, for: rig.owner)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
+        _ = try await fixture.proxy.tools(of: shop, for: fixture.owner)
         app.set(token: "secret")
 
-        let tools = try await rig.desk.tools(of: shop, for: rig.owner)
+        let tools = try await fixture.proxy.tools(of: shop, for: fixture.owner)
 
-        #expect(tools.staleness == .needsSecret(shop.id))
+        #expect(tools.staleness == .tokenRequired(shop.id))
         #expect(tools.tools.count == 2)
     }
 
-    @Test func `other tools than before are marked until somebody has looked, and whoever listens is told`()
+    @Test func `changed tools are marked until a client fetches them, and subscribers are notified`()
         async throws
     {
         let tools = Mutex<JSON>([["name": "tap"]])
@@ -65,23 +68,23 @@ import Testing
             default: .error(-32_601, "no")
             }
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
-        try await rig.run {
-            let first = try await rig.desk.tools(of: shop, for: rig.owner)
-            var changes = rig.desk.changes(of: shop.id, for: rig.owner).makeAsyncIterator()
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
+        try await fixture.run {
+            let first = try await fixture.proxy.tools(of: shop, for: fixture.owner)
+            var changes = fixture.proxy.changes(of: shop.id, for: fixture.owner).makeAsyncIterator()
             tools.withLock { $0 = [["name": "tap"], ["name": "wipe"]] }
 
-            await rig.appear(port: 6_000)
+            await fixture.appear(port: 6_000)
             #expect(await changes.next() == .tools)
 
-            let second = try await rig.desk.tools(of: shop, for: rig.owner)
-            let third = try await rig.desk.tools(of: shop, for: rig.owner)
+            let second = try await fixture.proxy.tools(of: shop, for: fixture.owner)
+            let third = try await fixture.proxy.tools(of: shop, for: fixture.owner)
             #expect([first, second, third].map(\.hasChanged) == [false, true, false])
         }
     }
 
-    @Test func `every page of a list is asked for, and they come as one`() async throws {
+    @Test func `all pages of a list are requested and merged`() async throws {
         let app = ScriptedApp { request in
             switch request.method {
             case "initialize":
@@ -93,44 +96,47 @@ import Testing
             default: .error(-32_601, "no")
             }
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
 
-        let list = try await AppMCPServer(shop.id, desk: rig.desk).answer(MCPRequest("resources/list"), of: rig.owner)
+        let list = try await AppMCPServer(shop.id, proxy: fixture.proxy).answer(
+            MCPRequest("resources/list"),
+            of: fixture.owner
+        )
 
         #expect(list == ["resources": [["uri": "a:1"], ["uri": "b:2"]]])
     }
 
-    @Test func `the app's own errors are passed on as they are, ours say what to do`() async throws {
+    @Test func `the app's own errors are passed on unchanged, and errors of Patchbay have a hint`() async throws {
         let app = ScriptedApp.appReveal { _ in .error(-32_602, "Unknown tool: x") }
-        let rig = DeskRig(app) { $0.wait = .milliseconds(50) }
-        let shop = try #require(await rig.appear())
-        let server = AppMCPServer(shop.id, desk: rig.desk)
+        let fixture = AppProxyFixture(app) { $0.wait = .milliseconds(50) }
+        let shop = try #require(await fixture.appear())
+        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
 
         await #expect(throws: RPCError(-32_602, "Unknown tool: x")) {
-            try await server.answer(MCPRequest("tools/call", ["name": "x"]), of: rig.owner)
+            try await server.answer(MCPRequest("tools/call", ["name": "x"]), of: fixture.owner)
         }
         await #expect(throws: RPCError(-32_601, "Method not found")) {
-            try await server.answer(MCPRequest("resources/read", ["uri": "a:b"]), of: rig.owner)
+            try await server.answer(MCPRequest("resources/read", ["uri": "a:b"]), of: fixture.owner)
         }
-        await rig.disappear()
-        let away = try await server.answer(MCPRequest("tools/call", ["name": "x"]), of: rig.owner)
+        await fixture.disappear()
+        let away = try await server.answer(MCPRequest("tools/call", ["name": "x"]), of: fixture.owner)
         #expect(away["isError"] == true)
         do {
-            _ = try await server.answer(MCPRequest("prompts/list"), of: rig.owner)
-            Issue.record("a list that nobody ever heard")
+            _ = try await server.answer(MCPRequest("prompts/list"), of: fixture.owner)
+            Issue.record("a list without a cached value was returned")
         } catch {
             #expect(error.code == -32_603)
-            #expect(error.data == ["failure": "away"])
+            #expect(error.data == ["failure": "unavailable"])
         }
     }
 
-    @Test func `an app that was never met and is away has a description all the same`() async throws {
-        let rig = DeskRig(ScriptedApp.appReveal())
-        let shop = try #require(await rig.appear())
-        await rig.disappear()
+    @Test func `an offline app without a cached description has a default description`() async throws {
+        let fixture = AppProxyFixture(ScriptedApp.appReveal())
+        let shop = try #require(await fixture.appear())
+        await fixture.disappear()
 
-        let description = await AppMCPServer(shop.id, desk: rig.desk).description(for: rig.owner)
+        let description = await AppMCPServer(shop.id, proxy: fixture.proxy).description(for: fixture.owner)
 
         #expect(description.info["name"] == .string(shop.id.text))
     }

@@ -9,23 +9,23 @@ import Testing
     ]
     private static let longer: JSONObject = ["tools": [["name": "get"], ["name": "tap"], ["name": "wipe"]]]
 
-    @Test func `the first list is what later ones are compared with, until somebody looks`() {
+    @Test func `later lists are compared with the first one until a client fetches the list`() {
         var record = CachedApp()
 
-        let news = [record.note(Self.list, of: "tools/list"), record.note(Self.list, of: "tools/list")]
-        #expect(news == [true, false])
+        let changes = [record.record(Self.list, of: "tools/list"), record.record(Self.list, of: "tools/list")]
+        #expect(changes == [true, false])
         #expect(!record.hasChanged)
-        let isNews = record.note(Self.longer, of: "tools/list")
-        #expect(isNews && record.hasChanged)
+        let changed = record.record(Self.longer, of: "tools/list")
+        #expect(changed && record.hasChanged)
         #expect(record.toolCount == 3)
-        let looks = [record.look(), record.look()]
-        #expect(looks == [true, false])
+        let marks = [record.markSeen(), record.markSeen()]
+        #expect(marks == [true, false])
         #expect(!record.hasChanged)
     }
 
-    @Test func `what is kept comes back as it was, the mark of a change included`() throws {
+    @Test func `a stored record is restored unchanged, including the change mark`() throws {
         var record = CachedApp()
-        let met = try ServerInfo(
+        let server = try ServerInfo(
             handshake: [
                 "protocolVersion": "2025-06-18", "capabilities": ["tools": [:]], "serverInfo": ["name": "AppReveal"],
                 "instructions": "be kind",
@@ -33,10 +33,10 @@ import Testing
             at: .http(path: "/"),
             sessionID: nil
         )
-        _ = record.note(met)
-        _ = record.note(Self.list, of: "tools/list")
-        _ = record.note(["prompts": []], of: "prompts/list")
-        _ = record.note(Self.longer, of: "tools/list")
+        _ = record.record(server)
+        _ = record.record(Self.list, of: "tools/list")
+        _ = record.record(["prompts": []], of: "prompts/list")
+        _ = record.record(Self.longer, of: "tools/list")
 
         let again = try #require(CachedApp(record.text))
 
@@ -45,27 +45,27 @@ import Testing
         #expect(again.list(of: "tools/list") == Self.longer)
     }
 
-    @Test func `what a tool says of itself counts where it allows more`() {
-        let traits = ToolAnnotations.all(in: Self.list)
+    @Test func `a read-only tool may be repeated`() {
+        let annotations = ToolAnnotations.all(in: Self.list)
 
-        #expect(traits["get"]?.mayRepeat == true)
-        #expect(traits["tap"] == nil)
+        #expect(annotations["get"]?.mayRepeat == true)
+        #expect(annotations["tap"] == nil)
     }
 
     @Test(arguments: ["", "[]", "{", "null"])
-    func `a text that is none makes no record`(text: String) {
+    func `an invalid text makes no record`(text: String) {
         #expect(CachedApp(text) == nil)
     }
 
-    @Test func `a list that is too large is not kept`() {
+    @Test func `a list over the size limit is not cached`() {
         var record = CachedApp()
 
-        let isKept = record.note(
+        let isStored = record.record(
             ["tools": [["name": .string(String(repeating: "x", count: 3_000_000))]]],
             of: "tools/list"
         )
 
-        #expect(!isKept)
+        #expect(!isStored)
         #expect(record.list(of: "tools/list") == nil)
     }
 }

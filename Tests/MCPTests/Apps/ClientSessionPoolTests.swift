@@ -5,7 +5,7 @@ import Testing
 @testable import MCP
 
 @Suite struct ClientSessionPoolTests {
-    private let rig = DeskRig(ScriptedApp.appReveal())
+    private let fixture = AppProxyFixture(ScriptedApp.appReveal())
 
     private let shop: EndpointID
 
@@ -15,78 +15,78 @@ import Testing
         ClientSessionPool.Key(endpoint: endpoint ?? shop, holder: "uid:0", client: "\(client)")
     }
 
-    private func line() -> UpstreamSession { rig.desk.makeLine(to: shop) }
+    private func newSession() -> UpstreamSession { fixture.proxy.makeSession(to: shop) }
 
-    @Test func `the same client has the same line, and nobody else has it`() throws {
-        var lines = ClientSessionPool()
+    @Test func `a client has its own session, which no other client gets`() throws {
+        var pool = ClientSessionPool()
         let other = ClientSessionPool.Key(endpoint: shop, holder: "grant:x", client: "1")
 
-        let first = try lines.enter(key(1), at: .zero) { line() }.line
-        let again = try lines.enter(key(1), at: .zero) { line() }.line
-        let others = try lines.enter(other, at: .zero) { line() }.line
+        let first = try pool.checkOut(key(1), at: .zero) { newSession() }.session
+        let again = try pool.checkOut(key(1), at: .zero) { newSession() }.session
+        let others = try pool.checkOut(other, at: .zero) { newSession() }.session
 
         #expect(first === again)
         #expect(first !== others)
     }
 
-    @Test func `clients that cannot be told apart have a line for each request that runs`() throws {
-        var lines = ClientSessionPool()
+    @Test func `indistinguishable clients have a session for each concurrent request`() throws {
+        var pool = ClientSessionPool()
 
-        let first = try lines.enter(key(1), isShared: false, at: .zero) { line() }
-        let beside = try lines.enter(key(1), isShared: false, at: .zero) { line() }
-        lines.leave(first.key, first.line, at: .seconds(1))
-        let after = try lines.enter(key(1), isShared: false, at: .seconds(2)) { line() }
+        let first = try pool.checkOut(key(1), isShared: false, at: .zero) { newSession() }
+        let second = try pool.checkOut(key(1), isShared: false, at: .zero) { newSession() }
+        pool.checkIn(first.key, first.session, at: .seconds(1))
+        let after = try pool.checkOut(key(1), isShared: false, at: .seconds(2)) { newSession() }
 
-        #expect(first.line !== beside.line)
-        #expect(first.line === after.line)
-        #expect(lines.count == 2)
+        #expect(first.session !== second.session)
+        #expect(first.session === after.session)
+        #expect(pool.count == 2)
     }
 
     @Test
-    func `of one app's lines the one that nobody has used for longest makes room, and of those that are used none`()
+    func `the longest idle session of an app is evicted, and a session in use is not`()
         throws
     {
-        var lines = ClientSessionPool()
-        for client in 1...ClientSessionPool.limitOfOne {
-            let own = try lines.enter(key(client), at: .seconds(client)) { line() }.line
-            if client > 1 { lines.leave(key(client), own, at: .seconds(100 - client)) }
+        var pool = ClientSessionPool()
+        for client in 1...ClientSessionPool.limitPerApp {
+            let session = try pool.checkOut(key(client), at: .seconds(client)) { newSession() }.session
+            if client > 1 { pool.checkIn(key(client), session, at: .seconds(100 - client)) }
         }
 
-        let retired = try lines.enter(key(99), at: .seconds(100)) { line() }.retired
+        let evicted = try pool.checkOut(key(99), at: .seconds(100)) { newSession() }.evicted
 
-        #expect(retired.count == 1)
-        #expect(lines.count == ClientSessionPool.limitOfOne)
-        #expect(try lines.enter(key(1), at: .seconds(100)) { line() }.retired.isEmpty)
-        for client in 2..<ClientSessionPool.limitOfOne {
-            _ = try lines.enter(key(client), at: .seconds(101)) { line() }
+        #expect(evicted.count == 1)
+        #expect(pool.count == ClientSessionPool.limitPerApp)
+        #expect(try pool.checkOut(key(1), at: .seconds(100)) { newSession() }.evicted.isEmpty)
+        for client in 2..<ClientSessionPool.limitPerApp {
+            _ = try pool.checkOut(key(client), at: .seconds(101)) { newSession() }
         }
-        #expect(throws: Trouble.busy) {
-            try lines.enter(key(ClientSessionPool.limitOfOne), at: .seconds(102)) { line() }
+        #expect(throws: UpstreamError.busy) {
+            try pool.checkOut(key(ClientSessionPool.limitPerApp), at: .seconds(102)) { newSession() }
         }
     }
 
-    @Test func `altogether there are no more than the limit`() throws {
-        var lines = ClientSessionPool()
+    @Test func `the total number of sessions is limited`() throws {
+        var pool = ClientSessionPool()
         for number in 1...ClientSessionPool.limit {
             let key = key(1, at: EndpointID("app-\(number)"))
-            let own = try lines.enter(key, at: .seconds(number)) { line() }.line
-            lines.leave(key, own, at: .seconds(number))
+            let session = try pool.checkOut(key, at: .seconds(number)) { newSession() }.session
+            pool.checkIn(key, session, at: .seconds(number))
         }
 
-        let retired = try lines.enter(key(1), at: .seconds(100)) { line() }.retired
+        let evicted = try pool.checkOut(key(1), at: .seconds(100)) { newSession() }.evicted
 
-        #expect(retired.map(\.0) == [EndpointID("app-1")])
-        #expect(lines.count == ClientSessionPool.limit)
+        #expect(evicted.map(\.0) == [EndpointID("app-1")])
+        #expect(pool.count == ClientSessionPool.limit)
     }
 
-    @Test func `what nobody uses for long is given up`() throws {
-        var lines = ClientSessionPool()
-        let idle = try lines.enter(key(1), at: .zero) { line() }.line
-        lines.leave(key(1), idle, at: .seconds(1))
-        _ = try lines.enter(key(2), at: .zero) { line() }
+    @Test func `an idle session expires`() throws {
+        var pool = ClientSessionPool()
+        let idle = try pool.checkOut(key(1), at: .zero) { newSession() }.session
+        pool.checkIn(key(1), idle, at: .seconds(1))
+        _ = try pool.checkOut(key(2), at: .zero) { newSession() }
 
-        #expect(lines.expire(at: .seconds(600)).isEmpty)
-        #expect(lines.expire(at: .seconds(601)).count == 1)
-        #expect(lines.count == 1)
+        #expect(pool.expire(at: .seconds(600)).isEmpty)
+        #expect(pool.expire(at: .seconds(601)).count == 1)
+        #expect(pool.count == 1)
     }
 }

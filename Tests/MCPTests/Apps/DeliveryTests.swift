@@ -7,7 +7,7 @@ import Testing
 
 @testable import MCP
 
-/// How often a call reaches its app, and how long it may take.
+/// The number of deliveries of a call, and its time limits.
 @Suite struct DeliveryTests {
     private static func code(_ result: JSONObject) -> JSON? { result["_meta"]?["patchbay/failure"] }
 
@@ -16,23 +16,23 @@ import Testing
     }
 
     @Test(arguments: ["no session", "_meta is wrong", "the protocol"])
-    func `an error that only mentions a session does not send a call again`(words: String) async throws {
+    func `a call is not repeated after an error that only mentions a session`(words: String) async throws {
         let app = ScriptedApp.appReveal { _ in Self.refusal(-32_600, words) }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
 
-        let result = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
+        let result = await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)
 
         #expect(result["isError"] == true)
         #expect(app.calls.count == 1)
-        // The next call asks the server anew what it speaks.
-        _ = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
+        // The next call performs a new handshake.
+        _ = await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)
         #expect(app.calls.count == 2)
         #expect(app.requests.count { $0.method == "initialize" } == 2)
     }
 
     @Test(arguments: [-32_020, -32_022])
-    func `a call that the protocol says was not processed is sent again`(code: Int) async throws {
+    func `a call that was not processed according to the protocol is repeated`(code: Int) async throws {
         let count = Mutex(0)
         let app = ScriptedApp.appReveal { _ in
             let number = count.withLock {
@@ -41,16 +41,16 @@ import Testing
             }
             return number == 1 ? Self.refusal(code, "other headers") : .result(["content": []])
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
 
-        let result = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
+        let result = await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)
 
         #expect(result["isError"] == nil)
         #expect(app.calls.count == 2)
     }
 
-    @Test func `a list is asked for again where an error mentions a session`() async throws {
+    @Test func `a list request is repeated after an error that mentions a session`() async throws {
         let count = Mutex(0)
         let plain = ScriptedApp.appReveal()
         let app = ScriptedApp { request in
@@ -61,55 +61,57 @@ import Testing
                 }
             return isFirst ? Self.refusal(-32_600, "Missing session ID") : plain.reply(to: request)
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
 
-        #expect(try await rig.desk.tools(of: shop, for: rig.owner).tools.count == 2)
+        #expect(try await fixture.proxy.tools(of: shop, for: fixture.owner).tools.count == 2)
     }
 
-    @Test func `the audit log has both deliveries of a call that was repeated`() async throws {
+    @Test func `the audit log has both deliveries of a repeated call`() async throws {
         let count = Mutex(0)
         let app = ScriptedApp.appReveal { _ in
             count.withLock {
                 $0 += 1; return $0 == 1
             } ? .drop : .result(["content": []])
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
-        _ = try await rig.desk.tools(of: shop, for: rig.owner)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
+        _ = try await fixture.proxy.tools(of: shop, for: fixture.owner)
 
-        _ = await rig.call(ToolCall("get_screen", of: shop), of: rig.owner)
+        _ = await fixture.call(ToolCall("get_screen", of: shop), of: fixture.owner)
 
         #expect(app.calls.count == 2)
-        #expect(rig.trust.uses.map(\.outcome) == ["lost, sent again", "answered"])
-        #expect(rig.trust.uses.map(\.subject.text) == ["get_screen", "get_screen"])
+        #expect(fixture.authorizer.events.map(\.outcome) == ["lost, sent again", "answered"])
+        #expect(fixture.authorizer.events.map(\.subject.text) == ["get_screen", "get_screen"])
     }
 
-    @Test func `an answer that comes byte by byte takes no longer than the caller allows`() async throws {
+    @Test func `a response that arrives byte by byte is limited by the caller's timeout`() async throws {
         let app = ScriptedApp.appReveal { _ in .trickle }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
 
         let start = ContinuousClock.now
-        let result = await rig.call(ToolCall("tap", of: shop, patience: .milliseconds(300)), of: rig.owner)
+        let result = await fixture.call(ToolCall("tap", of: shop, timeout: .milliseconds(300)), of: fixture.owner)
 
-        #expect(Self.code(result) == "too-slow")
+        #expect(Self.code(result) == "timeout")
         #expect(ContinuousClock.now - start < .seconds(3))
     }
 
-    @Test func `the time that a caller allows includes the time in the queue`() async throws {
+    @Test func `the caller's timeout includes the time in the queue`() async throws {
         let app = ScriptedApp.appReveal { _ in .silence }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
 
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<4 {
-                group.addTask { _ = await rig.call(ToolCall("tap", of: shop, patience: .seconds(60)), of: rig.owner) }
+                group.addTask {
+                    _ = await fixture.call(ToolCall("tap", of: shop, timeout: .seconds(60)), of: fixture.owner)
+                }
             }
-            try await eventually("four are there") { app.calls.count == 4 }
+            try await eventually("four calls have arrived") { app.calls.count == 4 }
 
             let start = ContinuousClock.now
-            let result = await rig.call(ToolCall("tap", of: shop, patience: .milliseconds(300)), of: rig.owner)
+            let result = await fixture.call(ToolCall("tap", of: shop, timeout: .milliseconds(300)), of: fixture.owner)
 
             #expect(Self.code(result) == "busy")
             #expect(ContinuousClock.now - start < .seconds(3))
@@ -118,30 +120,30 @@ import Testing
         }
     }
 
-    @Test func `the time that a caller allows includes the wait for an app that is away`() async throws {
-        let rig = DeskRig(ScriptedApp.appReveal())
-        let shop = try #require(await rig.appear())
-        await rig.disappear()
+    @Test func `the caller's timeout includes the wait for an offline app`() async throws {
+        let fixture = AppProxyFixture(ScriptedApp.appReveal())
+        let shop = try #require(await fixture.appear())
+        await fixture.disappear()
 
         let start = ContinuousClock.now
-        let result = await rig.call(
-            ToolCall("tap", of: shop, wait: .seconds(30), patience: .milliseconds(300)),
-            of: rig.owner
+        let result = await fixture.call(
+            ToolCall("tap", of: shop, wait: .seconds(30), timeout: .milliseconds(300)),
+            of: fixture.owner
         )
 
-        #expect(Self.code(result) == "away")
+        #expect(Self.code(result) == "unavailable")
         #expect(ContinuousClock.now - start < .seconds(3))
     }
 
-    @Test func `the time that a caller allows includes finding out what the app speaks`() async throws {
+    @Test func `the caller's timeout includes the handshake`() async throws {
         let app = ScriptedApp { _ in .trickle }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
 
         let start = ContinuousClock.now
-        let result = await rig.call(ToolCall("tap", of: shop, patience: .milliseconds(300)), of: rig.owner)
+        let result = await fixture.call(ToolCall("tap", of: shop, timeout: .milliseconds(300)), of: fixture.owner)
 
-        #expect(Self.code(result) == "mute")
+        #expect(Self.code(result) == "no-handshake")
         #expect(ContinuousClock.now - start < .seconds(3))
     }
 }

@@ -6,9 +6,9 @@ import Testing
 
 @testable import MCP
 
-/// Hearing of other tools, and how often an app is asked for them.
+/// Notifications of changed tools, and the rate of list requests.
 @Suite struct RefreshTests {
-    /// Its tools have the names that it is told.
+    /// An app with tools of these names.
     private static func app(_ names: @escaping @Sendable () -> [String]) -> ScriptedApp {
         let plain = ScriptedApp.appReveal()
         return ScriptedApp { request in
@@ -17,63 +17,63 @@ import Testing
         }
     }
 
-    @Test func `the broker says that it tells of other tools, whatever the app says`() async throws {
-        let rig = DeskRig(Self.app { ["a"] })
-        let shop = try #require(await rig.appear())
+    @Test func `tools listChanged is always announced, regardless of the app`() async throws {
+        let fixture = AppProxyFixture(Self.app { ["a"] })
+        let shop = try #require(await fixture.appear())
 
-        let description = await AppMCPServer(shop.id, desk: rig.desk).description(for: rig.owner)
+        let description = await AppMCPServer(shop.id, proxy: fixture.proxy).description(for: fixture.owner)
 
         #expect(description.info["name"] == "AppReveal")
         #expect(description.has("tools", "listChanged"))
     }
 
-    @Test func `a relaunched app with other tools is news, though it never said that it would tell`() async throws {
+    @Test func `changed tools after a relaunch are notified even if the app announces no changes`() async throws {
         let names = Mutex(["a"])
         let app = Self.app { names.withLock { $0 } }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
-        try await rig.run {
-            let server = AppMCPServer(shop.id, desk: rig.desk)
-            _ = try await server.answer(MCPRequest("tools/list"), of: rig.owner)
-            var changes = server.changes(for: rig.owner).makeAsyncIterator()
-            try await eventually("it is listed for the listener") {
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
+        try await fixture.run {
+            let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+            _ = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
+            var changes = server.changes(for: fixture.owner).makeAsyncIterator()
+            try await eventually("the tools are listed for the subscriber") {
                 app.requests.count { $0.method == "tools/list" } == 2
             }
             names.withLock { $0 = ["a", "b"] }
 
-            await rig.appear(port: 6_000)
+            await fixture.appear(port: 6_000)
 
             #expect(await changes.next() == .tools)
         }
     }
 
-    @Test func `a relaunched app that wants its new token first is listed as soon as it has it`() async throws {
+    @Test func `a relaunched app is listed as soon as its new token is stored`() async throws {
         let names = Mutex(["a"])
         let app = Self.app { names.withLock { $0 } }
         app.set(token: "one")
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
-        try rig.trust.set(secret: "one", of: shop.id)
-        try await rig.run {
-            let server = AppMCPServer(shop.id, desk: rig.desk)
-            _ = try await server.answer(MCPRequest("tools/list"), of: rig.owner)
-            var changes = server.changes(for: rig.owner).makeAsyncIterator()
-            try await eventually("it is listed for the listener") {
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
+        try fixture.authorizer.set(secret: "one", of: shop.id)
+        try await fixture.run {
+            let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+            _ = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
+            var changes = server.changes(for: fixture.owner).makeAsyncIterator()
+            try await eventually("the tools are listed for the subscriber") {
                 app.requests.count { $0.method == "tools/list" } == 2
             }
             names.withLock { $0 = ["a", "b"] }
             app.set(token: "two")
             let before = app.requests.count
-            await rig.appear(port: 6_000)
-            try await eventually("the old token is refused") { app.requests.count > before }
+            await fixture.appear(port: 6_000)
+            try await eventually("the old token is rejected") { app.requests.count > before }
 
-            try rig.trust.set(secret: "two", of: shop.id)
+            try fixture.authorizer.set(secret: "two", of: shop.id)
 
             #expect(await changes.next() == .tools)
         }
     }
 
-    @Test func `an app that announces a change with each list is asked a few times and then seldom`() async throws {
+    @Test func `an app that announces a change with every list is refreshed at a falling rate`() async throws {
         let changed: JSON = ["jsonrpc": "2.0", "method": "notifications/tools/list_changed"]
         let plain = ScriptedApp.appReveal()
         let count = Mutex(0)
@@ -84,20 +84,20 @@ import Testing
             }
             return .stream([changed], then: ["tools": [["name": .string("tool\(number)")]]])
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
-        try await rig.run {
-            let changes = rig.desk.changes(of: shop.id, for: rig.owner)
-            let told = Mutex(0)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
+        try await fixture.run {
+            let changes = fixture.proxy.changes(of: shop.id, for: fixture.owner)
+            let notifications = Mutex(0)
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { @Sendable in for await _ in changes { told.withLock { $0 += 1 } } }
-                try await eventually("it is listed") { count.withLock { $0 } > 0 }
-                // The rate is what is measured.
+                group.addTask { @Sendable in for await _ in changes { notifications.withLock { $0 += 1 } } }
+                try await eventually("the tools are listed") { count.withLock { $0 } > 0 }
+                // The test measures the rate over this time.
                 try await Task.sleep(for: .milliseconds(2_500))
                 group.cancelAll()
             }
             #expect(count.withLock { $0 } <= 4)
-            #expect(told.withLock { $0 } <= 8)
+            #expect(notifications.withLock { $0 } <= 8)
         }
     }
 }

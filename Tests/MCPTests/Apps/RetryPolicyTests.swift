@@ -4,99 +4,122 @@ import Testing
 @testable import MCP
 
 @Suite struct RetryPolicyTests {
-    private static let refused = Trouble.unreachable(DialError(.refused, "nothing listens there"))
-    private static let gone = Trouble.unreachable(DialError(.noRoute, "it has no route"))
+    private static let refused = UpstreamError.unreachable(DialError(.refused, "nothing listens there"))
+    private static let noRoute = UpstreamError.unreachable(DialError(.noRoute, "it has no route"))
     private let id: EndpointID
 
     init() throws { id = try #require(EndpointID("shop-iphone")) }
 
-    private func move(_ hold: inout RetryPolicy, after trouble: Trouble, at elapsed: Duration, sinceArrival: Duration?)
-        -> RetryPolicy.Move
+    private func decision(
+        _ policy: inout RetryPolicy,
+        after failure: UpstreamError,
+        at elapsed: Duration,
+        sinceArrival: Duration?
+    )
+        -> RetryPolicy.Decision
     {
-        hold.move(after: trouble, at: elapsed, sinceArrival: sinceArrival)
+        policy.decision(after: failure, at: elapsed, sinceArrival: sinceArrival)
     }
 
-    private func hold(mayRepeat: Bool = false) -> RetryPolicy {
+    private func policy(mayRepeat: Bool = false) -> RetryPolicy {
         RetryPolicy(of: id, for: .seconds(10), mayRepeat: mayRepeat)
     }
 
-    @Test func `an app without a place is waited for until the time is over`() {
-        var hold = hold()
+    @Test func `an app without a route is waited for until the time limit`() {
+        var policy = policy()
 
-        #expect(move(&hold, after: Self.gone, at: .zero, sinceArrival: nil) == .wait(atMost: .seconds(10)))
-        #expect(move(&hold, after: Self.gone, at: .seconds(7), sinceArrival: nil) == .wait(atMost: .seconds(3)))
-        #expect(move(&hold, after: Self.gone, at: .seconds(10), sinceArrival: nil) == .giveUp(.away(id)))
-    }
-
-    @Test func `an app that has a place and does not answer there is knocked at four times a second`() {
-        var hold = hold()
-
+        #expect(decision(&policy, after: Self.noRoute, at: .zero, sinceArrival: nil) == .wait(atMost: .seconds(10)))
         #expect(
-            move(&hold, after: Self.refused, at: .seconds(1), sinceArrival: nil) == .wait(atMost: .milliseconds(250))
+            decision(&policy, after: Self.noRoute, at: .seconds(7), sinceArrival: nil) == .wait(atMost: .seconds(3))
         )
         #expect(
-            hold.move(after: Self.refused, at: .milliseconds(9_900), sinceArrival: nil)
+            decision(&policy, after: Self.noRoute, at: .seconds(10), sinceArrival: nil) == .giveUp(.unavailable(id))
+        )
+    }
+
+    @Test func `an app that has a route and does not answer is polled four times a second`() {
+        var policy = policy()
+
+        #expect(
+            decision(&policy, after: Self.refused, at: .seconds(1), sinceArrival: nil)
+                == .wait(atMost: .milliseconds(250))
+        )
+        #expect(
+            policy.decision(after: Self.refused, at: .milliseconds(9_900), sinceArrival: nil)
                 == .wait(atMost: .milliseconds(100))
         )
-        #expect(move(&hold, after: Self.refused, at: .seconds(10), sinceArrival: nil) == .giveUp(.away(id)))
-    }
-
-    @Test func `who does not want to wait is told at once`() {
-        var hold = RetryPolicy(of: id, for: .zero, mayRepeat: true)
-
-        #expect(move(&hold, after: Self.refused, at: .zero, sinceArrival: nil) == .giveUp(.away(id)))
-    }
-
-    @Test func `what may have reached the app is not sent again`() {
-        var hold = hold()
-
-        #expect(move(&hold, after: .lost, at: .zero, sinceArrival: nil) == .giveUp(.lostAfterDelivery(id)))
-    }
-
-    @Test func `what may be repeated is sent once more, and not a third time`() {
-        var hold = hold(mayRepeat: true)
-
-        #expect(move(&hold, after: .lost, at: .zero, sinceArrival: nil) == .tryAgain)
         #expect(
-            move(&hold, after: Self.refused, at: .seconds(1), sinceArrival: nil) == .wait(atMost: .milliseconds(250))
+            decision(&policy, after: Self.refused, at: .seconds(10), sinceArrival: nil) == .giveUp(.unavailable(id))
         )
-        #expect(move(&hold, after: .lost, at: .seconds(2), sinceArrival: nil) == .giveUp(.lostAfterDelivery(id)))
     }
 
-    @Test func `a new token is waited for where there was one, or where the app has just been started`() {
-        var hold = hold()
+    @Test func `a call without wait time fails at once`() {
+        var policy = RetryPolicy(of: id, for: .zero, mayRepeat: true)
 
+        #expect(decision(&policy, after: Self.refused, at: .zero, sinceArrival: nil) == .giveUp(.unavailable(id)))
+    }
+
+    @Test func `a request that may have reached the app is not sent again`() {
+        var policy = policy()
+
+        #expect(decision(&policy, after: .responseLost, at: .zero, sinceArrival: nil) == .giveUp(.responseLost(id)))
+    }
+
+    @Test func `a repeatable request is sent a second time but not a third time`() {
+        var policy = policy(mayRepeat: true)
+
+        #expect(decision(&policy, after: .responseLost, at: .zero, sinceArrival: nil) == .tryAgain)
         #expect(
-            move(&hold, after: .wantsSecret(.rejected), at: .zero, sinceArrival: nil) == .wait(atMost: .seconds(10))
+            decision(&policy, after: Self.refused, at: .seconds(1), sinceArrival: nil)
+                == .wait(atMost: .milliseconds(250))
         )
         #expect(
-            move(&hold, after: .wantsSecret(.outdated), at: .seconds(9), sinceArrival: nil)
-                == .wait(atMost: .seconds(1))
+            decision(&policy, after: .responseLost, at: .seconds(2), sinceArrival: nil) == .giveUp(.responseLost(id))
         )
+    }
+
+    @Test func `a call waits for a new token if the old one was rejected or the app has just been started`() {
+        var policy = policy()
+
         #expect(
-            move(&hold, after: .wantsSecret(.missing), at: .zero, sinceArrival: .seconds(2))
+            decision(&policy, after: .tokenRequired(.rejected), at: .zero, sinceArrival: nil)
                 == .wait(atMost: .seconds(10))
         )
         #expect(
-            move(&hold, after: .wantsSecret(.missing), at: .zero, sinceArrival: .seconds(60))
-                == .giveUp(.needsSecret(id))
+            decision(&policy, after: .tokenRequired(.outdated), at: .seconds(9), sinceArrival: nil)
+                == .wait(atMost: .seconds(1))
         )
-        #expect(move(&hold, after: .wantsSecret(.missing), at: .zero, sinceArrival: nil) == .giveUp(.needsSecret(id)))
         #expect(
-            move(&hold, after: .wantsSecret(.rejected), at: .seconds(10), sinceArrival: nil)
-                == .giveUp(.needsSecret(id))
+            decision(&policy, after: .tokenRequired(.missing), at: .zero, sinceArrival: .seconds(2))
+                == .wait(atMost: .seconds(10))
+        )
+        #expect(
+            decision(&policy, after: .tokenRequired(.missing), at: .zero, sinceArrival: .seconds(60))
+                == .giveUp(.tokenRequired(id))
+        )
+        #expect(
+            decision(&policy, after: .tokenRequired(.missing), at: .zero, sinceArrival: nil)
+                == .giveUp(.tokenRequired(id))
+        )
+        #expect(
+            decision(&policy, after: .tokenRequired(.rejected), at: .seconds(10), sinceArrival: nil)
+                == .giveUp(.tokenRequired(id))
         )
     }
 
-    @Test func `what waiting cannot mend is told at once`() {
-        var hold = hold(mayRepeat: true)
+    @Test func `permanent errors are reported at once`() {
+        var policy = policy(mayRepeat: true)
 
-        #expect(move(&hold, after: .notApproved, at: .zero, sinceArrival: nil) == .giveUp(.notApproved(id)))
+        #expect(decision(&policy, after: .notApproved, at: .zero, sinceArrival: nil) == .giveUp(.notApproved(id)))
         #expect(
-            move(&hold, after: .silent(seconds: 15), at: .zero, sinceArrival: nil) == .giveUp(.tooSlow(id, seconds: 15))
+            decision(&policy, after: .timedOut(seconds: 15), at: .zero, sinceArrival: nil)
+                == .giveUp(.timedOut(id, seconds: 15))
         )
-        #expect(move(&hold, after: .unclear("x"), at: .zero, sinceArrival: nil) == .giveUp(.unclear(id, "x")))
-        #expect(move(&hold, after: .noMCP, at: .zero, sinceArrival: nil) == .giveUp(.noTools(id)))
-        #expect(move(&hold, after: .busy, at: .zero, sinceArrival: nil) == .giveUp(.busy(id)))
+        #expect(
+            decision(&policy, after: .invalidResponse("x"), at: .zero, sinceArrival: nil)
+                == .giveUp(.invalidResponse(id, "x"))
+        )
+        #expect(decision(&policy, after: .notMCP, at: .zero, sinceArrival: nil) == .giveUp(.notMCP(id)))
+        #expect(decision(&policy, after: .busy, at: .zero, sinceArrival: nil) == .giveUp(.busy(id)))
     }
 }

@@ -11,7 +11,7 @@ import Testing
 
 @testable import MCP
 
-/// Calls that wait for their turn, and the end of what allowed them.
+/// Queued calls and the end of their permission.
 @Suite struct RevocationRaceTests {
     private static let rounds = ProcessInfo.processInfo.environment["PATCHBAY_SOAK"] == "1" ? 1_000 : 60
     private static let calls = 8
@@ -27,50 +27,60 @@ import Testing
     func `no call is delivered after the end of its grant or of its app's approval`(end: End) async throws {
         try await withScratchFolder { scratch in
             let store = try AccessStore(in: scratch.path, logger: Self.quiet)
-            let race = try await Self.race(end, store, PairingTrust(store), seed: 7)
+            let race = try await Self.race(end, store, AccessStoreAuthorizer(store), seed: 7)
 
             #expect(race.late == 0)
-            // Some calls came before the end, and some did not, or the race was none.
+            // Without calls on both sides of the end, the test would prove nothing.
             #expect(race.delivered > 0 && race.delivered < Self.rounds * Self.calls, "\(race)")
         }
     }
 
     @Test(.timeLimit(.minutes(10)), arguments: End.allCases)
-    func `the same race finds a desk out that looks only when a call comes`(end: End) async throws {
+    func `the same race detects an authorizer that checks only when a call arrives`(end: End) async throws {
         try await withScratchFolder { scratch in
             let store = try AccessStore(in: scratch.path, logger: Self.quiet)
 
-            let race = try await Self.race(end, store, EarlyTrust(trust: PairingTrust(store)), seed: 7)
+            let race = try await Self.race(
+                end,
+                store,
+                EarlyAuthorizer(authorizer: AccessStoreAuthorizer(store)),
+                seed: 7
+            )
 
             #expect(race.late > 0)
         }
     }
 
-    /// How many calls reached the app, and how many of them after the end.
+    /// Returns the number of delivered calls and the number delivered after the end.
     private static func race(
         _ end: End,
         _ store: AccessStore,
-        _ trust: some EndpointAuthorizer,
+        _ authorizer: some EndpointAuthorizer,
         seed: UInt64
     ) async throws -> (delivered: Int, late: Int) {
-        let app = DeafApp()
+        let app = StalledApp()
         let registry = EndpointRegistry()
-        let desk = AppProxy(
+        let proxy = AppProxy(
             registry: registry,
             dialer: app,
-            trust: trust,
-            memory: FakeMemory(),
-            trim: { result, _, _ in result },
+            authorizer: authorizer,
+            storage: FakeCacheStorage(),
+            limitSize: { result, _, _ in result },
             logger: quiet
         )
-        let lan = LANRoute(address: "192.168.1.20", port: 5_000, interface: "lo", host: SanitizedText("phone.local"))
+        let lan = NetworkRoute(
+            address: "192.168.1.20",
+            port: 5_000,
+            interface: "lo",
+            host: SanitizedText("phone.local")
+        )
         let sighting = Sighting(
             id: Sighting.ID(source: .bonjour, key: "shop"),
             kind: .appreveal,
             app: SanitizedText("com.example.shop"),
             appIsBundleID: true,
             name: SanitizedText("shop"),
-            routes: [.lan(lan)]
+            routes: [.network(lan)]
         )
         await registry.apply(.seen(sighting))
         let shop = try #require(await registry.endpoint(seenAs: sighting.id))
@@ -82,8 +92,8 @@ import Testing
             for: Redemption(client: Data(repeating: 7, count: 32), name: SanitizedText("race")),
             from: origin
         )
-        _ = await Self.call(shop, desk, AgentCaller(owner, permissions: nil))
-        app.becomeDeaf()
+        _ = await Self.call(shop, proxy, AgentCaller(owner, permissions: nil))
+        app.stopReading()
 
         var random = SeededGenerator(seed: seed)
         var (delivered, late) = (0, 0)
@@ -97,9 +107,9 @@ import Testing
             )
             try await store.approve(shop, by: owner, from: origin)
             let caller = AgentCaller(.grant(grant.id), permissions: grant.permissions)
-            let tasks = (0..<calls).map { _ in Task { await Self.call(shop, desk, caller) } }
+            let tasks = (0..<calls).map { _ in Task { await Self.call(shop, proxy, caller) } }
             for _ in 0..<Int.random(in: 0..<60, using: &random) { await Task.yield() }
-            // A call that leaves makes room for one that waits, at the moment of the end.
+            // A cancelled call releases its place to a queued one at the moment of the end.
             let leaving = Int.random(in: 0...4, using: &random)
             let pause = Int.random(in: 0..<20, using: &random)
             async let _: Void = {
@@ -108,12 +118,12 @@ import Testing
             }()
             switch end {
             case .revocation: try await store.revoke(.one(grant.id), by: owner, from: origin)
-            case .withdrawal: try await store.withdrawApproval(of: shop.id, by: owner, from: origin)
+            case .withdrawal: try await store.revokeApproval(of: shop.id, by: owner, from: origin)
             }
             let before = app.deliveries
             for task in tasks {
                 task.cancel()
-                // One after the other: each that leaves lets in one that waits.
+                // Sequential, because each cancelled call admits a queued one.
                 _ = await task.value
             }
             delivered += before
@@ -123,14 +133,14 @@ import Testing
         return (delivered, late)
     }
 
-    private static func call(_ shop: Endpoint, _ desk: AppProxy, _ caller: AgentCaller) async -> Bool {
-        (try? await desk.call(ToolCall("tap", of: shop, wait: .zero), of: caller)) != nil
+    private static func call(_ shop: Endpoint, _ proxy: AppProxy, _ caller: AgentCaller) async -> Bool {
+        (try? await proxy.call(ToolCall("tap", of: shop, wait: .zero), of: caller)) != nil
     }
 }
 
-/// Trust that is looked at only when a call comes.
-private struct EarlyTrust: EndpointAuthorizer {
-    let trust: PairingTrust
+/// An authorizer that checks permissions only when a call arrives.
+private struct EarlyAuthorizer: EndpointAuthorizer {
+    let authorizer: AccessStoreAuthorizer
 
     var generation: UInt64 { 0 }
     func isLive(_ caller: AgentCaller) -> Bool { true }
@@ -139,29 +149,29 @@ private struct EarlyTrust: EndpointAuthorizer {
         since generation: UInt64,
         _ write: () throws(Failure) -> Value
     ) throws(Failure) -> Value? { try write() }
-    func open(for caller: AgentCaller, cut: @escaping @Sendable () -> Void) throws -> GrantSession? { nil }
-    func close(_ use: GrantSession) {}
+    func register(for caller: AgentCaller, onRevoke: @escaping @Sendable () -> Void) throws -> GrantSession? { nil }
+    func unregister(_ session: GrantSession) {}
 
-    func clearance(of endpoint: Endpoint, for caller: AgentCaller) async -> EndpointAccess {
-        await trust.clearance(of: endpoint, for: caller)
+    func access(to endpoint: Endpoint, for caller: AgentCaller) async -> EndpointAccess {
+        await authorizer.access(to: endpoint, for: caller)
     }
-    func noteSecret(of endpoint: Endpoint, isTaken: Bool) async {}
-    func note(_ use: EndpointCallEvent, by caller: AgentCaller) async {}
-    func changes() async -> AsyncStream<EndpointID> { await trust.changes() }
+    func recordSecretResult(for endpoint: Endpoint, accepted: Bool) async {}
+    func audit(_ event: EndpointCallEvent, by caller: AgentCaller) async {}
+    func changes() async -> AsyncStream<EndpointID> { await authorizer.changes() }
 }
 
-/// An app that answers at first, and then reads nothing any more: what has reached it is what the kernel holds for it.
-private final class DeafApp: Dialer {
+/// An app that answers at first and then stops reading. The kernel's buffers hold the bytes that were delivered.
+private final class StalledApp: Dialer {
     private let app = ScriptedApp.appReveal()
-    private let isDeaf = Mutex(false)
-    private let far = Mutex<[CInt]>([])
+    private let isStalled = Mutex(false)
+    private let peers = Mutex<[CInt]>([])
 
-    func becomeDeaf() { isDeaf.withLock { $0 = true } }
+    func stopReading() { isStalled.withLock { $0 = true } }
 
-    /// How many whole calls have reached it since it forgot.
+    /// The number of complete calls that were delivered since `forget`.
     var deliveries: Int {
-        far.withLock { far in
-            far.count { number in
+        peers.withLock { peers in
+            peers.count { number in
                 var bytes = [UInt8](repeating: 0, count: 4_096)
                 let count = recv(number, &bytes, bytes.count, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT))
                 return count > 0 && String(decoding: bytes[..<count], as: UTF8.self).contains("tools/call")
@@ -170,20 +180,20 @@ private final class DeafApp: Dialer {
     }
 
     func forget() {
-        far.withLock { far in
-            for number in far { close(number) }
-            far = []
+        peers.withLock { peers in
+            for number in peers { close(number) }
+            peers = []
         }
     }
 
     func dial(_ route: Route) async throws -> Connection {
-        guard isDeaf.withLock({ $0 }) else { return try await app.dial(route) }
+        guard isStalled.withLock({ $0 }) else { return try await app.dial(route) }
         var numbers: [CInt] = [-1, -1]
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &numbers) == 0 else {
-            throw RigError(call: "socketpair")
+            throw TestSupportError(call: "socketpair")
         }
         _ = fcntl(numbers[0], F_SETFL, O_NONBLOCK)
-        far.withLock { $0.append(numbers[1]) }
+        peers.withLock { $0.append(numbers[1]) }
         return Connection(descriptor: Descriptor(owning: numbers[0]), halfClose: .propagates)
     }
 }

@@ -6,9 +6,9 @@ import TestSupport
 import SystemIO
 import Synchronization
 
-/// An app whose every answer is written down, reached through socket pairs: no network and no port.
+/// An app with scripted responses, connected by socket pairs without network and port.
 final class ScriptedApp: Dialer {
-    /// One request as it came over the wire.
+    /// A received request.
     struct Request: Sendable {
         let head: String
         let body: JSON
@@ -25,33 +25,33 @@ final class ScriptedApp: Dialer {
         case result(JSON)
         case error(Int, String)
         case http(Int, [String], String)
-        /// These very bytes, and the end of the stream.
+        /// These bytes, then the end of the stream.
         case raw(String)
-        /// An event stream of these messages; the last one is the result.
+        /// An event stream with these messages and the result.
         case stream([JSON], then: JSON)
-        /// An event stream that stays open until the other side goes.
+        /// An event stream that stays open until the client closes it.
         case open([JSON])
-        /// An event stream on which requests of the app's own come, each when the one before is answered; the result is
-        /// made of the answers.
+        /// An event stream with requests of the app. Each is sent after the response to the previous one, and the
+        /// result is computed from the responses.
         case asking([JSON], then: @Sendable ([JSON]) -> JSON)
-        /// An event stream that has one message as soon as there is one, and stays open until the other side goes.
+        /// An event stream that sends one message when available and stays open until the client closes it.
         case later(@Sendable () -> JSON?)
-        /// A head that promises much, and then a byte every 20 ms until the other side goes.
+        /// A head that announces a long body, then one byte every 20 ms until the client closes the stream.
         case trickle
-        /// Reads the request and ends the stream.
+        /// Reads the request and closes the stream.
         case drop
-        /// Reads the request and says nothing.
+        /// Reads the request and sends nothing.
         case silence
     }
 
     private struct State {
         var isUp = true
         var token: String?
-        var keepsStreams = false
-        /// Says that it keeps a stream, and closes it.
-        var isForgetful = false
-        /// Says at once what it thinks of a request that does not begin as one of HTTP.
-        var minds = false
+        var keepsConnections = false
+        /// Announces a persistent connection and closes it anyway.
+        var closesKeptStreams = false
+        /// Rejects a request at once if it does not begin like HTTP.
+        var rejectsLines = false
         var requests: [Request] = []
         var open = 0
         var dials: [Route] = []
@@ -62,7 +62,7 @@ final class ScriptedApp: Dialer {
 
     init(_ answer: @escaping @Sendable (Request) -> Reply) { self.answer = answer }
 
-    /// AppReveal's habits: one revision, 204 for notifications, no ping, one answer for each stream.
+    /// The behaviour of AppReveal: one protocol version, 204 for notifications, no ping, one response per connection.
     static func appReveal(_ call: @escaping @Sendable (JSON) -> Reply = { _ in .result(["content": []]) })
         -> ScriptedApp
     {
@@ -82,22 +82,22 @@ final class ScriptedApp: Dialer {
         }
     }
 
-    /// What it answers, for one that is made of another one.
+    /// The scripted response, for apps that wrap another app.
     func reply(to request: Request) -> Reply { answer(request) }
 
     var requests: [Request] { state.withLock { $0.requests } }
     var calls: [Request] { requests.filter { $0.method == "tools/call" } }
-    /// Event streams that are open now.
+    /// The number of open event streams.
     var open: Int { state.withLock { $0.open } }
     var dials: [Route] { state.withLock { $0.dials } }
 
     func set(isUp: Bool) { state.withLock { $0.isUp = isUp } }
     func set(token: String?) { state.withLock { $0.token = token } }
-    func answersLines() { state.withLock { $0.minds = true } }
-    func keepStreams(forAWhile isForgetful: Bool = false) {
+    func answersLines() { state.withLock { $0.rejectsLines = true } }
+    func keepConnections(closing closesKeptStreams: Bool = false) {
         state.withLock {
-            $0.keepsStreams = true
-            $0.isForgetful = isForgetful
+            $0.keepsConnections = true
+            $0.closesKeptStreams = closesKeptStreams
         }
     }
 
@@ -109,7 +109,7 @@ final class ScriptedApp: Dialer {
         guard isUp else { throw DialError(.refused, "nothing listens on \(route)") }
         var numbers: [CInt] = [-1, -1]
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &numbers) == 0 else {
-            throw RigError(call: "socketpair")
+            throw TestSupportError(call: "socketpair")
         }
         _ = fcntl(numbers[0], F_SETFL, O_NONBLOCK)
         let far = numbers[1]
@@ -119,14 +119,14 @@ final class ScriptedApp: Dialer {
 
     private func serve(_ number: CInt) {
         let stream = Descriptor(owning: number)
-        while let request = Self.read(stream.number, minds: state.withLock { $0.minds }) {
-            let (token, keeps) = state.withLock { state in
+        while let request = Self.read(stream.number, rejectsLines: state.withLock { $0.rejectsLines }) {
+            let (token, keepsConnection) = state.withLock { state in
                 state.requests.append(request)
-                return (state.token, state.keepsStreams)
+                return (state.token, state.keepsConnections)
             }
-            let isLetIn = token == nil || request.header("Authorization") == "Bearer \(token ?? "")"
+            let isAuthorized = token == nil || request.header("Authorization") == "Bearer \(token ?? "")"
             let reply =
-                isLetIn
+                isAuthorized
                 ? answer(request)
                 : .http(401, [], #"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Unauthorized"}}"#)
             if case .open(let messages) = reply {
@@ -158,11 +158,13 @@ final class ScriptedApp: Dialer {
                 while Self.write(" ", to: stream.number) { usleep(20_000) }
                 return
             }
-            guard let text = Self.text(of: reply, to: request, keeps) else {
+            guard let text = Self.text(of: reply, to: request, keepsConnection) else {
                 if case .silence = reply { _ = Self.read(stream.number) }
                 return
             }
-            guard Self.write(text, to: stream.number), keeps, !state.withLock({ $0.isForgetful }) else { return }
+            guard Self.write(text, to: stream.number), keepsConnection, !state.withLock({ $0.closesKeptStreams }) else {
+                return
+            }
         }
     }
 
@@ -190,7 +192,7 @@ final class ScriptedApp: Dialer {
         return send(number, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count
     }
 
-    private static func read(_ number: CInt, minds: Bool = false) -> Request? {
+    private static func read(_ number: CInt, rejectsLines: Bool = false) -> Request? {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
         while true {
@@ -208,22 +210,22 @@ final class ScriptedApp: Dialer {
             let count = Glibc.read(number, &chunk, chunk.count)
             guard count > 0 else { return nil }
             bytes += chunk[..<count]
-            if minds, bytes.first == UInt8(ascii: "{") {
+            if rejectsLines, bytes.first == UInt8(ascii: "{") {
                 write("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", to: number)
                 return nil
             }
         }
     }
 
-    private static func text(of reply: Reply, to request: Request, _ keeps: Bool) -> String? {
+    private static func text(of reply: Reply, to request: Request, _ keepsConnection: Bool) -> String? {
         let id = request.body["id"] ?? .null
         switch reply {
         case .result(let result):
-            return http(200, [], JSON.object(["jsonrpc": "2.0", "id": id, "result": result]).text, keeps)
+            return http(200, [], JSON.object(["jsonrpc": "2.0", "id": id, "result": result]).text, keepsConnection)
         case .error(let code, let message):
             let error: JSON = ["code": .number(JSONNumber(code)), "message": .string(message)]
-            return http(200, [], JSON.object(["jsonrpc": "2.0", "id": id, "error": error]).text, keeps)
-        case .http(let status, let headers, let body): return http(status, headers, body, keeps)
+            return http(200, [], JSON.object(["jsonrpc": "2.0", "id": id, "error": error]).text, keepsConnection)
+        case .http(let status, let headers, let body): return http(status, headers, body, keepsConnection)
         case .stream(let messages, let result):
             let all = messages + [["jsonrpc": "2.0", "id": id, "result": result]]
             let events = all.map { "event: message\ndata: \($0.text)\n\n" }.joined()
@@ -234,10 +236,10 @@ final class ScriptedApp: Dialer {
         }
     }
 
-    private static func http(_ status: Int, _ headers: [String], _ body: String, _ keeps: Bool) -> String {
+    private static func http(_ status: Int, _ headers: [String], _ body: String, _ keepsConnection: Bool) -> String {
         let all =
             ["HTTP/1.1 \(status) X", "Content-Type: application/json", "Content-Length: \(body.utf8.count)"]
-            + (keeps ? [] : ["Connection: close"]) + headers
+            + (keepsConnection ? [] : ["Connection: close"]) + headers
         return all.joined(separator: "\r\n") + "\r\n\r\n" + body
     }
 }

@@ -5,15 +5,15 @@ import TestSupport
 import SystemIO
 import Synchronization
 
-/// A server of messages in lines whose every answer is written down, reached through socket pairs.
+/// A line-based server with scripted responses, connected by socket pairs.
 final class ScriptedLines: Dialer {
     enum Reply: Sendable {
         case result(JSON)
         case error(Int, String)
-        /// These lines first, then what follows; the request's id is put in the place of `ID`.
+        /// Sends these lines; `ID` is replaced by the request's ID.
         case lines([String])
         case silence
-        /// The end of the stream.
+        /// Closes the stream.
         case end
     }
 
@@ -29,7 +29,7 @@ final class ScriptedLines: Dialer {
 
     init(_ answer: @escaping @Sendable (JSON) -> Reply) { self.answer = answer }
 
-    /// SwiftMCP's habits before the stateless era: whatever comes before the greeting is refused.
+    /// The behaviour of SwiftMCP before stateless mode: requests before `initialize` are rejected.
     static func legacy(_ call: @escaping @Sendable (JSON) -> Reply) -> ScriptedLines {
         ScriptedLines { message in
             switch message["method"]?.string {
@@ -53,13 +53,15 @@ final class ScriptedLines: Dialer {
 
     func set(isUp: Bool) { state.withLock { $0.isUp = isUp } }
 
-    /// Says something on every stream.
-    func say(_ text: String) {
+    /// Sends a text on every stream.
+    func send(_ text: String) {
         for number in state.withLock({ Array($0.streams.values) }) { Self.write(text, to: number) }
     }
 
-    /// Ends every stream.
-    func hangUp() { for number in state.withLock({ Array($0.streams.values) }) { shutdown(number, CInt(SHUT_RDWR)) } }
+    /// Closes every stream.
+    func closeStreams() {
+        for number in state.withLock({ Array($0.streams.values) }) { shutdown(number, CInt(SHUT_RDWR)) }
+    }
 
     func dial(_ route: Route) async throws -> Connection {
         let dial = state.withLock { state in
@@ -69,7 +71,7 @@ final class ScriptedLines: Dialer {
         guard let dial else { throw DialError(.refused, "nothing listens on \(route)") }
         var numbers: [CInt] = [-1, -1]
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &numbers) == 0 else {
-            throw RigError(call: "socketpair")
+            throw TestSupportError(call: "socketpair")
         }
         _ = fcntl(numbers[0], F_SETFL, O_NONBLOCK)
         let far = numbers[1]
@@ -118,7 +120,7 @@ final class ScriptedLines: Dialer {
         let bytes = Array(text.utf8)
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { send(number, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
+            let count = rest.withUnsafeBytes { Glibc.send(number, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
             guard count > 0 else { return }
             rest = rest.dropFirst(count)
         }

@@ -5,49 +5,55 @@ import Testing
 @testable import MCP
 
 @Suite struct SuspendedRequestTests {
-    private static func subject(_ holder: String = "uid:0", params: String = "{}") -> SuspendedRequestStore.Subject {
-        SuspendedRequestStore.Subject(holder: holder, endpoint: "shop", method: "tools/call", params: params)
+    private static func key(_ holder: String = "uid:0", params: String = "{}") -> SuspendedRequestStore.Key {
+        SuspendedRequestStore.Key(holder: holder, endpoint: "shop", method: "tools/call", params: params)
     }
 
-    @Test func `a question is what comes next, and its answer goes back`() async throws {
-        let interview = SuspendedRequest()
-        async let answer = interview.ask("elicitation/create", ["message": "?"])
+    @Test func `a question is returned by next, and its answer is returned to the app`() async throws {
+        let request = SuspendedRequest()
+        async let answer = request.ask("elicitation/create", ["message": "?"])
 
-        guard case .asked(let requests) = try await interview.next() else { throw RigError("nothing was asked") }
+        guard case .inputRequired(let requests) = try await request.next() else {
+            throw TestSupportError("no question was returned")
+        }
         #expect(requests == ["q1": ["method": "elicitation/create", "params": ["message": "?"]]])
-        // What has no answer yet is asked again.
-        interview.take([:], notify: nil)
-        guard case .asked(requests) = try await interview.next() else { throw RigError("it was forgotten") }
-        interview.take(["q1": ["action": "accept"]], notify: nil)
+        // A question without an answer is asked again.
+        request.provideAnswers([:], notify: nil)
+        guard case .inputRequired(requests) = try await request.next() else {
+            throw TestSupportError("the question was not asked again")
+        }
+        request.provideAnswers(["q1": ["action": "accept"]], notify: nil)
 
         #expect(await answer == .success(["action": "accept"]))
-        interview.end(.success(["content": []]))
-        guard case .ended(let result) = try await interview.next() else { throw RigError("it has no end") }
+        request.complete(.success(["content": []]))
+        guard case .completed(let result) = try await request.next() else {
+            throw TestSupportError("no result was returned")
+        }
         #expect(try result.get() == ["content": []])
     }
 
-    @Test func `a request that waits is gone on with once, by the same caller and for the same thing`() throws {
-        var interviews = SuspendedRequestStore()
-        let (key, _) = try interviews.keep(SuspendedRequest(), Self.subject(), at: .zero)
+    @Test func `a suspended request is resumed once, by the same caller with the same request`() throws {
+        var store = SuspendedRequestStore()
+        let (state, _) = try store.save(SuspendedRequest(), for: Self.key(), at: .zero)
 
-        #expect(throws: RPCError.self) { try interviews.take(key, Self.subject("grant:x")) }
-        #expect(throws: RPCError.self) { try interviews.take(key, Self.subject(params: "{\"a\":1}")) }
-        #expect(throws: RPCError.self) { try interviews.take(SuspendedRequestStore.prefix + "x", Self.subject()) }
-        _ = try interviews.take(key, Self.subject())
-        #expect(throws: RPCError.self) { try interviews.take(key, Self.subject()) }
+        #expect(throws: RPCError.self) { try store.resume(state, for: Self.key("grant:x")) }
+        #expect(throws: RPCError.self) { try store.resume(state, for: Self.key(params: "{\"a\":1}")) }
+        #expect(throws: RPCError.self) { try store.resume(SuspendedRequestStore.prefix + "x", for: Self.key()) }
+        _ = try store.resume(state, for: Self.key())
+        #expect(throws: RPCError.self) { try store.resume(state, for: Self.key()) }
     }
 
-    @Test func `few wait, and not for long`() throws {
-        var interviews = SuspendedRequestStore()
-        let keys = try (1...SuspendedRequestStore.limitOfOne).map { _ in
-            try interviews.keep(SuspendedRequest(), Self.subject(), at: .zero).key
+    @Test func `suspended requests are limited in number and expire`() throws {
+        var store = SuspendedRequestStore()
+        let states = try (1...SuspendedRequestStore.limitPerHolder).map { _ in
+            try store.save(SuspendedRequest(), for: Self.key(), at: .zero).state
         }
 
-        #expect(Set(keys).count == keys.count)
-        #expect(throws: RPCError.self) { try interviews.keep(SuspendedRequest(), Self.subject(), at: .seconds(299)) }
-        _ = try interviews.keep(SuspendedRequest(), Self.subject("grant:x"), at: .seconds(299))
-        let old = try interviews.keep(SuspendedRequest(), Self.subject(), at: .seconds(300)).old
-        #expect(old.count == SuspendedRequestStore.limitOfOne)
-        #expect(throws: RPCError.self) { try interviews.take(keys[0], Self.subject()) }
+        #expect(Set(states).count == states.count)
+        #expect(throws: RPCError.self) { try store.save(SuspendedRequest(), for: Self.key(), at: .seconds(299)) }
+        _ = try store.save(SuspendedRequest(), for: Self.key("grant:x"), at: .seconds(299))
+        let expired = try store.save(SuspendedRequest(), for: Self.key(), at: .seconds(300)).expired
+        #expect(expired.count == SuspendedRequestStore.limitPerHolder)
+        #expect(throws: RPCError.self) { try store.resume(states[0], for: Self.key()) }
     }
 }

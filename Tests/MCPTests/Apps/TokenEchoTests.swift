@@ -6,7 +6,7 @@ import Testing
 
 @testable import MCP
 
-/// What an app says with its own token in it.
+/// Messages in which an app repeats its session token.
 @Suite struct TokenEchoTests {
     private static let token = "0123456789abcdef/0123456789abcdef"
     private static let mark = "[token removed]"
@@ -14,13 +14,13 @@ import Testing
     private func called(_ reply: @escaping @Sendable (JSON) -> ScriptedApp.Reply) async throws -> JSONObject {
         let app = ScriptedApp.appReveal(reply)
         app.set(token: Self.token)
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
-        try rig.trust.set(secret: Self.token, of: shop.id)
-        return await rig.call(ToolCall("tap", of: shop), of: rig.owner)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
+        try fixture.authorizer.set(secret: Self.token, of: shop.id)
+        return await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)
     }
 
-    @Test func `a result has no token in it, wherever the app put it`() async throws {
+    @Test func `a token is removed from every part of a result`() async throws {
         let echo = "http://x/?t=\(Self.token)&again=\(Self.token)"
         let result = try await called { _ in
             .result([
@@ -42,7 +42,7 @@ import Testing
         .http(200, [], "no \(TokenEchoTests.token) here"),
         .http(500, [], String(repeating: "x", count: 180) + TokenEchoTests.token),
     ])
-    func `an error has no token in it`(reply: ScriptedApp.Reply) async throws {
+    func `a token is removed from an error`(reply: ScriptedApp.Reply) async throws {
         let result = try await called { _ in reply }
 
         let text = JSON.object(result).text
@@ -50,55 +50,57 @@ import Testing
         #expect(!text.contains("0123456789abcdef"), "\(text)")
     }
 
-    @Test func `a notification and a message on a stream have no token in them`() async throws {
+    @Test func `a token is removed from notifications`() async throws {
         let message: JSON = [
             "jsonrpc": "2.0", "method": "notifications/message",
             "params": ["level": "info", "data": ["said": .string("it is \(Self.token)")]],
         ]
         let app = ScriptedApp.appReveal { _ in .stream([message], then: ["content": []]) }
         app.set(token: Self.token)
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
-        try rig.trust.set(secret: Self.token, of: shop.id)
-        let heard = Mutex<[RPCNotification]>([])
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
+        try fixture.authorizer.set(secret: Self.token, of: shop.id)
+        let received = Mutex<[RPCNotification]>([])
 
-        _ = await rig.call(
-            ToolCall("tap", of: shop) { notification in heard.withLock { $0.append(notification) } },
-            of: rig.owner
+        _ = await fixture.call(
+            ToolCall("tap", of: shop) { notification in received.withLock { $0.append(notification) } },
+            of: fixture.owner
         )
 
         #expect(
-            heard.withLock { $0.map(\.params) } == [["level": "info", "data": ["said": .string("it is \(Self.mark)")]]]
+            received.withLock { $0.map(\.params) } == [
+                ["level": "info", "data": ["said": .string("it is \(Self.mark)")]]
+            ]
         )
     }
 
-    @Test func `a server in lines has its token removed, too`() async throws {
+    @Test func `a token is removed from the messages of a line-based server`() async throws {
         let app = ScriptedLines.legacy { _ in
             .lines([
                 #"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"it is \#(Self.token)"}]}}"#
             ])
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear(kind: .mcp, source: .bonjour))
-        try rig.trust.set(secret: Self.token, of: shop.id)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
+        try fixture.authorizer.set(secret: Self.token, of: shop.id)
 
-        let result = await rig.call(ToolCall("tap", of: shop), of: rig.owner)
+        let result = await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)
 
         #expect(result["content"] == [["type": "text", "text": .string("it is \(Self.mark)")]])
     }
 
-    @Test func `a list that is kept has no token in it`() async throws {
+    @Test func `a token is removed from a list`() async throws {
         let plain = ScriptedApp.appReveal()
         let app = ScriptedApp { request in
             request.method == "tools/list"
                 ? .result(["tools": [["name": "tap", "description": .string("with \(Self.token)")]]])
                 : plain.reply(to: request)
         }
-        let rig = DeskRig(app)
-        let shop = try #require(await rig.appear())
-        try rig.trust.set(secret: Self.token, of: shop.id)
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
+        try fixture.authorizer.set(secret: Self.token, of: shop.id)
 
-        let tools = try await rig.desk.tools(of: shop, for: rig.owner).tools
+        let tools = try await fixture.proxy.tools(of: shop, for: fixture.owner).tools
 
         #expect(tools.first?["description"] == .string("with \(Self.mark)"))
     }

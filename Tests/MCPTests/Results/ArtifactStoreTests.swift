@@ -9,11 +9,11 @@ import Testing
 @testable import MCP
 
 @Suite struct ArtifactStoreTests {
-    @Test func `what is kept is read again by whose it is, under the hash of its content`() async throws {
+    @Test func `an artifact is readable by its holder under the hash of its content`() async throws {
         try await withScratchFolder { scratch in
             let store = Samples.store(in: scratch)
 
-            let link = try await store.keep(Array("abc".utf8), mimeType: "text/plain", for: Samples.agent("a"))
+            let link = try await store.save(Array("abc".utf8), mimeType: "text/plain", for: Samples.agent("a"))
 
             #expect(
                 link.uri == "patchbay://artifact/ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
@@ -26,10 +26,10 @@ import Testing
         }
     }
 
-    @Test func `its files are for nobody else`() async throws {
+    @Test func `files and directory of the store are private`() async throws {
         try await withScratchFolder { scratch in
             let link = try await Samples.store(in: scratch)
-                .keep([1], mimeType: "image/png", for: Samples.owner)
+                .save([1], mimeType: "image/png", for: Samples.owner)
 
             let files = ["artifacts/\(link.sha)", "artifacts/\(link.sha).json"]
             for (path, mode) in [("artifacts", 0o700)] + files.map({ ($0, 0o600) }) {
@@ -40,12 +40,12 @@ import Testing
         }
     }
 
-    @Test func `what made room is off the disk`() async throws {
+    @Test func `a displaced artifact is deleted from the disk`() async throws {
         try await withScratchFolder { scratch in
-            let store = ArtifactStore(in: "\(scratch.path)/artifacts", places: 1, logger: Logger(label: "test"))
+            let store = ArtifactStore(in: "\(scratch.path)/artifacts", maxEntries: 1, logger: Logger(label: "test"))
 
-            let first = try await store.keep([1], mimeType: "image/png", for: Samples.owner)
-            let second = try await store.keep([2], mimeType: "image/png", for: Samples.owner)
+            let first = try await store.save([1], mimeType: "image/png", for: Samples.owner)
+            let second = try await store.save([2], mimeType: "image/png", for: Samples.owner)
 
             #expect(await store.artifact(first.sha, for: Samples.owner) == nil)
             #expect(await store.artifact(second.sha, for: Samples.owner) != nil)
@@ -53,11 +53,11 @@ import Testing
         }
     }
 
-    @Test func `an hour goes on after a restart, for the same holders`() async throws {
+    @Test func `an artifact survives a restart with its holders`() async throws {
         try await withScratchFolder { scratch in
             let before = Samples.store(in: scratch)
-            let link = try await before.keep([1], mimeType: "image/png", for: Samples.agent("a"))
-            _ = try await before.keep([1], mimeType: "image/png", for: Samples.agent("b"))
+            let link = try await before.save([1], mimeType: "image/png", for: Samples.agent("a"))
+            _ = try await before.save([1], mimeType: "image/png", for: Samples.agent("b"))
 
             let store = Samples.store(in: scratch)
 
@@ -69,19 +69,19 @@ import Testing
         }
     }
 
-    @Test func `what nobody can have any more is off the disk as soon as the broker runs`() async throws {
+    @Test func `expired and damaged artifacts are deleted when the broker starts`() async throws {
         try await withScratchFolder { scratch in
             let before = Samples.store(in: scratch)
-            let old = try await before.keep([1], mimeType: "image/png", for: Samples.owner)
-            let cut = try await before.keep([2, 2], mimeType: "image/png", for: Samples.owner)
-            let bare = try await before.keep([3], mimeType: "image/png", for: Samples.owner)
-            let good = try await before.keep([4], mimeType: "image/png", for: Samples.owner)
+            let old = try await before.save([1], mimeType: "image/png", for: Samples.owner)
+            let cut = try await before.save([2, 2], mimeType: "image/png", for: Samples.owner)
+            let bare = try await before.save([3], mimeType: "image/png", for: Samples.owner)
+            let good = try await before.save([4], mimeType: "image/png", for: Samples.owner)
             let folder = "\(scratch.path)/artifacts"
-            let note = ArtifactMetadata(
-                ArtifactIndex.Thing(mimeType: "image/png", size: 1, holders: ["uid:0"], expires: .zero),
-                expires: Date() - 1
+            let metadata = ArtifactMetadata(
+                ArtifactIndex.Entry(mimeType: "image/png", size: 1, holders: ["uid:0"], expires: .zero),
+                expiresAt: Date() - 1
             )
-            try JSONCoding.encoder().encode(note).write(to: URL(filePath: "\(folder)/\(old.sha).json"))
+            try JSONCoding.encoder().encode(metadata).write(to: URL(filePath: "\(folder)/\(old.sha).json"))
             #expect(truncate("\(folder)/\(cut.sha)", 1) == 0)
             #expect(unlink("\(folder)/\(bare.sha).json") == 0)
 
@@ -96,17 +96,17 @@ import Testing
         }
     }
 
-    @Test func `a clock that was ahead makes nothing live longer than an hour`() {
-        let thing = ArtifactIndex.Thing(mimeType: "image/png", size: 1, holders: [], expires: .zero)
+    @Test func `a clock that was ahead does not extend the lifetime beyond 1 h`() {
+        let entry = ArtifactIndex.Entry(mimeType: "image/png", size: 1, holders: [], expires: .zero)
         let now = Date()
 
         #expect(
-            ArtifactMetadata(thing, expires: now + 86_400).thing(at: .seconds(5), on: now)?.expires == .seconds(3_605)
+            ArtifactMetadata(entry, expiresAt: now + 86_400).entry(at: .seconds(5), on: now)?.expires == .seconds(3_605)
         )
-        #expect(ArtifactMetadata(thing, expires: now).thing(at: .seconds(5), on: now) == nil)
+        #expect(ArtifactMetadata(entry, expiresAt: now).entry(at: .seconds(5), on: now) == nil)
     }
 
-    @Test func `what is kept again when its hour is just over is there for another`() async throws {
+    @Test func `an artifact saved again after expiry belongs to the new holder only`() async throws {
         try await withScratchFolder { scratch in
             final class Time: Sendable { let now = Mutex(Duration.zero) }
             let time = Time()
@@ -115,10 +115,10 @@ import Testing
                 uptime: { time.now.withLock { $0 } },
                 logger: Logger(label: "test")
             )
-            let link = try await store.keep([1], mimeType: "image/png", for: Samples.agent("a"))
+            let link = try await store.save([1], mimeType: "image/png", for: Samples.agent("a"))
 
             time.now.withLock { $0 = .seconds(3_601) }
-            _ = try await store.keep([1], mimeType: "image/png", for: Samples.agent("b"))
+            _ = try await store.save([1], mimeType: "image/png", for: Samples.agent("b"))
 
             #expect(await store.artifact(link.sha, for: Samples.agent("b")) != nil)
             #expect(await store.artifact(link.sha, for: Samples.agent("a")) == nil)
@@ -129,7 +129,7 @@ import Testing
         try FileManager.default.contentsOfDirectory(atPath: "\(scratch.path)/artifacts").sorted()
     }
 
-    @Test func `after its hour nobody gets it`() async throws {
+    @Test func `an artifact expires after 1 h`() async throws {
         try await withScratchFolder { scratch in
             final class Time: Sendable { let now = Mutex(Duration.zero) }
             let time = Time()
@@ -138,7 +138,7 @@ import Testing
                 uptime: { time.now.withLock { $0 } },
                 logger: Logger(label: "test")
             )
-            let link = try await store.keep([1], mimeType: "image/png", for: Samples.owner)
+            let link = try await store.save([1], mimeType: "image/png", for: Samples.owner)
 
             time.now.withLock { $0 = .seconds(3_600) }
 
@@ -146,11 +146,11 @@ import Testing
         }
     }
 
-    @Test func `a folder that cannot be made is an error that says which`() async throws {
+    @Test func `a directory that cannot be created is an error with its path`() async throws {
         try await withScratchFolder { scratch in
             let store = ArtifactStore(in: "\(scratch.path)/no/such", logger: Logger(label: "test"))
             let reason = ArtifactError.notSaved(path: "\(scratch.path)/no/such", reason: "No such file or directory")
-            await #expect(throws: reason) { try await store.keep([1], mimeType: "image/png", for: Samples.owner) }
+            await #expect(throws: reason) { try await store.save([1], mimeType: "image/png", for: Samples.owner) }
         }
     }
 }

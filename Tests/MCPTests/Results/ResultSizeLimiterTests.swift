@@ -7,15 +7,15 @@ import Testing
 @testable import MCP
 
 @Suite struct ResultSizeLimiterTests {
-    private func trimmed(
+    private func limited(
         _ result: JSONObject,
         maxPixels: Int = 1_568,
         _ body: (JSONObject, ArtifactStore) async throws -> Void
     ) async throws {
         try await withScratchFolder { scratch in
             let store = Samples.store(in: scratch)
-            let trimmer = ResultSizeLimiter(images: ImageResizer(), artifacts: store)
-            try await body(await trimmer.trim(result, maxPixels: maxPixels, for: Samples.agent("a")), store)
+            let limiter = ResultSizeLimiter(images: ImageResizer(), artifacts: store)
+            try await body(await limiter.limitSize(of: result, maxPixels: maxPixels, for: Samples.agent("a")), store)
         }
     }
 
@@ -26,96 +26,96 @@ import Testing
         return await store.artifact(String(uri.dropFirst(ArtifactStore.scheme.count)), for: Samples.agent("a"))
     }
 
-    @Test func `a light result comes back as it was`() async throws {
+    @Test func `a small result is unchanged`() async throws {
         let result: JSONObject = [
             "content": [
-                ["type": "image", "data": .string(Shot.small), "mimeType": "image/png"], ["type": "x", "y": 1],
+                ["type": "image", "data": .string(Screenshot.small), "mimeType": "image/png"], ["type": "x", "y": 1],
             ],
-            "structuredContent": ["a": .string(Shot.small)], "isError": false, "other": [1, 2],
+            "structuredContent": ["a": .string(Screenshot.small)], "isError": false, "other": [1, 2],
         ]
 
-        try await trimmed(result) { trimmed, _ in #expect(trimmed == result) }
+        try await limited(result) { limited, _ in #expect(limited == result) }
     }
 
-    @Test func `a large screenshot is made smaller, and its copies become the address of the original`() async throws {
+    @Test func `a large screenshot is scaled down, and its copies become the URI of the original`() async throws {
         let result: JSONObject = [
             "content": [
-                ["type": "text", "text": .string(#"{"image":"\#(Shot.large)"}"#)],
+                ["type": "text", "text": .string(#"{"image":"\#(Screenshot.large)"}"#)],
                 [
-                    "type": "image", "data": .string(Shot.large), "mimeType": "image/x-whatever",
+                    "type": "image", "data": .string(Screenshot.large), "mimeType": "image/x-whatever",
                     "annotations": ["priority": 1],
                 ],
-            ], "structuredContent": ["image": .string(Shot.large), "width": 2_000],
+            ], "structuredContent": ["image": .string(Screenshot.large), "width": 2_000],
         ]
 
-        try await trimmed(result, maxPixels: 500) { trimmed, store in
-            #expect(content(trimmed).count == 3)
-            let image = content(trimmed)[1]
+        try await limited(result, maxPixels: 500) { limited, store in
+            #expect(content(limited).count == 3)
+            let image = content(limited)[1]
             let bytes = try #require(image["data"]?.string.flatMap { Data(base64Encoded: $0) })
             #expect(image["mimeType"]?.string == ImageFormat(of: bytes)?.mimeType)
             #expect(image["annotations"] == ["priority": 1])
-            // Where to tap is told in the screen's own pixels.
+            // Taps need coordinates in the screen's own pixels.
             #expect(
-                content(trimmed).last == ["type": "text", "text": "[scaled from 2000x2000 to 500x500 pixels]"]
+                content(limited).last == ["type": "text", "text": "[scaled from 2000x2000 to 500x500 pixels]"]
             )
-            #expect(bytes.count < Shot.large.utf8.count / 2)
-            let uri = try #require(trimmed["structuredContent"]?["image"]?.string)
-            #expect(trimmed["structuredContent"]?["width"] == 2_000)
-            #expect(content(trimmed).first?["text"] == .string(#"{"image":"\#(uri)"}"#))
+            #expect(bytes.count < Screenshot.large.utf8.count / 2)
+            let uri = try #require(limited["structuredContent"]?["image"]?.string)
+            #expect(limited["structuredContent"]?["width"] == 2_000)
+            #expect(content(limited).first?["text"] == .string(#"{"image":"\#(uri)"}"#))
             let original = await fetch(["uri": .string(uri)], store)
-            #expect(original?.bytes == Data(base64Encoded: Shot.large).map(Array.init))
+            #expect(original?.bytes == Data(base64Encoded: Screenshot.large).map(Array.init))
             #expect(original?.mimeType == "image/png")
         }
     }
 
-    @Test func `nought pixels is the original, as a link`() async throws {
+    @Test func `a limit of 0 pixels links the original`() async throws {
         let result: JSONObject = [
-            "content": [["type": "image", "data": .string(Shot.small), "mimeType": "image/png"]],
-            "structuredContent": ["image": .string(Shot.small)],
+            "content": [["type": "image", "data": .string(Screenshot.small), "mimeType": "image/png"]],
+            "structuredContent": ["image": .string(Screenshot.small)],
         ]
 
-        try await trimmed(result, maxPixels: 0) { trimmed, store in
-            let link = content(trimmed).first
+        try await limited(result, maxPixels: 0) { limited, store in
+            let link = content(limited).first
             #expect(link?["type"] == "resource_link")
             #expect(link?["mimeType"] == "image/png")
-            #expect(await fetch(link, store)?.bytes == Data(base64Encoded: Shot.small).map(Array.init))
-            #expect(trimmed["structuredContent"]?["image"] == link?["uri"])
+            #expect(await fetch(link, store)?.bytes == Data(base64Encoded: Screenshot.small).map(Array.init))
+            #expect(limited["structuredContent"]?["image"] == link?["uri"])
         }
     }
 
-    @Test func `an image that is written anew in its own size is not said to be scaled`() async throws {
+    @Test func `an image re-encoded in its own size has no scale note`() async throws {
         let result: JSONObject = [
-            "content": [["type": "image", "data": .string(Shot.large), "mimeType": "image/png"]]
+            "content": [["type": "image", "data": .string(Screenshot.large), "mimeType": "image/png"]]
         ]
 
-        try await trimmed(result, maxPixels: 2_000) { trimmed, _ in
-            #expect(content(trimmed).count == 1)
-            #expect(content(trimmed).first?["type"] == "image")
-            #expect(content(trimmed).first?["data"] != .string(Shot.large))
+        try await limited(result, maxPixels: 2_000) { limited, _ in
+            #expect(content(limited).count == 1)
+            #expect(content(limited).first?["type"] == "image")
+            #expect(content(limited).first?["data"] != .string(Screenshot.large))
         }
     }
 
-    @Test func `an image is of the type that it is, whatever the app calls it`() async throws {
+    @Test func `an image gets its actual media type`() async throws {
         let result: JSONObject = [
-            "content": [["type": "image", "data": .string(Shot.small), "mimeType": "image/jpg", "x": 1]]
+            "content": [["type": "image", "data": .string(Screenshot.small), "mimeType": "image/jpg", "x": 1]]
         ]
 
-        try await trimmed(result) { trimmed, _ in
+        try await limited(result) { limited, _ in
             #expect(
-                content(trimmed) == [
-                    ["type": "image", "data": .string(Shot.small), "mimeType": "image/png", "x": 1]
+                content(limited) == [
+                    ["type": "image", "data": .string(Screenshot.small), "mimeType": "image/png", "x": 1]
                 ]
             )
         }
     }
 
     @Test(arguments: [
-        (Shot.bomb, "50000 x 50000", "image/png"), (Shot.cut, "damaged", "application/octet-stream"),
+        (Screenshot.bomb, "50000 x 50000", "image/png"), (Screenshot.cut, "damaged", "application/octet-stream"),
         ("aGFsbG8=", "neither PNG nor JPEG", "application/octet-stream"),
         ("no base64!", "not base64", "application/octet-stream"),
         ("", "neither PNG nor JPEG", "application/octet-stream"),
     ])
-    func `an image that cannot be opened is a link that says why, however light it is`(
+    func `an image that cannot be decoded becomes a link with the reason, whatever its size`(
         base64: String,
         reason: String,
         mimeType: String
@@ -125,61 +125,61 @@ import Testing
             "structuredContent": ["size": 1],
         ]
 
-        try await trimmed(result) { trimmed, store in
-            let link = content(trimmed).first
-            #expect(content(trimmed).count == 2 && link?["type"] == "resource_link")
+        try await limited(result) { limited, store in
+            let link = content(limited).first
+            #expect(content(limited).count == 2 && link?["type"] == "resource_link")
             let description = try #require(link?["description"]?.string)
             #expect(description.contains(reason))
-            // Not every client shows a link's description.
-            #expect(content(trimmed).last == ["type": "text", "text": .string("[not shown: \(description)]")])
+            // Some clients do not show the description of a link.
+            #expect(content(limited).last == ["type": "text", "text": .string("[not shown: \(description)]")])
             #expect(link?["mimeType"]?.string == mimeType)
             let bytes = Data(base64Encoded: base64).map(Array.init) ?? Array(base64.utf8)
             #expect(await fetch(link, store)?.bytes == bytes)
-            #expect(trimmed["structuredContent"] == ["size": 1])
+            #expect(limited["structuredContent"] == ["size": 1])
         }
     }
 
-    @Test func `what clients take and is not opened here stays while it is light, and is a link when it is not`()
+    @Test func `an undecoded GIF or WebP image stays if it is small and becomes a link if it is large`()
         async throws
     {
-        let heavy = Shot.webp(900, 1_600, bytes: 1 << 20)
+        let heavy = Screenshot.webp(900, 1_600, bytes: 1 << 20)
         let result: JSONObject = [
             "content": [
-                ["type": "image", "data": .string(Shot.webp(900, 1_600, bytes: 64)), "mimeType": "image/webp"],
-                ["type": "image", "data": .string(Shot.gif), "mimeType": "image/gif"],
+                ["type": "image", "data": .string(Screenshot.webp(900, 1_600, bytes: 64)), "mimeType": "image/webp"],
+                ["type": "image", "data": .string(Screenshot.gif), "mimeType": "image/gif"],
                 ["type": "image", "data": .string(heavy), "mimeType": "image/webp"],
-                ["type": "image", "data": .string(Shot.webp(9_000, 1_600, bytes: 64)), "mimeType": "image/webp"],
+                ["type": "image", "data": .string(Screenshot.webp(9_000, 1_600, bytes: 64)), "mimeType": "image/webp"],
                 ["type": "image", "data": "UklGRiQAAABXRUJQVlA4", "mimeType": "image/webp"],
                 ["type": "image", "data": "R0lGODlhAQABAA==", "mimeType": "image/gif"],
                 ["type": "image", "data": "PHN2Zy8+", "mimeType": "image/svg+xml"],
             ]
         ]
 
-        try await trimmed(result) { trimmed, store in
-            #expect(Array(content(trimmed).prefix(2)) == Array(content(result).prefix(2)))
-            let links = content(trimmed).filter { $0["type"] == "resource_link" }
-            #expect(links.count == 5 && !content(trimmed).dropFirst(2).contains { $0["type"] == "image" })
+        try await limited(result) { limited, store in
+            #expect(Array(content(limited).prefix(2)) == Array(content(result).prefix(2)))
+            let links = content(limited).filter { $0["type"] == "resource_link" }
+            #expect(links.count == 5 && !content(limited).dropFirst(2).contains { $0["type"] == "image" })
             #expect(links.last?["mimeType"] == "image/svg+xml")
             let kept = try #require(Data(base64Encoded: heavy))
             #expect(await fetch(links.first, store) == Artifact(bytes: Array(kept), mimeType: "image/webp"))
         }
     }
 
-    @Test func `a text over a megabyte is given by reference, with its beginning`() async throws {
+    @Test func `a text over 1 MiB becomes its beginning and a link`() async throws {
         let text = String(repeating: "line of a log\n", count: 100_000)
         let result: JSONObject = ["content": [["type": "text", "text": .string(text)]], "isError": false]
 
-        try await trimmed(result) { trimmed, store in
-            let blocks = content(trimmed)
+        try await limited(result) { limited, store in
+            let blocks = content(limited)
             #expect(blocks.count == 2)
             #expect(blocks.first?["text"]?.string?.hasPrefix("line of a log\n") == true)
             #expect(blocks.first?["text"]?.string?.utf8.count ?? .max < 3_000)
             #expect(await fetch(blocks.last, store) == Artifact(bytes: Array(text.utf8), mimeType: "text/plain"))
-            #expect(trimmed["isError"] == false)
+            #expect(limited["isError"] == false)
         }
     }
 
-    @Test func `a recording and a large structure are given by reference`() async throws {
+    @Test func `large binary and structured content become links`() async throws {
         let film = [UInt8](repeating: 3, count: 2 << 20)
         let tree = JSON.array((0..<200_000).map { .number(JSONNumber($0)) })
         let result: JSONObject = [
@@ -193,10 +193,10 @@ import Testing
             ], "structuredContent": ["tree": tree],
         ]
 
-        try await trimmed(result) { trimmed, store in
-            #expect(trimmed["structuredContent"] == nil)
-            #expect(await fetch(content(trimmed).first, store) == Artifact(bytes: film, mimeType: "video/mp4"))
-            let structure = await fetch(content(trimmed).last, store)
+        try await limited(result) { limited, store in
+            #expect(limited["structuredContent"] == nil)
+            #expect(await fetch(content(limited).first, store) == Artifact(bytes: film, mimeType: "video/mp4"))
+            let structure = await fetch(content(limited).last, store)
             #expect(structure?.mimeType == "application/json")
             let bytes = try #require(structure?.bytes)
             let parsed = try JSON(parsing: bytes)
@@ -204,18 +204,18 @@ import Testing
         }
     }
 
-    @Test func `a result without content stays without`() async throws {
+    @Test func `a result without content gets none`() async throws {
         let result: JSONObject = ["toolResult": .string(String(repeating: "x", count: 2 << 20))]
 
-        try await trimmed(result) { trimmed, _ in #expect(trimmed == result) }
+        try await limited(result) { limited, _ in #expect(limited == result) }
     }
 }
 
-/// Screenshots as apps send them: grey, in base64.
-private enum Shot {
+/// Screenshots as apps send them: grayscale, in Base64.
+private enum Screenshot {
     static let small = png(8)
     static let large = png(2_000)
-    /// A header that promises ten gigabytes.
+    /// A header that declares an image of 10 GB.
     static let bomb = Data(
         signature + chunk("IHDR", bytes(50_000) + bytes(50_000) + [8, 2, 0, 0, 0]) + chunk("IDAT", [0x78, 0x01])
             + chunk("IEND", [])
@@ -225,7 +225,7 @@ private enum Shot {
 
     private static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
 
-    /// A WebP whose header says that it has that size (RFC 9649, section 2.7), with nothing to see in it.
+    /// A WebP with this size in its header (RFC 9649, section 2.7) and no image data.
     static func webp(_ width: Int, _ height: Int, bytes count: Int) -> String {
         func number(_ value: Int, _ bytes: Int) -> [UInt8] { (0..<bytes).map { UInt8(value >> ($0 * 8) & 255) } }
         let frame = [0, 0, 0, 0] + number(width - 1, 3) + number(height - 1, 3)
@@ -233,7 +233,7 @@ private enum Shot {
         return Data(Array("RIFF".utf8) + number(chunks.count, 4) + chunks).base64EncodedString()
     }
 
-    /// A square PNG without compression (zlib's stored blocks), which needs no codec to be written.
+    /// A square PNG with stored zlib blocks, which needs no encoder.
     private static func png(_ side: Int) -> String {
         let row = [UInt8](repeating: 0, count: 1) + (0..<side).map { UInt8($0 * 255 / side) }
         let raw = (0..<side).flatMap { _ in row }

@@ -3,9 +3,9 @@ import Testing
 @testable import MCP
 
 @Suite struct HTTPResponseParserTests {
-    /// What the bytes make, given in pieces of that size.
+    /// Parses the bytes in pieces of a given size.
     private static func parse(_ text: String, pieces: Int, isEnded: Bool = false) throws
-        -> (status: Int?, body: String, isOver: Bool, mayGoOn: Bool)
+        -> (status: Int?, body: String, isOver: Bool, isReusable: Bool)
     {
         var parser = HTTPResponseParser()
         var status: Int?
@@ -23,7 +23,7 @@ import Testing
             }
         }
         if isEnded { try parser.finish() }
-        return (status, String(decoding: body, as: UTF8.self), isOver, parser.mayGoOn)
+        return (status, String(decoding: body, as: UTF8.self), isOver, parser.isReusable)
     }
 
     static let whole = [
@@ -35,23 +35,23 @@ import Testing
     ]
 
     @Test(arguments: whole, [1, 2, 7, 4_096])
-    func `an answer is the same however its bytes are cut`(text: String, pieces: Int) throws {
+    func `a response is parsed at any chunk size`(text: String, pieces: Int) throws {
         let answer = try Self.parse(text, pieces: pieces)
 
         #expect(answer.status == 200)
         #expect(answer.body == "hello")
         #expect(answer.isOver)
-        #expect(answer.mayGoOn)
+        #expect(answer.isReusable)
     }
 
-    @Test func `a body without a length ends with its stream`() throws {
+    @Test func `a body without a length ends with the stream`() throws {
         let text = "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nhello"
 
         #expect(try Self.parse(text, pieces: 3, isEnded: true).body == "hello")
-        #expect(try !Self.parse(text, pieces: 3, isEnded: true).mayGoOn)
+        #expect(try !Self.parse(text, pieces: 3, isEnded: true).isReusable)
     }
 
-    @Test func `204 has no body, whatever it says`() throws {
+    @Test func `a 204 response has no body, regardless of its length header`() throws {
         let answer = try Self.parse("HTTP/1.1 204 No Content\r\nContent-Length: 7\r\n\r\n", pieces: 100)
 
         #expect(answer.isOver)
@@ -64,8 +64,8 @@ import Testing
         "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello",
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello?",
     ])
-    func `a stream that the server closes, or says more on, is not used again`(text: String) throws {
-        #expect(try !Self.parse(text, pieces: 100).mayGoOn)
+    func `a stream with a close or with extra bytes is not reused`(text: String) throws {
+        #expect(try !Self.parse(text, pieces: 100).isReusable)
     }
 
     @Test(arguments: [
@@ -85,19 +85,19 @@ import Testing
         "HTTP/1.1 200 OK\r\nX: a\u{0}b\r\n\r\n",
         "HTTP/1.1 101 Switching Protocols\r\n\r\n",
     ])
-    func `what is malformed, or may be read in two ways, is refused`(text: String) {
+    func `malformed and ambiguous responses are rejected`(text: String) {
         #expect(throws: HTTPParseError.self) { try Self.parse(text, pieces: 100) }
         #expect(throws: HTTPParseError.self) { try Self.parse(text, pieces: 1) }
     }
 
-    @Test func `a head without an end is refused before it fills the memory`() {
+    @Test func `a head over the size limit is rejected`() {
         let endless = "HTTP/1.1 200 OK\r\nX: " + String(repeating: "a", count: 70_000)
 
         #expect(throws: HTTPParseError.self) { try Self.parse(endless, pieces: 4_096) }
     }
 
     @Test(arguments: ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", "HTTP/1.1 200 OK\r\nContent-", ""])
-    func `a stream that ends in the middle is half an answer`(text: String) {
+    func `a stream that ends early is an incomplete response`(text: String) {
         #expect(throws: HTTPParseError.unfinished) { try Self.parse(text, pieces: 100, isEnded: true) }
     }
 }

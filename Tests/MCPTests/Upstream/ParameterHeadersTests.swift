@@ -4,7 +4,7 @@ import Testing
 @testable import MCP
 
 @Suite struct ParameterHeadersTests {
-    @Test func `declared arguments become headers, at any depth, and nothing else does`() throws {
+    @Test func `only declared arguments become headers, at any depth`() throws {
         let schema = try JSON(
             parsing: """
                 {"type":"object","properties":{
@@ -37,7 +37,7 @@ import Testing
         ("plain text", "plain text"), ("", "=?base64??="), (" x", "=?base64?IHg=?="), ("x\n", "=?base64?eAo=?="),
         ("=?base64?eA==?=", "=?base64?PT9iYXNlNjQ/ZUE9PT89?="),
     ])
-    func `what a header cannot carry is escaped`(text: String, header: String) {
-        #expect(HeaderValue.encode(text) == header)
+    func `text that a header cannot carry is encoded`(text: String, header: String) {
+        #expect(HeaderEncoding.encode(text) == header)
     }
 }

@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(arguments: ["\n", "\r", "\r\n"], [1, 3, 1_000])
-    func `events are the same with every line break and however they are cut`(lineBreak: String, pieces: Int) {
+    func `events are decoded with every line break and any chunk size`(lineBreak: String, pieces: Int) {
         let lines = [
             ": a comment", "event: message", "id: 7", "data: {\"a\":", "data:1}", "", "retry: 5", "", "data", "",
             "data: é", "",

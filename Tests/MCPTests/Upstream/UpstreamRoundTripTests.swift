@@ -6,7 +6,7 @@ import Testing
 @testable import MCP
 
 @Suite struct UpstreamRoundTripTests {
-    private static let route = Route.lan(LANRoute(address: "127.0.0.1", port: 1))
+    private static let route = Route.network(NetworkRoute(address: "127.0.0.1", port: 1))
     private static let request = RPCRequest(id: .number(JSONNumber(1)), method: "x")
 
     private static func answer(
@@ -16,16 +16,21 @@ import Testing
     ) async throws -> UpstreamResponse {
         let app = ScriptedApp { _ in reply }
         let connection = UpstreamConnection(over: route, try await app.dial(route))
-        let call = UpstreamHTTPRequest(path: "/", route: route, secret: nil, message: RPCMessage.request(request).json)
-        var exchange = UpstreamRoundTrip(awaiting: id, limits: limits, clock: PollerClock()) { _ in }
-        return try await exchange.run(call.bytes, over: connection)
+        let httpRequest = UpstreamHTTPRequest(
+            path: "/",
+            route: route,
+            secret: nil,
+            message: RPCMessage.request(request).json
+        )
+        var roundTrip = UpstreamRoundTrip(awaiting: id, limits: limits, clock: PollerClock()) { _ in }
+        return try await roundTrip.run(httpRequest.bytes, over: connection)
     }
 
     @Test(arguments: [
         ScriptedApp.Reply.result(["x": 1]), .stream([], then: ["x": 1]),
         .http(200, [], #"[{"jsonrpc":"2.0","id":7,"result":{}},{"jsonrpc":"2.0","id":1,"result":{"x":1}}]"#),
     ])
-    func `an answer is found, alone, on a stream, or among others`(reply: ScriptedApp.Reply) async throws {
+    func `a response is found in a body, on a stream and in a batch`(reply: ScriptedApp.Reply) async throws {
         #expect(try await Self.answer(reply).outcome == .success(["x": 1]))
     }
 
@@ -41,12 +46,12 @@ import Testing
                 + #"data: {"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no"}}"# + "\n\n"
         ),
     ])
-    func `of two answers to one request the first counts`(reply: ScriptedApp.Reply) async throws {
+    func `the first of two responses counts`(reply: ScriptedApp.Reply) async throws {
         #expect(try await Self.answer(reply).outcome == .success(["x": 1]))
     }
 
-    @Test func `a status that says that the server failed says what is written beside it`() async throws {
-        await #expect(throws: Trouble.unclear("status 500, \"oops\"")) {
+    @Test func `the error for a server failure contains the response's text`() async throws {
+        await #expect(throws: UpstreamError.invalidResponse("status 500, \"oops\"")) {
             _ = try await Self.answer(.http(500, [], "oops"))
         }
         let answered = try await Self.answer(
@@ -56,7 +61,7 @@ import Testing
         #expect(try await Self.answer(.http(500, [], "oops"), awaiting: nil).status == 500)
     }
 
-    @Test func `an error without an id is the answer to what could not be read: ours`() async throws {
+    @Test func `an error without an ID is the response to the request`() async throws {
         let body = #"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Unauthorized"}}"#
 
         let answer = try await Self.answer(.http(401, [], body))
@@ -65,19 +70,19 @@ import Testing
         #expect(answer.outcome == .failure(RPCError(-32_603, "Unauthorized")))
     }
 
-    @Test func `an answer that is larger than it may be is given up on the way`() async throws {
+    @Test func `a response over the size limit is aborted`() async throws {
         let limits = UpstreamLimits(bytes: 1_048_576)
         let large = JSON.string(String(repeating: "x", count: 2_000_000))
 
         for reply in [ScriptedApp.Reply.result(["x": large]), .stream([], then: ["x": large])] {
-            await #expect(throws: Trouble.unclear("more than 1 MiB")) {
+            await #expect(throws: UpstreamError.invalidResponse("more than 1 MiB")) {
                 _ = try await Self.answer(reply, limits: limits)
             }
         }
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: [false, true])
-    func `three heavy answers are in memory at a time, and a fourth is read when one of them is let go`(isStream: Bool)
+    func `at most three large responses are in memory, and a fourth waits`(isStream: Bool)
         async throws
     {
         let large = JSON.string(String(repeating: "x", count: 3_000_000))
@@ -88,20 +93,20 @@ import Testing
         #expect(try await Self.answer(.result(["x": 1])).permit == nil)
 
         async let fourth = Self.answer(heavy)
-        while UpstreamRoundTrip.heavyAnswers.waiting == 0 { await Task.yield() }
+        while UpstreamRoundTrip.largeResponses.waiting == 0 { await Task.yield() }
         held.removeLast()
 
         #expect(try await fourth.outcome == .success(["x": large]))
     }
 
-    @Test func `a stream that ends before the answer has lost it`() async throws {
-        await #expect(throws: Trouble.lost) { _ = try await Self.answer(.drop) }
-        await #expect(throws: Trouble.lost) {
+    @Test func `a stream that ends before the response is reported as a lost response`() async throws {
+        await #expect(throws: UpstreamError.responseLost) { _ = try await Self.answer(.drop) }
+        await #expect(throws: UpstreamError.responseLost) {
             _ = try await Self.answer(.raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"))
         }
     }
 
-    @Test func `nothing is waited for where nothing is answered`() async throws {
+    @Test func `a message without a response returns after the status`() async throws {
         let answer = try await Self.answer(.http(202, [], ""), awaiting: nil)
 
         #expect(answer.status == 202)

@@ -15,11 +15,11 @@ import Testing
         binding: .bearer,
         parent: nil,
         invite: "9z8y7x6w",
-        created: Samples.date,
-        expires: Samples.date.addingTimeInterval(28_800),
-        lastUsed: Samples.date,
+        createdAt: Samples.date,
+        expiresAt: Samples.date.addingTimeInterval(28_800),
+        lastUsedAt: Samples.date,
         idleSeconds: 7_200,
-        end: nil
+        endReason: nil
     )
 
     private func mode(_ path: String) -> mode_t {
@@ -27,44 +27,48 @@ import Testing
         return lstat(path, &facts) == 0 ? facts.st_mode & 0o7777 : 0
     }
 
-    @Test func `a grant is kept for its user alone, and can be read back`() async throws {
+    @Test func `a grant is stored with mode 0600 and can be read back`() async throws {
         try await withScratchFolder { scratch in
-            let folder = try CredentialStore(environment: ["XDG_STATE_HOME": scratch.file("state"), "HOME": "/nowhere"])
+            let store = try CredentialStore(environment: ["XDG_STATE_HOME": scratch.file("state"), "HOME": "/nowhere"])
             umask(0)
             defer { umask(0o022) }
-            try folder.prepare()
+            try store.prepare()
 
-            let file = try folder.keep(CredentialStore.Entry(broker: "127.0.0.1:7282", grant: grant, token: "pbg_x"))
+            let file = try store.save(
+                CredentialStore.Credential(broker: "127.0.0.1:7282", grant: grant, token: "pbg_x")
+            )
 
             #expect(file == scratch.file("state/patchbay/grants/0a1b2c3d.json"))
             #expect(mode(file) == 0o600)
-            #expect(mode(folder.path) == 0o700)
+            #expect(mode(store.path) == 0o700)
             let data = try Data(contentsOf: URL(filePath: file))
-            #expect(try JSONCoding.decoder().decode(CredentialStore.Entry.self, from: data).token == "pbg_x")
-            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["0a1b2c3d.json"])
+            #expect(try JSONCoding.decoder().decode(CredentialStore.Credential.self, from: data).token == "pbg_x")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: store.path) == ["0a1b2c3d.json"])
         }
     }
 
-    @Test func `a folder that others may open, or that is a link, is refused before anything is spent`() async throws {
+    @Test func `a folder that is accessible to others or a symbolic link is rejected before the invite is redeemed`()
+        async throws
+    {
         try await withScratchFolder { scratch in
-            let folder = try CredentialStore(environment: ["XDG_STATE_HOME": scratch.path])
-            try folder.prepare()
-            chmod(folder.path, 0o755)
-            #expect(throws: CLIError.self) { try folder.prepare() }
+            let store = try CredentialStore(environment: ["XDG_STATE_HOME": scratch.path])
+            try store.prepare()
+            chmod(store.path, 0o755)
+            #expect(throws: CLIError.self) { try store.prepare() }
 
-            try FileManager.default.removeItem(atPath: folder.path)
+            try FileManager.default.removeItem(atPath: store.path)
             try scratch.makeFolder("elsewhere")
-            symlink(scratch.file("elsewhere"), folder.path)
-            let complaint = #expect(throws: CLIError.self) { try folder.prepare() }
+            symlink(scratch.file("elsewhere"), store.path)
+            let error = #expect(throws: CLIError.self) { try store.prepare() }
 
-            #expect(complaint?.status == .configuration)
+            #expect(error?.status == .configuration)
         }
     }
 
-    @Test func `without a place there is a way to go on`() {
-        let complaint = #expect(throws: CLIError.self) { try CredentialStore(environment: ["HOME": "relative"]) }
+    @Test func `the error for a missing state folder suggests join --print`() {
+        let error = #expect(throws: CLIError.self) { try CredentialStore(environment: ["HOME": "relative"]) }
 
-        #expect(complaint?.remedy == "patchbay join --print -")
+        #expect(error?.hint == "patchbay join --print -")
     }
 
     private func grant(_ id: String, made: Double, endsIn seconds: Double) -> Grant {
@@ -75,37 +79,37 @@ import Testing
             binding: .bearer,
             parent: nil,
             invite: nil,
-            created: Date().addingTimeInterval(made),
-            expires: Date().addingTimeInterval(seconds),
-            lastUsed: Date(),
+            createdAt: Date().addingTimeInterval(made),
+            expiresAt: Date().addingTimeInterval(seconds),
+            lastUsedAt: Date(),
             idleSeconds: 7_200,
-            end: nil
+            endReason: nil
         )
     }
 
-    @Test func `the newest grant for a broker is used, and none that has ended or is for another`() async throws {
+    @Test func `the newest unexpired grant for a broker is used`() async throws {
         try await withScratchFolder { scratch in
-            let folder = try CredentialStore(environment: ["XDG_STATE_HOME": scratch.path])
+            let store = try CredentialStore(environment: ["XDG_STATE_HOME": scratch.path])
             let broker = BrokerAddress.loopback(host: "127.0.0.1", port: 7_282)
             func keep(_ id: String, at broker: String, made: Double, endsIn seconds: Double) throws -> String {
                 let grant = grant(id, made: made, endsIn: seconds)
-                return try folder.keep(CredentialStore.Entry(broker: broker, grant: grant, token: "pbg_\(id)"))
+                return try store.save(CredentialStore.Credential(broker: broker, grant: grant, token: "pbg_\(id)"))
             }
-            let none = #expect(throws: CLIError.self) { try folder.entry(for: broker) }
-            #expect(none?.status == .notPermitted && none?.remedy?.hasPrefix("patchbay join -") == true)
-            try folder.prepare()
+            let none = #expect(throws: CLIError.self) { try store.credential(for: broker) }
+            #expect(none?.status == .notPermitted && none?.hint?.hasPrefix("patchbay join -") == true)
+            try store.prepare()
             _ = try keep("ended000", at: "127.0.0.1:7282", made: -60, endsIn: -1)
-            #expect(throws: CLIError.self) { try folder.entry(for: broker) }
+            #expect(throws: CLIError.self) { try store.credential(for: broker) }
             _ = try keep("older000", at: "127.0.0.1:7282", made: -50, endsIn: 60)
             let file = try keep("newer000", at: "[::1]:7282", made: -40, endsIn: 60)
             _ = try keep("other000", at: "127.0.0.1:80", made: -30, endsIn: 60)
-            try Data("{".utf8).write(to: URL(filePath: "\(folder.path)/x.json"))
-            chmod("\(folder.path)/x.json", 0o600)
+            try Data("{".utf8).write(to: URL(filePath: "\(store.path)/x.json"))
+            chmod("\(store.path)/x.json", 0o600)
 
-            #expect(try folder.entry(for: broker).token == "pbg_newer000")
-            #expect(throws: CLIError.self) { try folder.entry(for: .unix(path: "/x")) }
+            #expect(try store.credential(for: broker).token == "pbg_newer000")
+            #expect(throws: CLIError.self) { try store.credential(for: .unix(path: "/x")) }
             chmod(file, 0o640)
-            let exposed = #expect(throws: CLIError.self) { try folder.entry(for: broker) }
+            let exposed = #expect(throws: CLIError.self) { try store.credential(for: broker) }
             #expect(exposed?.status == .configuration)
         }
     }
@@ -115,7 +119,7 @@ import Testing
         ("http://localhost:80/", .loopback(host: "127.0.0.1", port: 80)),
         ("[::1]:7282", .loopback(host: "::1", port: 7_282)), ("/run/x.sock", .unix(path: "/run/x.sock")),
     ])
-    func `a broker is named by its address`(text: String, address: BrokerAddress) throws {
+    func `a broker address is parsed in every notation`(text: String, address: BrokerAddress) throws {
         #expect(try BrokerAddressArgument.address(text) == address)
     }
 
@@ -123,8 +127,11 @@ import Testing
         ("", patchbay.ExitStatus.usage), ("7282", .usage), ("127.0.0.1", .usage), ("127.0.0.1:0", .usage),
         ("192.168.1.7:7282", .notPermitted), ("127.0.0.1.evil.test:7282", .notPermitted), ("::1:80", .notPermitted),
     ])
-    func `a token goes to no other machine, and nowhere else`(text: String, status: patchbay.ExitStatus) {
-        let complaint = #expect(throws: CLIError.self) { try BrokerAddressArgument.address(text) }
-        #expect(complaint?.status == status)
+    func `an address of another machine is rejected, so no token is sent there`(
+        text: String,
+        status: patchbay.ExitStatus
+    ) {
+        let error = #expect(throws: CLIError.self) { try BrokerAddressArgument.address(text) }
+        #expect(error?.status == status)
     }
 }

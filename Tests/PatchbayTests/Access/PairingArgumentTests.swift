@@ -4,29 +4,31 @@ import Testing
 @testable import patchbay
 
 @Suite struct PairingArgumentTests {
-    /// A real one, by the broker's own generator.
+    /// A valid token from the broker's generator.
     private static let invite = "pbi_0a1B2c3D_Zz9Yy8Xx7Ww6Vv5Uu4Tt3S_3qRfmQ"
 
     @Test(arguments: [
         ("PATCHBAY:1:127.0.0.1:7282::\(invite)", BrokerAddress.loopback(host: "127.0.0.1", port: 7_282)),
         ("PATCHBAY:1:[::1]:80::\(invite)", .loopback(host: "::1", port: 80)), (invite, nil),
     ])
-    func `a pairing string of this machine, or an invite alone, is read`(text: String, broker: BrokerAddress?) throws {
+    func `a pairing string of this machine and an invite token are accepted`(text: String, broker: BrokerAddress?)
+        throws
+    {
         let argument = try PairingArgument(text)
 
         #expect(argument.broker == broker)
         #expect(argument.invite.reveal() == Self.invite)
     }
 
-    @Test func `each single mistyped letter is noticed before it counts as a guess`() {
+    @Test func `each single mistyped letter is detected before the token is sent`() {
         for index in Self.invite.indices {
             for wrong in ["x", "7", "_"] where String(Self.invite[index]) != wrong {
                 let typo = Self.invite.replacingCharacters(in: index, with: wrong)
-                let complaint = #expect(throws: CLIError.self) {
+                let error = #expect(throws: CLIError.self) {
                     try PairingArgument("PATCHBAY:1:127.0.0.1:7282::\(typo)")
                 }
-                #expect(complaint?.status == .usage)
-                #expect(complaint.map { "\($0)".contains(String(typo.dropFirst(13).prefix(22))) } == false)
+                #expect(error?.status == .usage)
+                #expect(error.map { "\($0)".contains(String(typo.dropFirst(13).prefix(22))) } == false)
             }
         }
     }
@@ -37,19 +39,19 @@ import Testing
         "patchbay:1:127.0.0.1:7282::\(invite)",
         String(repeating: "x", count: 10_000_000), invite.lowercased(), "\(invite) ", invite.replacing("i", with: "і"),
     ])
-    func `anything else is refused without an echo`(text: String) {
-        let complaint = #expect(throws: CLIError.self) { try PairingArgument(text) }
+    func `any other input is rejected and not repeated`(text: String) {
+        let error = #expect(throws: CLIError.self) { try PairingArgument(text) }
 
-        #expect(complaint?.status == .usage)
-        #expect((complaint.map { "\($0)".count } ?? .max) < 300)
+        #expect(error?.status == .usage)
+        #expect((error.map { "\($0)".count } ?? .max) < 300)
     }
 
     @Test(arguments: ["192.168.1.7", "broker.local", "127.0.0.1.evil.test", "[fe80::1]", "localhost"])
-    func `an invite is not sent to another machine in the clear`(host: String) {
+    func `an invite is not sent to another machine`(host: String) {
         let pin = String(repeating: "A", count: 52)
         for text in ["PATCHBAY:1:\(host):7282:\(pin):\(Self.invite)", "PATCHBAY:1:\(host):7282::\(Self.invite)"] {
-            let complaint = #expect(throws: CLIError.self) { try PairingArgument(text) }
-            #expect(complaint?.status == .notPermitted)
+            let error = #expect(throws: CLIError.self) { try PairingArgument(text) }
+            #expect(error?.status == .notPermitted)
         }
     }
 }

@@ -15,7 +15,7 @@ import Testing
         ("a=null", #"{"type":["string","null"]}"#, "null"), ("a=", #"{"type":"string"}"#, #""""#), ("a=5", "{}", "5"),
         ("a=x=y", "{}", #""x=y""#), (#"a="5""#, "{}", #""\"5\"""#), ("a=5", "null", "5"),
     ])
-    func `a value is what the schema says that it is`(word: String, schema: String, value: String) throws {
+    func `a value is converted to the type of the schema`(word: String, schema: String, value: String) throws {
         let schema = try JSON(parsing: schema)
 
         let argument = try ToolArgument(word)
@@ -27,21 +27,21 @@ import Testing
     @Test(arguments: [
         ("a=x", "integer"), ("a=5.5", "integer"), ("a=yes", "boolean"), ("a={}", "array"), ("a=[", "object"),
     ])
-    func `what it cannot be is said`(word: String, type: String) throws {
+    func `a value of a wrong type is rejected with the expected type`(word: String, type: String) throws {
         let argument = try ToolArgument(word)
-        let complaint = #expect(throws: CLIError.self) { try argument.value(by: ["type": .string(type)]) }
-        #expect(complaint?.message.hasPrefix("a must be \(type), and") == true)
+        let error = #expect(throws: CLIError.self) { try argument.value(by: ["type": .string(type)]) }
+        #expect(error?.message.hasPrefix("a must be \(type), and") == true)
     }
 
-    @Test(arguments: ["a", "=b", ""]) func `a word without a key is refused`(word: String) {
+    @Test(arguments: ["a", "=b", ""]) func `an argument without a key is rejected`(word: String) {
         #expect(throws: CLIError.self) { try ToolArgument(word) }
     }
 
-    @Test func `words add to what is given as JSON`() throws {
+    @Test func `key=value arguments override members of the JSON object`() throws {
         let schema: JSON = ["properties": ["n": ["type": "integer"]]]
 
         let given = try CallCommand.object(in: Array(#"{"n":1,"deep":{"a":[1]}}"#.utf8))
-        let arguments = try CallCommand.arguments(["n=3", "s=x"], beside: given, schema: schema)
+        let arguments = try CallCommand.arguments(["n=3", "s=x"], mergedInto: given, schema: schema)
 
         #expect(JSON.object(arguments).text == #"{"n":3,"deep":{"a":[1]},"s":"x"}"#)
         let list = #expect(throws: CLIError.self) { try CallCommand.object(in: Array("[1]".utf8)) }
@@ -54,27 +54,27 @@ import Testing
         (.brokerNotRunning(path: "/x"), false), (.busy(path: "/x"), false),
         (.refused(Problem(.unavailable, "shop is away")), false),
     ])
-    func `a call that may have been carried out is not to be tried again at once`(
+    func `a call that may have been executed has an unknown result`(
         error: ClientError,
         mayBeDone: Bool
     ) throws {
-        let complaint = CallCommand.complaint(about: error, after: try #require(EndpointID("shop")))
+        let cliError = CallCommand.unknownResultError(after: error, of: try #require(EndpointID("shop")))
 
-        #expect((complaint != nil) == mayBeDone)
-        #expect(complaint.map { $0.status == .error && $0.message.hasPrefix("delivered, result unknown") } ?? true)
+        #expect((cliError != nil) == mayBeDone)
+        #expect(cliError.map { $0.status == .error && $0.message.hasPrefix("delivered, result unknown") } ?? true)
     }
 
-    @Test func `a tool is found, or the nearest is named`() throws {
+    @Test func `an unknown tool gets the most similar name as a hint`() throws {
         let list = ToolList(tools: [["name": "tap_element"], ["name": "screenshot"]])
         let id = try #require(EndpointID("shop"))
 
         #expect(try ToolsCommand.find("screenshot", in: list, of: id) == ["name": "screenshot"])
-        let complaint = #expect(throws: CLIError.self) { try ToolsCommand.find("screnshot", in: list, of: id) }
-        #expect(complaint?.remedy == "patchbay tools shop screenshot")
-        #expect(complaint?.status == .notFound)
+        let error = #expect(throws: CLIError.self) { try ToolsCommand.find("screnshot", in: list, of: id) }
+        #expect(error?.hint == "patchbay tools shop screenshot")
+        #expect(error?.status == .notFound)
     }
 
-    @Test func `tools are shown without anything that a terminal would obey`() throws {
+    @Test func `tools are printed without control characters`() throws {
         let tool: JSONObject = [
             "name": "tap\u{1B}[2J", "description": "Taps. Twice.\nOr more.",
             "inputSchema": [
@@ -89,10 +89,10 @@ import Testing
         #expect(table.split(separator: "\n").last?.contains("id! how") == true)
         #expect(table.hasSuffix("Taps"))
         #expect(!table.contains("\u{1B}") && !text.contains("\u{1B}"))
-        #expect(text.contains("  id   string, required: of it\n  how  a or b\n  it says of itself: readOnlyHint"))
+        #expect(text.contains("  id   string, required: of it\n  how  a or b\n  hints from the app: readOnlyHint"))
     }
 
-    @Test func `a result is its texts, and a line for everything else`() throws {
+    @Test func `a result prints its texts and one line per other block`() throws {
         let text = ToolResultPrinter([
             "content": [
                 ["type": "text", "text": "tapped"], ["type": "image", "data": "aGFsbG8=", "mimeType": "image/png"],
@@ -106,7 +106,7 @@ import Testing
                 "patchbay://artifact/1  [video/mp4, 2.5 MB; --output FILE saves it]",
             ]
         )
-        #expect(text.yield == .bytes(Data("hallo".utf8)))
+        #expect(text.payload == .bytes(Data("hallo".utf8)))
         #expect(text.lines(savedAs: "x.png", size: 5)[..<2] == ["tapped", "[image/png, 5 B; saved as x.png]"])
         #expect(text.isError)
         #expect(ToolResultPrinter(["structuredContent": ["a": 1]]).lines == [#"{"a":1}"#])
@@ -115,7 +115,7 @@ import Testing
     @Test(arguments: [
         (
             #"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#,
-            ToolResultPrinter.Yield.bytes(Data("a\nb\n".utf8))
+            ToolResultPrinter.Payload.bytes(Data("a\nb\n".utf8))
         ),
         (#"{"structuredContent":{"a":1}}"#, .bytes(Data("{\"a\":1}\n".utf8))),
         (#"{"content":[{"type":"resource","resource":{"uri":"a:b","text":"x"}}]}"#, .bytes(Data("x\n".utf8))),
@@ -125,25 +125,25 @@ import Testing
         ),
         (#"{"content":[{"type":"resource_link","uri":"file:///x"}]}"#, nil), (#"{"content":[]}"#, nil),
     ])
-    func `what goes into a file is the first picture or file, else the text, else the structure`(
+    func `the payload is the first image or file, else the text, else the structured content`(
         result: String,
-        yield: ToolResultPrinter.Yield?
+        payload: ToolResultPrinter.Payload?
     ) throws {
         let result = try #require(try JSON(parsing: result).object)
 
-        #expect(ToolResultPrinter(result).yield == yield)
+        #expect(ToolResultPrinter(result).payload == payload)
     }
 
-    @Test func `a file that cannot be written is said before anything is called, and after`() async throws {
+    @Test func `an unwritable output file is reported before and after the call`() async throws {
         try await withScratchFolder { scratch in
             let missing = OutputFile(path: scratch.file("nowhere/shot.png"))
             let before = #expect(throws: CLIError.self) { try missing.check() }
             let after = #expect(throws: CLIError.self) { try missing.write([1]) }
-            #expect(before?.message.hasSuffix("(No such file or directory); nothing was called") == true)
+            #expect(before?.message.hasSuffix("(No such file or directory); the tool was not called") == true)
             #expect(after?.message.hasSuffix("(No such file or directory); the tool was called") == true)
-            #expect(after?.message.contains("nowhere/shot.png") == true && after?.remedy?.contains("folder") == true)
+            #expect(after?.message.contains("nowhere/shot.png") == true && after?.hint?.contains("folder") == true)
             let folder = #expect(throws: CLIError.self) { try OutputFile(path: scratch.path).check() }
-            #expect(folder?.remedy == "name a file in that folder")
+            #expect(folder?.hint == "specify a file in that folder")
 
             let file = OutputFile(path: scratch.file("shot.png"))
             try file.check()
@@ -153,18 +153,18 @@ import Testing
         }
     }
 
-    @Test func `a list from an earlier time says why, and what to do`() throws {
+    @Test func `a stale list of tools has a reason and a hint`() throws {
         let id = try #require(EndpointID("shop"))
         let list = ToolList(
             tools: [],
             isStale: true,
             reason: "shop wants its session token",
-            next: "patchbay secret set shop"
+            hint: "patchbay secret set shop"
         )
 
         #expect(
             ToolTable.remark(on: list, id)
-                == "shop wants its session token; this is what it offered last\ntry: patchbay secret set shop"
+                == "shop wants its session token; these are the last known tools\ntry: patchbay secret set shop"
         )
     }
 }

@@ -11,7 +11,7 @@ import Testing
         return (ends[0], ends[1])
     }
 
-    @Test func `half a line passes at once, and the end of the input ends it`() async throws {
+    @Test func `partial lines are copied immediately, and the end of the input ends the scan`() async throws {
         let (input, result) = (try pipes(), try pipes())
         let found = Mutex<[SessionURL]>([])
         async let ending = LogScanner(input: input.read, output: result.write).run { url in
@@ -33,7 +33,7 @@ import Testing
         #expect(found.withLock { $0 } == [SessionURL(port: 80, token: Secret(token))])
     }
 
-    @Test func `a reader that went away ends it`() async throws {
+    @Test func `a closed output ends the scan`() async throws {
         signal(SIGPIPE, SIG_IGN)
         let (input, result) = (try pipes(), try pipes())
         close(result.read)
@@ -42,7 +42,7 @@ import Testing
         #expect(await LogScanner(input: input.read, output: result.write).run { _ in } == .outputClosed)
     }
 
-    @Test func `what cannot be read is said`() async throws {
+    @Test func `a read error is reported with its errno`() async throws {
         let folder = open("/", O_RDONLY)
 
         #expect(await LogScanner(input: folder, output: folder).run { _ in } == .unreadable(errno: EISDIR))

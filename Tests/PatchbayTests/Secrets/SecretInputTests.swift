@@ -7,9 +7,10 @@ import Testing
 @testable import patchbay
 
 @Suite(.serialized) struct SecretInputTests {
-    /// The two ends of a terminal: what a person holds, and what a program reads.
+    /// Opens a pseudoterminal and returns the user's end and the program's end.
     private func terminal() throws -> (person: CInt, program: CInt) {
-        // What posix_openpt(3) and its friends do, which Swift does not see: ioctl_tty(2), TIOCSPTLCK and TIOCGPTN.
+        // Swift does not import posix_openpt(3) and related functions; these are their ioctl_tty(2) calls, TIOCSPTLCK
+        // and TIOCGPTN.
         let person = open("/dev/ptmx", O_RDWR | O_NOCTTY)
         var (lock, number): (CInt, CUnsignedInt) = (0, 0)
         try #require(ioctl(person, 0x4004_5431, &lock) == 0 && ioctl(person, 0x8004_5430, &number) == 0)
@@ -23,7 +24,7 @@ import Testing
         return tcgetattr(terminal, &mode) == 0 && mode.c_lflag & tcflag_t(ECHO) != 0
     }
 
-    @Test func `what is typed at the prompt is read and not shown, and the terminal is as before`() async throws {
+    @Test func `the prompt reads a line without echo and restores the terminal`() async throws {
         let (person, program) = try terminal()
         defer { for end in [person, program] { close(end) } }
         #expect(echoes(program))
@@ -39,7 +40,7 @@ import Testing
         #expect(String(decoding: shown.prefix(max(0, count)), as: UTF8.self).filter { !$0.isNewline }.isEmpty)
     }
 
-    @Test func `a terminal that hangs up is no answer`() async throws {
+    @Test func `a terminal hangup returns no input`() async throws {
         let (person, program) = try terminal()
         defer { close(program) }
 
@@ -57,7 +58,7 @@ import Testing
         (String(repeating: "x", count: 101), .tooLong),
         (String(repeating: "x", count: 100) + "\n", line(String(repeating: "x", count: 100))),
     ])
-    func `one line is read, up to its limit`(input: String, line: LineInput) throws {
+    func `one line is read, up to the limit`(input: String, line: LineInput) throws {
         var ends: [CInt] = [0, 0]
         try #require(pipe(&ends) == 0)
         defer { close(ends[0]) }
@@ -68,17 +69,18 @@ import Testing
     }
 
     @Test(arguments: [
-        (LineInput.nothing, "nothing came"), (.tooLong, "more than 8192 bytes"), (.line([0x70, 0xFF]), "not UTF-8"),
+        (LineInput.nothing, "standard input is empty"), (.tooLong, "more than 8192 bytes"),
+        (.line([0x70, 0xFF]), "not UTF-8"),
         (.line([0x20, 0x0D]), "is empty"),
     ])
-    func `what is wrong with the input is said, and not the input`(input: LineInput, what: String) {
-        let complaint = #expect(throws: CLIError.self) { try SecretInput.text(in: input, command: "patchbay join -") }
+    func `the error for an invalid input does not contain the input`(input: LineInput, what: String) {
+        let error = #expect(throws: CLIError.self) { try SecretInput.text(in: input, command: "patchbay join -") }
 
-        #expect(complaint?.message.contains(what) == true)
-        #expect(complaint?.status == .usage && complaint?.remedy?.hasPrefix("patchbay join -") == true)
+        #expect(error?.message.contains(what) == true)
+        #expect(error?.status == .usage && error?.hint?.hasPrefix("patchbay join -") == true)
     }
 
-    @Test func `a secret shows itself to nobody who does not ask for it`() {
+    @Test func `printing and dumping a secret does not reveal the secret`() {
         let session = SessionURL(port: 1, token: Secret("geheim"))
         var dumped = ""
         dump(session, to: &dumped)
@@ -87,7 +89,7 @@ import Testing
         #expect(session.token.reveal() == "geheim")
     }
 
-    @Test func `an error that repeats what was typed leaves the secret of a token out`() {
+    @Test func `tokens in error messages are redacted`() {
         let token = "pbi_0a1B2c3D_abcdefghijklmnopqrstuv_012345"
 
         #expect(Secret.redacted("Unexpected argument '\(token)'") == "Unexpected argument 'pbi_0a1B2c3D_…'")
@@ -103,30 +105,30 @@ import Testing
 
         ["pbi_0a1B2c3D_abcdefghijklmnopqrstuv_012345"], ["revoke", "--pbg_0a1B2c3D_abcdefghijklmnopqrstuv"],
     ])
-    func `a secret on the command line is refused and not repeated`(arguments: [String]) async throws {
-        let complaint = await #expect(throws: (any Error).self) {
+    func `a secret on the command line is rejected and not repeated`(arguments: [String]) async throws {
+        let error = await #expect(throws: (any Error).self) {
             try CommandSuggestion.check(arguments, against: Patchbay.self)
             var command = try Patchbay.parseAsRoot(arguments)
             if var command = command as? any AsyncParsableCommand { try await command.run() } else { try command.run() }
         }
 
-        let shown = CLIError(describing: try #require(complaint), command: "patchbay")
+        let shown = CLIError(describing: try #require(error), command: "patchbay")
         #expect(shown.status == .usage)
         #expect(!"\(shown)".contains("abcdefghijkl"))
     }
 
-    @Test func `a session URL may be pasted whole, and says for which launch it is`() throws {
+    @Test func `a complete session URL is accepted, and its port identifies the launch`() throws {
         let url = "[AppReveal] Session URL: http://127.0.0.1:49213/?appreveal_session_token=abc123"
 
         #expect(try SecretSetCommand.pasted(url, command: "").token == "abc123")
         #expect(try SecretSetCommand.pasted(url, command: "").port == 49_213)
         #expect(try SecretSetCommand.pasted("abc123", command: "").token == "abc123")
         for odd in ["two words", "\u{1B}[31m", "geheim\u{E9}"] {
-            let complaint = #expect(throws: CLIError.self) { try SecretSetCommand.pasted(odd, command: "") }
-            #expect(complaint?.message.contains("printable ASCII") == true)
+            let error = #expect(throws: CLIError.self) { try SecretSetCommand.pasted(odd, command: "") }
+            #expect(error?.message.contains("printable ASCII") == true)
         }
         let long = String(repeating: "x", count: 4_097)
-        let complaint = #expect(throws: CLIError.self) { try SecretSetCommand.pasted(long, command: "") }
-        #expect(complaint?.message.hasSuffix("this has 4097") == true)
+        let error = #expect(throws: CLIError.self) { try SecretSetCommand.pasted(long, command: "") }
+        #expect(error?.message.hasSuffix("the input has 4097") == true)
     }
 }

@@ -11,100 +11,100 @@ import Testing
 
     private func shop(_ name: String = "Test iPhone", boot: String? = nil) -> Endpoint {
         var endpoint = Samples.endpoint("com.example.shop", on: name, phone: Samples.phone)
-        endpoint.boot = boot.map { SanitizedText($0) }
+        endpoint.launchID = boot.map { SanitizedText($0) }
         return endpoint
     }
 
-    @Test func `a token waits for the list, and for its app to be in it`() {
-        var deliveries = SecretUploadQueue()
-        deliveries.found(url, at: start)
-        #expect(deliveries.due(at: start).isEmpty)
-        deliveries.listed([])
-        #expect(deliveries.due(at: start).isEmpty)
-        #expect(deliveries.missing.map(\.obstacle.message) == ["no AppReveal app with port 9876 is listed"])
+    @Test func `a token is uploaded after its app is listed`() {
+        var queue = SecretUploadQueue()
+        queue.add(url, at: start)
+        #expect(queue.dueUploads(at: start).isEmpty)
+        queue.setEndpoints([])
+        #expect(queue.dueUploads(at: start).isEmpty)
+        #expect(queue.missing.map(\.obstacle.message) == ["no AppReveal app with port 9876 is listed"])
 
-        deliveries.changed(EndpointChange(revision: 2, kind: .added, endpoint: shop()))
+        queue.apply(EndpointChange(revision: 2, kind: .added, endpoint: shop()))
 
-        #expect(deliveries.due(at: start).map(\.session) == [url])
-        #expect(!deliveries.isDone)
+        #expect(queue.dueUploads(at: start).map(\.session) == [url])
+        #expect(!queue.isDone)
     }
 
-    @Test func `what was given is not given again, and a newer token of the app is`() throws {
-        var deliveries = SecretUploadQueue()
-        deliveries.listed([shop()])
-        deliveries.found(url, at: start)
-        deliveries.given(try #require(deliveries.due(at: start).first))
-        #expect(deliveries.isDone)
-        #expect(deliveries.due(at: start).isEmpty)
+    @Test func `a stored token is not uploaded again, and a newer token is uploaded`() throws {
+        var queue = SecretUploadQueue()
+        queue.setEndpoints([shop()])
+        queue.add(url, at: start)
+        queue.didUpload(try #require(queue.dueUploads(at: start).first))
+        #expect(queue.isDone)
+        #expect(queue.dueUploads(at: start).isEmpty)
 
-        deliveries.found(next, at: start)
+        queue.add(next, at: start)
 
-        #expect(!deliveries.isDone)
-        #expect(deliveries.due(at: start).map(\.session) == [next])
+        #expect(!queue.isDone)
+        #expect(queue.dueUploads(at: start).map(\.session) == [next])
     }
 
-    @Test func `an answer about an older token says nothing about the newer one`() throws {
-        var deliveries = SecretUploadQueue()
-        deliveries.listed([shop()])
-        deliveries.found(url, at: start)
-        let old = try #require(deliveries.due(at: start).first)
-        deliveries.found(next, at: start)
+    @Test func `the result for an older token does not affect the newer token`() throws {
+        var queue = SecretUploadQueue()
+        queue.setEndpoints([shop()])
+        queue.add(url, at: start)
+        let old = try #require(queue.dueUploads(at: start).first)
+        queue.add(next, at: start)
 
-        deliveries.given(old)
+        queue.didUpload(old)
 
-        #expect(deliveries.due(at: start).map(\.session) == [next])
+        #expect(queue.dueUploads(at: start).map(\.session) == [next])
     }
 
-    @Test func `a launch that the broker learns of after the token gets it too, but no later launch`() throws {
-        var deliveries = SecretUploadQueue()
-        deliveries.listed([shop(boot: "1")])
-        deliveries.found(url, at: start)
-        deliveries.given(try #require(deliveries.due(at: start).first))
+    @Test func `a launch detected within 30 s gets the token, and a later launch does not`() throws {
+        var queue = SecretUploadQueue()
+        queue.setEndpoints([shop(boot: "1")])
+        queue.add(url, at: start)
+        queue.didUpload(try #require(queue.dueUploads(at: start).first))
 
-        deliveries.listed([shop(boot: "2")])
+        queue.setEndpoints([shop(boot: "2")])
 
-        #expect(deliveries.due(at: start + .seconds(1)).map(\.session) == [url])
-        #expect(deliveries.due(at: start + .seconds(31)).isEmpty)
+        #expect(queue.dueUploads(at: start + .seconds(1)).map(\.session) == [url])
+        #expect(queue.dueUploads(at: start + .seconds(31)).isEmpty)
     }
 
-    @Test func `a no is taken for an answer until the endpoint changes`() throws {
-        var deliveries = SecretUploadQueue()
+    @Test func `a rejected upload is retried only after the endpoint changes`() throws {
+        var queue = SecretUploadQueue()
         var endpoint = shop()
-        endpoint.approval = .discovered
-        deliveries.listed([endpoint])
-        deliveries.found(url, at: start)
-        let due = try #require(deliveries.due(at: start).first)
-        deliveries.refused(due, CLIError(status: .notPermitted, message: "nobody approved it"))
-        #expect(deliveries.due(at: start + .seconds(60)).isEmpty)
-        #expect(deliveries.missing.map(\.obstacle.message) == ["nobody approved it"])
+        endpoint.approval = .pending
+        queue.setEndpoints([endpoint])
+        queue.add(url, at: start)
+        let due = try #require(queue.dueUploads(at: start).first)
+        queue.didReject(due, CLIError(status: .notPermitted, message: "nobody approved it"))
+        #expect(queue.dueUploads(at: start + .seconds(60)).isEmpty)
+        #expect(queue.missing.map(\.obstacle.message) == ["nobody approved it"])
 
         endpoint.approval = .approved
-        deliveries.changed(EndpointChange(revision: 3, kind: .changed, endpoint: endpoint))
+        queue.apply(EndpointChange(revision: 3, kind: .changed, endpoint: endpoint))
 
-        #expect(deliveries.due(at: start + .seconds(60)).count == 1)
+        #expect(queue.dueUploads(at: start + .seconds(60)).count == 1)
     }
 
-    @Test func `two apps with one port get nothing, until the person says which`() {
-        var deliveries = SecretUploadQueue()
-        deliveries.listed([shop(), shop("Other iPhone")])
-        deliveries.found(url, at: start)
-        #expect(deliveries.due(at: start).isEmpty)
-        #expect(deliveries.missing.map(\.obstacle.message) == ["port 9876 fits 2 endpoints; name one with --endpoint"])
+    @Test func `a port of two apps needs --endpoint`() {
+        var queue = SecretUploadQueue()
+        queue.setEndpoints([shop(), shop("Other iPhone")])
+        queue.add(url, at: start)
+        #expect(queue.dueUploads(at: start).isEmpty)
+        #expect(queue.missing.map(\.obstacle.message) == ["port 9876 matches 2 endpoints; select one with --endpoint"])
 
-        var told = SecretUploadQueue(
+        var selective = SecretUploadQueue(
             selector: EndpointSelector(text: "shop-other-iphone", command: "patchbay secret scan")
         )
-        told.listed([shop(), shop("Other iPhone")])
-        told.found(url, at: start)
+        selective.setEndpoints([shop(), shop("Other iPhone")])
+        selective.add(url, at: start)
 
-        #expect(told.due(at: start).map(\.endpoint.text) == ["shop-other-iphone"])
+        #expect(selective.dueUploads(at: start).map(\.endpoint.text) == ["shop-other-iphone"])
     }
 
-    @Test func `a stream of made up ports is not remembered without end`() {
-        var deliveries = SecretUploadQueue()
+    @Test func `at most 64 ports are stored`() {
+        var queue = SecretUploadQueue()
 
-        for port in 1...1_000 { deliveries.found(SessionURL(port: UInt16(port), token: Secret("x")), at: start) }
+        for port in 1...1_000 { queue.add(SessionURL(port: UInt16(port), token: Secret("x")), at: start) }
 
-        #expect(deliveries.missing.count == 64)
+        #expect(queue.missing.count == 64)
     }
 }

@@ -8,7 +8,7 @@ import Testing
     private static let line = "[AppReveal] Session URL: http://127.0.0.1:49213/?appreveal_session_token=\(token)"
     private static let session = SessionURL(port: 49_213, token: Secret(token))
 
-    /// What goes in, what comes out with the mark written `*`, and the ports whose token is found.
+    /// An input, the output with `*` for the mark, and the ports of the found tokens.
     struct Case: CustomTestStringConvertible {
         let name: String
         let input: [UInt8]
@@ -110,7 +110,7 @@ import Testing
         ),
     ]
 
-    /// What AppReveal writes on each platform (its sources, v0.10.1), and what else a log may make of it.
+    /// The log lines of AppReveal v0.10.1 on each platform, and variants by log tools.
     private static let formats = [
         "[AppReveal] Session URL: *", "2026-11-22 04:43:23.123 Shop[4711:99] [AppReveal] Session URL: *",
         "11-22 04:43:23.123  4711  4733 I AppReveal: Session URL: *", "I/AppReveal( 4711): Session URL: *",
@@ -126,7 +126,7 @@ import Testing
             "http://[fe80::1%25en0]:49213/", "http://127.0.0.1:49213", "http://iphone.local:49213/?x=1&",
         ]
     )
-    func `a token is found in every http URL, whatever stands around it`(format: String, url: String) {
+    func `a token is found in every http URL, with any surrounding text`(format: String, url: String) {
         let begin = url.hasSuffix("&") ? url : "\(url)?"
         let text = format.replacing("*", with: "\(begin)appreveal_session_token=\(Self.token)")
         let (output, found) = Self.run([Array("before\n\(text)\nafter\n".utf8)[...]])
@@ -136,7 +136,7 @@ import Testing
         #expect(found == [Self.session])
     }
 
-    @Test func `a URL that names no port means its scheme's`() {
+    @Test func `a URL without a port has the default port of its scheme`() {
         let text =
             "http://a/?appreveal_session_token=\(Self.token) https://[::1]/?appreveal_session_token=\(Self.token)"
 
@@ -155,7 +155,7 @@ import Testing
         return (output, found + filter.finish())
     }
 
-    @Test(arguments: cases) func `the token is left out, and nothing else`(sample: Case) {
+    @Test(arguments: cases) func `only the token is removed`(sample: Case) {
         let (output, found) = Self.run([sample.input[...]])
 
         #expect(String(decoding: output, as: UTF8.self) == String(decoding: sample.output, as: UTF8.self))
@@ -163,7 +163,7 @@ import Testing
         #expect(found == sample.found)
     }
 
-    @Test(arguments: cases) func `wherever the stream is cut, the outcome is the same`(sample: Case) {
+    @Test(arguments: cases) func `the result does not depend on how the stream is split into chunks`(sample: Case) {
         for cut in sample.input.indices {
             let (output, found) = Self.run([sample.input[..<cut], sample.input[cut...]])
             #expect(output == sample.output)
@@ -174,7 +174,7 @@ import Testing
         #expect(found == sample.found)
     }
 
-    @Test func `no byte waits for the next one`() {
+    @Test func `each byte is passed through without waiting for the next`() {
         let input = Array("x\n\(Self.line)\nafter".utf8)
         let first = input.count - 6 - Self.token.utf8.count
         var filter = SessionTokenFilter()
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func `a line of any length passes, and one token of it is found`() {
+    @Test func `a line of any length is passed through, and its token is found`() {
         let long = String(repeating: "x", count: 3_000_000)
         let (output, found) = Self.run([Array("\(long)\(Self.line) \(long)".utf8)[...]])
 
@@ -197,15 +197,15 @@ import Testing
         #expect(found == [Self.session])
     }
 
-    @Test func `a token without end costs no memory and is not taken for one`() {
+    @Test func `an endless token uses bounded memory and is not reported`() {
         let (output, found) = Self.run([Array("\(Self.line)\(String(repeating: "f", count: 3_000_000))\n".utf8)[...]])
 
         #expect(output == Array("\(Self.passed.replacing("*", with: "[redacted]"))\n".utf8))
         #expect(found.isEmpty)
     }
 
-    /// Streams made of what matters, against the same said by a regular expression.
-    @Test(arguments: 0..<300) func `a regular expression leaves out the same`(seed: UInt64) {
+    /// Compares random streams of relevant fragments with a regular expression.
+    @Test(arguments: 0..<300) func `a regular expression removes the same bytes`(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let parts = [
             "appreveal_session_token=", "appreveal_session", "_token=", "[AppReveal] Session URL: http://",

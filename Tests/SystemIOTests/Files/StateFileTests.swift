@@ -14,7 +14,7 @@ import Testing
 
     private func path(in scratch: ScratchFolder) -> String { "\(scratch.path)/words.json" }
 
-    @Test func `what was written last is read back, and nothing when nothing was written`() async throws {
+    @Test func `read returns the last written value, and nil without a file`() async throws {
         try await withScratchFolder { scratch in
             #expect(try await file(in: scratch).read() == nil)
             try await file(in: scratch).write(["a"])
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `a file is its owner's alone, and nothing lies beside it`() async throws {
+    @Test func `a state file has mode 0600 and leaves no temporary file`() async throws {
         try await withScratchFolder { scratch in
             let old = umask(0)
             defer { umask(old) }
@@ -40,7 +40,7 @@ import Testing
     @Test(arguments: [
         #"{"schema":1,"content":["a""#, "", #"{"schema":2,"content":["a"]}"#, #"{"schema":1,"content":7}"#,
     ])
-    func `a file that cannot be read is set aside as it was, and nothing is lost with a second one`(
+    func `a damaged file is renamed unchanged, and so is a second one`(
         text: String
     ) async throws {
         try await withScratchFolder { scratch in
@@ -52,11 +52,11 @@ import Testing
         }
     }
 
-    @Test func `a file whose bytes cannot be had stops with a message, stays where it is, and is not replaced`()
+    @Test func `a file with unreadable bytes fails with a message and is neither renamed nor replaced`()
         async throws
     {
         try await withScratchFolder { scratch in
-            // open(2) succeeds and read(2) fails, for root too: the folder stands for a disk with an error.
+            // The folder simulates a disk error: open(2) succeeds and read(2) fails, for root too.
             try FileManager.default.createDirectory(atPath: path(in: scratch), withIntermediateDirectories: false)
             let file = file(in: scratch)
 
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `what can be made out in an unreadable file may be used`() async throws {
+    @Test func `a value recovered from a damaged file is returned`() async throws {
         try await withScratchFolder { scratch in
             try Data("one two".utf8).write(to: URL(filePath: path(in: scratch)))
 
@@ -81,10 +81,10 @@ import Testing
         }
     }
 
-    @Test func `a failed write names the file and leaves what was there`() async throws {
+    @Test func `a failed write names the file and keeps the old content`() async throws {
         try await withScratchFolder { scratch in
             try await file(in: scratch).write(["a"])
-            // A folder in the place of the fresh copy: open(2) fails, for root too.
+            // A folder at the path of the temporary file makes open(2) fail, for root too.
             try FileManager.default.createDirectory(
                 atPath: path(in: scratch) + ".new",
                 withIntermediateDirectories: false

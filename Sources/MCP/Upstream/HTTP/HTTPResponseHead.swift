@@ -1,9 +1,9 @@
-/// The first part of an HTTP/1.1 answer, as much of it as is used here.
+/// The head of an HTTP/1.1 response, as far as it is used here.
 struct HTTPResponseHead: Hashable, Sendable {
     let status: Int
-    /// Of HTTP/1.
+    /// The minor version of HTTP/1.
     let minorVersion: Int
-    /// Names in lower case, in the order they came.
+    /// Header fields in their order, with names in lower case.
     let headers: [Header]
 
     struct Header: Hashable, Sendable {
@@ -11,30 +11,33 @@ struct HTTPResponseHead: Hashable, Sendable {
         let value: String
     }
 
-    /// Every value of a header; several lines of one name are one list (RFC 9110, section 5.3).
+    /// Returns all values of a header; several fields with one name form one list (RFC 9110, section 5.3).
     func values(of name: String) -> [String] { headers.filter { $0.name == name }.map(\.value) }
 
-    /// The value of a header that may come once; nil where it does not, or comes more than once.
+    /// Returns the value of a header that may occur once; nil if the header is missing or repeated.
     subscript(name: String) -> String? {
         let values = values(of: name)
         return values.count == 1 ? values[0] : nil
     }
 
-    /// Without its parameters, in lower case.
+    /// The media type without parameters, in lower case.
     var mediaType: String {
         (self["content-type"] ?? "").prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
     }
 
-    /// RFC 9112, section 9.3: HTTP/1.1 goes on unless it says `close`, HTTP/1.0 ends.
-    var isLast: Bool {
+    /// Indicates whether the server closes the connection after this response. RFC 9112, section 9.3: HTTP/1.1 persists
+    /// unless `close` is present; HTTP/1.0 closes.
+    var closesConnection: Bool {
         let options = values(of: "connection").flatMap { $0.lowercased().split(separator: ",") }
         return minorVersion == 0 || options.contains { $0.filter { $0 != " " && $0 != "\t" } == "close" }
     }
 }
 
 extension HTTPResponseHead {
-    /// - Parameter bytes: From the status line to the last header, without the empty line.
-    /// - Throws: What is wrong with it, as words that go on after "it answers with".
+    /// Parses a response head.
+    ///
+    /// - Parameter bytes: The status line and the header fields, without the empty line.
+    /// - Throws: The error, as text that continues the sentence "it answers with".
     init(parsing bytes: ArraySlice<UInt8>) throws(HTTPParseError) {
         var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
             line.last == UInt8(ascii: "\r") ? line.dropLast() : line
@@ -46,7 +49,7 @@ extension HTTPResponseHead {
         self.headers = headers
     }
 
-    /// RFC 9112, section 4: `HTTP/1.1 200 OK`.
+    /// Parses a status line such as `HTTP/1.1 200 OK` (RFC 9112, section 4).
     private static func statusLine(_ line: ArraySlice<UInt8>) throws(HTTPParseError) -> (minor: Int, status: Int) {
         let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
         guard words.count >= 2, words[0].count == 8, words[0].starts(with: "HTTP/1.".utf8),
@@ -56,11 +59,11 @@ extension HTTPResponseHead {
         return (minor, status)
     }
 
-    /// Section 5: no blank before the colon, and no line folding (5.2).
+    /// Parses a header field: no whitespace before the colon (RFC 9112, section 5) and no line folding (5.2).
     private static func header(_ line: ArraySlice<UInt8>) throws(HTTPParseError) -> Header {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
             line[..<colon].allSatisfy(isTokenByte)
-        else { throw .malformed("a header line that is none") }
+        else { throw .malformed("an invalid header line") }
         var value = line[(colon + 1)...]
         while let byte = value.first, isBlank(byte) { value.removeFirst() }
         while let byte = value.last, isBlank(byte) { value.removeLast() }
@@ -85,7 +88,7 @@ extension HTTPResponseHead {
         }
     }
 
-    /// Digits and nothing else.
+    /// Parses a number of digits only.
     static func number(_ bytes: some Collection<UInt8>) -> Int? {
         guard !bytes.isEmpty, bytes.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
             return nil
@@ -94,12 +97,12 @@ extension HTTPResponseHead {
     }
 }
 
-/// Why the bytes of a server are no HTTP answer that we take; the description goes on after "it answers with".
+/// The reason why a response cannot be parsed. The description continues the sentence "it answers with".
 enum HTTPParseError: Error, Hashable, Sendable {
     case notHTTP
     case malformed(String)
     case tooLarge(limit: Int)
-    /// The stream ended before the answer did.
+    /// The stream ended before the response.
     case unfinished
 }
 
@@ -109,7 +112,7 @@ extension HTTPParseError: CustomStringConvertible {
         case .notHTTP: "something that is not HTTP/1"
         case .malformed(let what): what
         case .tooLarge(let limit): "more than \(limit / 1_048_576) MiB"
-        case .unfinished: "half an answer"
+        case .unfinished: "an incomplete response"
         }
     }
 }

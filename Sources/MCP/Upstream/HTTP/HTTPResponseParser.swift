@@ -1,7 +1,7 @@
-/// Takes the bytes of an HTTP/1.1 stream apart into an answer's head, body and end, however they are cut (RFC 9112).
+/// Parses an HTTP/1.1 byte stream into head, body and end of a response (RFC 9112).
 ///
-/// Without I/O: whoever reads the stream gives it bytes, and asks for what they made. Strict where a lenient reader would
-/// see another body than the server meant: lengths that contradict each other are refused.
+/// Performs no I/O: the caller appends bytes and reads events. Rejects contradictory lengths, because a lenient parser
+/// would see another body than the server meant.
 struct HTTPResponseParser: Sendable {
     enum Event: Hashable, Sendable {
         case head(HTTPResponseHead)
@@ -14,55 +14,55 @@ struct HTTPResponseParser: Sendable {
         case length(left: Int)
         case chunkSize
         case chunk(left: Int)
-        /// The line break behind a chunk.
+        /// The line break after a chunk.
         case chunkEnd
         case trailers
-        /// RFC 9112, section 6.3, item 8: the body is what comes until the end of the stream.
+        /// RFC 9112, section 6.3, item 8: the body extends to the end of the stream.
         case untilEnd
         case over
     }
 
-    /// The most bytes that a head, a chunk's size or the trailers may take.
+    /// The size limit of a head, a chunk size line or a trailer line, in bytes.
     static let headLimit = 64 * 1_024
     private static let lineBreak: [UInt8] = [0x0D, 0x0A]
 
     private var state = State.head
     private var buffer: [UInt8] = []
-    private var place = 0
-    /// The server closes the stream after this answer.
-    private(set) var isLastAnswer = false
+    private var position = 0
+    /// Indicates whether the server closes the stream after this response.
+    private(set) var isLastResponse = false
 
-    /// Whether the answer is complete, nothing follows it, and the stream may be used for another one.
-    var mayGoOn: Bool { state == .over && !isLastAnswer && place == buffer.count }
+    /// Indicates whether the response is complete, no bytes follow, and the stream may be used for another request.
+    var isReusable: Bool { state == .over && !isLastResponse && position == buffer.count }
 
     mutating func append(_ bytes: some Sequence<UInt8>) {
-        if place > 0 {
-            buffer.removeFirst(place)
-            place = 0
+        if position > 0 {
+            buffer.removeFirst(position)
+            position = 0
         }
         buffer.append(contentsOf: bytes)
     }
 
-    /// What comes next; nil when that needs more bytes, or when everything has come.
+    /// Returns the next event; nil if more bytes are needed or the response is complete.
     mutating func next() throws(HTTPParseError) -> Event? {
         while true {
             switch state {
             case .head:
                 guard let head = try head() else { return nil }
-                // Section 15.2 of RFC 9110: any number of interim answers may come before the real one.
+                // RFC 9110, section 15.2: any number of interim responses may precede the final one.
                 if (100..<200).contains(head.status) {
                     guard head.status != 101 else { throw .malformed("another protocol than HTTP") }
                     continue
                 }
-                isLastAnswer = head.isLast
+                isLastResponse = head.closesConnection
                 state = try Self.framing(of: head)
-                if state == .untilEnd { isLastAnswer = true }
+                if state == .untilEnd { isLastResponse = true }
                 return .head(head)
             case .length(0):
                 state = .over
                 return .end
             case .length(let left):
-                guard let part = take(atMost: left) else { return nil }
+                guard let part = read(atMost: left) else { return nil }
                 state = .length(left: left - part.count)
                 return .body(part)
             case .chunkSize:
@@ -72,12 +72,12 @@ struct HTTPResponseParser: Sendable {
             case .chunk(0):
                 state = .chunkEnd
             case .chunk(let left):
-                guard let part = take(atMost: left) else { return nil }
+                guard let part = read(atMost: left) else { return nil }
                 state = .chunk(left: left - part.count)
                 return .body(part)
             case .chunkEnd:
                 guard let line = try line() else { return nil }
-                guard line.isEmpty else { throw .malformed("a chunk of another length than it says") }
+                guard line.isEmpty else { throw .malformed("a chunk of the wrong length") }
                 state = .chunkSize
             case .trailers:
                 guard let line = try line() else { return nil }
@@ -86,54 +86,54 @@ struct HTTPResponseParser: Sendable {
                     return .end
                 }
             case .untilEnd:
-                return take(atMost: .max).map(Event.body)
+                return read(atMost: .max).map(Event.body)
             case .over:
                 return nil
             }
         }
     }
 
-    /// The stream has ended: says whether the answer has, too.
+    /// Handles the end of the stream; throws if the response is incomplete.
     mutating func finish() throws(HTTPParseError) {
         guard state == .untilEnd || state == .over else { throw .unfinished }
         state = .over
     }
 
-    private mutating func take(atMost count: Int) -> ArraySlice<UInt8>? {
-        guard place < buffer.count else { return nil }
-        let part = buffer[place..<min(buffer.count, place + min(count, buffer.count))]
-        place = part.endIndex
+    private mutating func read(atMost count: Int) -> ArraySlice<UInt8>? {
+        guard position < buffer.count else { return nil }
+        let part = buffer[position..<min(buffer.count, position + min(count, buffer.count))]
+        position = part.endIndex
         return part
     }
 
     private mutating func head() throws(HTTPParseError) -> HTTPResponseHead? {
-        var start = place
+        var start = position
         while let end = buffer[start...].firstIndex(of: UInt8(ascii: "\n")) {
             let after = buffer[(end + 1)...]
             let gap = after.first == 0x0A ? 1 : after.starts(with: Self.lineBreak) ? 2 : 0
             if gap > 0 {
-                guard end - place <= Self.headLimit else { throw .malformed("a head of more than 64 KiB") }
-                let head = try HTTPResponseHead(parsing: buffer[place..<end])
-                place = end + 1 + gap
+                guard end - position <= Self.headLimit else { throw .malformed("a head larger than 64 KiB") }
+                let head = try HTTPResponseHead(parsing: buffer[position..<end])
+                position = end + 1 + gap
                 return head
             }
             start = end + 1
         }
-        // Something else than HTTP is told from it by its first letters, and not when its 64 KiB are full.
-        let shown = buffer[place...].prefix(5)
+        // Another protocol is detected by its first bytes, before 64 KiB have arrived.
+        let shown = buffer[position...].prefix(5)
         guard "HTTP/".utf8.starts(with: shown) else { throw .notHTTP }
-        guard buffer.count - place <= Self.headLimit else { throw .malformed("a head of more than 64 KiB") }
+        guard buffer.count - position <= Self.headLimit else { throw .malformed("a head larger than 64 KiB") }
         return nil
     }
 
-    /// A line without its break.
+    /// Returns a line without its line break.
     private mutating func line() throws(HTTPParseError) -> ArraySlice<UInt8>? {
-        guard let end = buffer[place...].firstIndex(of: UInt8(ascii: "\n")) else {
-            guard buffer.count - place <= Self.headLimit else { throw .malformed("a line of more than 64 KiB") }
+        guard let end = buffer[position...].firstIndex(of: UInt8(ascii: "\n")) else {
+            guard buffer.count - position <= Self.headLimit else { throw .malformed("a line longer than 64 KiB") }
             return nil
         }
-        let line = buffer[place..<end]
-        place = end + 1
+        let line = buffer[position..<end]
+        position = end + 1
         return line.last == UInt8(ascii: "\r") ? line.dropLast() : line
     }
 
@@ -144,19 +144,19 @@ struct HTTPResponseParser: Sendable {
         let lengths = Set(head.values(of: "content-length"))
         if !codings.isEmpty {
             guard codings.count == 1, codings[0].lowercased() == "chunked" else {
-                throw .malformed("a transfer coding that was not asked for")
+                throw .malformed("an unsupported transfer coding")
             }
-            guard lengths.isEmpty else { throw .malformed("two lengths that contradict each other") }
+            guard lengths.isEmpty else { throw .malformed("contradictory lengths") }
             return .chunkSize
         }
         guard let length = lengths.first else { return .untilEnd }
         guard lengths.count == 1, let count = HTTPResponseHead.number(length.utf8) else {
-            throw .malformed("a length that is none")
+            throw .malformed("an invalid length")
         }
         return .length(left: count)
     }
 
-    /// Section 7.1: hexadecimal digits; extensions may follow and mean nothing to us.
+    /// RFC 9112, section 7.1: hexadecimal digits; extensions are ignored.
     private static func chunkSize(_ line: ArraySlice<UInt8>) throws(HTTPParseError) -> Int {
         let digits = line.prefix { $0 != UInt8(ascii: ";") && $0 != 0x20 && $0 != 0x09 }
         guard (1...15).contains(digits.count),

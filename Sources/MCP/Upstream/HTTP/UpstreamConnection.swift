@@ -2,31 +2,31 @@ import Glibc
 import Model
 import SystemIO
 
-/// A stream to an app, while requests go over it one after the other.
+/// A connection to an app that carries one request after another.
 final class UpstreamConnection: Sendable {
-    /// Why a stream could not be written or read.
+    /// The reason why a read or write failed.
     enum Failure: Error, Hashable, Sendable {
-        /// Not everything was handed to the kernel: no server acts on a request that has not come whole.
+        /// The kernel did not accept all bytes. No server acts on an incomplete request.
         case unwritten
         case broken
     }
 
-    private static let chunk = 64 * 1_024
-    /// How much of the end of a message is written in one step with the check of what it was admitted by.
-    private static let tail = 16 * 1_024
+    private static let readSize = 64 * 1_024
+    /// The number of bytes at the end of a message that are written atomically with the permission check.
+    private static let finalBytes = 16 * 1_024
 
     let route: Route
-    private let carrier: Connection
+    private let connection: Connection
 
-    /// The carrier must have nothing that came early: what an app sends before it is asked is no answer.
-    init(over route: Route, _ carrier: consuming Connection) {
+    /// Wraps a connection. It must have no initial bytes, because bytes before the request are not a response.
+    init(over route: Route, _ connection: consuming Connection) {
         self.route = route
-        self.carrier = carrier
+        self.connection = connection
     }
 
-    /// Returns when the kernel has everything.
+    /// Returns when the kernel has accepted all bytes.
     ///
-    /// - Throws: `Failure.unwritten`, `Trouble`, `CancellationError`.
+    /// - Throws: `Failure.unwritten`, `UpstreamError`, `CancellationError`.
     func send(
         _ bytes: [UInt8],
         by admission: Admission? = nil,
@@ -41,28 +41,29 @@ final class UpstreamConnection: Sendable {
         }
     }
 
-    /// Returns when the kernel has some of it: how many bytes. The bytes that complete a message are sent only while what
-    /// the message was admitted by counts.
+    /// Writes some bytes and returns their number. The bytes that complete a message are written only while the
+    /// permission is valid.
     ///
-    /// - Throws: `Failure.unwritten`, `Trouble.outdated`, `Trouble.mute`, `CancellationError`; then it has none.
+    /// - Throws: `Failure.unwritten`, `UpstreamError.permissionChanged`, `UpstreamError.noHandshake`,
+    ///   `CancellationError`; no bytes were written.
     func sendSome(
         _ bytes: ArraySlice<UInt8>,
         by admission: Admission? = nil,
         within limit: Duration,
         clock: any Clock<Duration>
     ) async throws -> Int {
-        let number = carrier.descriptor.number
+        let number = connection.descriptor.number
         while true {
             let (count, code) = try write(bytes, by: admission)
             if count >= 0 { return count }
             if code == EAGAIN {
-                // The poller takes one wait for each number, and somebody may be waiting to read.
+                // The poller supports one wait per descriptor, and a reader may be waiting on this one.
                 let copy = Descriptor(owning: fcntl(number, F_DUPFD_CLOEXEC, 0))
                 guard copy.number >= 0 else { throw Failure.unwritten }
                 guard
                     limit > .zero,
                     try await Poller.shared.wait(for: .writable, of: copy.number, atMost: limit, by: clock)
-                else { throw Trouble.mute(seconds: Int(limit.components.seconds)) }
+                else { throw UpstreamError.noHandshake(seconds: Int(limit.components.seconds)) }
             } else if code != EINTR {
                 throw Failure.unwritten
             }
@@ -72,45 +73,46 @@ final class UpstreamConnection: Sendable {
     private func write(
         _ bytes: ArraySlice<UInt8>,
         by admission: Admission?
-    ) throws(Trouble) -> (count: Int, code: CInt) {
-        let number = carrier.descriptor.number
+    ) throws(UpstreamError) -> (count: Int, code: CInt) {
+        let number = connection.descriptor.number
         func send(_ bytes: ArraySlice<UInt8>) -> (count: Int, code: CInt) {
             let count = bytes.withUnsafeBytes { Glibc.send(number, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
             return (count, count < 0 ? errno : 0)
         }
         guard let admission else { return send(bytes) }
-        // No server acts on a request without its end. So a large one is written without holding up others, all but that.
-        guard bytes.count <= Self.tail else { return send(bytes.dropLast(Self.tail)) }
-        guard let sent = admission.deliver({ send(bytes) }) else { throw .outdated }
+        // No server acts on an incomplete request. All but the final bytes of a large one are therefore written without
+        // the permission lock.
+        guard bytes.count <= Self.finalBytes else { return send(bytes.dropLast(Self.finalBytes)) }
+        guard let sent = admission.deliver({ send(bytes) }) else { throw .permissionChanged }
         return sent
     }
 
-    /// What comes next, whenever it does; empty at the end of the stream.
+    /// Reads the next bytes without a timeout; empty at the end of the stream.
     ///
     /// - Throws: `Failure.broken`, `CancellationError`.
     func receive() async throws -> [UInt8] {
         while true {
             if let bytes = try receiveNow() { return bytes }
-            try await Poller.shared.wait(for: .readable, of: carrier.descriptor.number)
+            try await Poller.shared.wait(for: .readable, of: connection.descriptor.number)
         }
     }
 
-    /// What comes next; nil when nothing does for so long, empty at the end of the stream.
+    /// Reads the next bytes; nil after the timeout, empty at the end of the stream.
     ///
     /// - Throws: `Failure.broken`, `CancellationError`.
     func receive(within limit: Duration, clock: any Clock<Duration>) async throws -> [UInt8]? {
         while true {
             if let bytes = try receiveNow() { return bytes }
-            let number = carrier.descriptor.number
+            let number = connection.descriptor.number
             guard try await Poller.shared.wait(for: .readable, of: number, atMost: limit, by: clock) else { return nil }
         }
     }
 
-    /// What is there already; nil when nothing is, empty at the end of the stream.
+    /// Reads available bytes; nil if there are none, empty at the end of the stream.
     func receiveNow() throws(Failure) -> [UInt8]? {
-        let number = carrier.descriptor.number
+        let number = connection.descriptor.number
         var code: CInt = 0
-        let bytes = [UInt8](unsafeUninitializedCapacity: Self.chunk) { buffer, count in
+        let bytes = [UInt8](unsafeUninitializedCapacity: Self.readSize) { buffer, count in
             var result = recv(number, buffer.baseAddress, buffer.count, 0)
             while result < 0, errno == EINTR { result = recv(number, buffer.baseAddress, buffer.count, 0) }
             if result < 0 { code = errno }
@@ -122,44 +124,43 @@ final class UpstreamConnection: Sendable {
     }
 }
 
-/// A stream that an app keeps open after an answer, until the next request or its end.
+/// An idle connection that the app keeps open for the next request.
 struct PooledConnection: Sendable {
-    /// How long one is kept. Servers close theirs after 5 s and more (uvicorn), and a request that meets that close is lost:
-    /// better to be first.
+    /// The maximum idle time, in seconds. Servers close idle connections after 5 s or more (uvicorn), and a request
+    /// that meets that close is lost. The pool therefore closes first.
     static let lifetime = Duration.seconds(2)
 
     let connection: UpstreamConnection
     private var rest: HTTPResponseParser
     let since: Duration
 
-    /// The rest of the last answer may still come: the end of an event stream comes after its last message.
+    /// Creates a pooled connection. The parser may still expect bytes: an event stream ends after its last message.
     init(_ connection: UpstreamConnection, rest: HTTPResponseParser, since: Duration) {
         self.connection = connection
         self.rest = rest
         self.since = since
     }
 
-    /// Whether it may be used again once the answer has ended.
-    var mayBecomeReady: Bool { !rest.isLastAnswer }
+    /// Indicates whether the connection can be reused after the end of the response.
+    var mayBecomeReusable: Bool { !rest.isLastResponse }
 
-    /// The stream, if it is ready for another request: the last answer is complete, and neither an end nor anything else
-    /// has come since.
-    mutating func take() -> UpstreamConnection? { (try? isReady()) == true ? connection : nil }
+    /// Returns the connection if the last response is complete, and neither an end nor further bytes have arrived.
+    mutating func takeIfReady() -> UpstreamConnection? { (try? isReady()) == true ? connection : nil }
 
     private mutating func isReady() throws -> Bool {
         while true {
             while let event = try rest.next() {
-                // An answer that nobody asked for.
+                // A response without a request.
                 if case .head = event { return false }
             }
-            guard let bytes = try connection.receiveNow() else { return rest.mayGoOn }
+            guard let bytes = try connection.receiveNow() else { return rest.isReusable }
             guard !bytes.isEmpty else { return false }
             rest.append(bytes)
         }
     }
 }
 
-/// The time since its beginning, by a clock that is given.
+/// Measures the time since its creation by the given clock.
 struct ElapsedTimer: Sendable {
     private let read: @Sendable () -> Duration
 

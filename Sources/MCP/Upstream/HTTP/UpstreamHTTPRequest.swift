@@ -4,25 +4,25 @@ import Model
 
 /// One HTTP request to an app.
 ///
-/// It has the headers that are made here and no other: nothing of what a client sent us can get through by being forgotten.
+/// Contains only the headers made here. No header of the client's request is forwarded.
 struct UpstreamHTTPRequest: Sendable {
     let path: String
-    /// Where it goes, for the `Host` header.
+    /// The route, for the `Host` header.
     let route: Route
     let secret: EndpointSecret?
-    /// What belongs to the era: revision, session, method, name.
+    /// The protocol headers: version, session, method and name.
     var headers: [(name: String, value: String)] = []
-    /// Nil for a GET, which opens the stream on which an app tells of changes.
+    /// Nil for a GET, which opens the stream of server messages.
     let message: JSON?
-    /// Whether it is the DELETE that ends a session.
-    var isFarewell = false
+    /// Indicates whether it is the DELETE that ends a session.
+    var isSessionDelete = false
 
-    /// Head and body in one piece. In two, Nagle's algorithm and a delayed acknowledgement would cost 40 ms between them.
+    /// Head and body in one buffer. Separate writes would cost 40 ms by Nagle's algorithm and delayed acknowledgement.
     var bytes: [UInt8] {
-        // A server that takes lines instead answers to this one, and is known by it.
+        // The line feed makes a server with a line transport answer, which identifies it.
         let body = message.map { $0.bytes + [0x0A] } ?? []
         var head = "\(method) \(path) HTTP/1.1\r\nHost: \(Self.host(of: route))\r\n"
-        if isFarewell {
+        if isSessionDelete {
             head += "Accept: application/json\r\n"
         } else if message == nil {
             head += "Accept: text/event-stream\r\n"
@@ -37,16 +37,17 @@ struct UpstreamHTTPRequest: Sendable {
     }
 
     private var method: String {
-        if isFarewell { return "DELETE" }
+        if isSessionDelete { return "DELETE" }
         return message == nil ? "GET" : "POST"
     }
 
-    /// The address that is dialled, and a phone's own loopback: a name is for servers that guard against DNS rebinding, and
-    /// to these a numeric address is none.
+    /// Returns the dialled address, or a device's own loopback. Servers that guard against DNS rebinding reject
+    /// host names and accept numeric addresses.
     private static func host(of route: Route) -> String {
         switch route {
-        case .lan(let lan):
-            lan.address.contains(":") ? "[\(lan.address)]:\(lan.port)" : "\(lan.address):\(lan.port)"
+        case .network(let network):
+            network.address.contains(":")
+                ? "[\(network.address)]:\(network.port)" : "\(network.address):\(network.port)"
         case .usb(let usb): "127.0.0.1:\(usb.port)"
         }
     }

@@ -2,28 +2,28 @@ import JSON
 import Model
 import SystemIO
 
-/// One message to an app over a stream, and everything that comes back until it is answered.
+/// Sends one message to an app over a connection and reads until its response.
 ///
-/// The answer is JSON or an event stream, as the app likes. Redirections are not followed: they would lead somewhere that
-/// nobody said yes to.
+/// The response is JSON or an event stream, as the app chooses. Redirects are not followed, because their target is not
+/// approved.
 struct UpstreamRoundTrip {
     private static let eventStream = "text/event-stream"
-    /// An answer with more bytes is heavy: it is read only while few others are in memory.
-    private static let heavy = 1 << 20
-    /// All apps together may have so many heavy answers in memory. The rest of the others waits in the apps' streams.
-    static let heavyAnswers = AsyncSemaphore(places: 3)
+    /// The size in bytes above which a response is large and needs a permit.
+    private static let largeSize = 1 << 20
+    /// Permits for large responses in memory, of all apps together. Further ones wait in the kernel's socket buffers.
+    static let largeResponses = AsyncSemaphore(permits: 3)
 
-    /// The message's id; nil when it is none that is answered.
+    /// The message's ID; nil for a message without a response.
     private let id: RPCID?
     private let limits: UpstreamLimits
     private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
     private let redactor: TokenRedactor
-    /// Gets what comes before the answer: notifications and the app's own requests.
-    private let heed: @Sendable (RPCMessage) -> Void
-    /// Told when the head of the answer is there.
+    /// Receives messages before the response: notifications and the app's requests.
+    private let onMessage: @Sendable (RPCMessage) -> Void
+    /// Called when the head of the response has arrived.
     private let opened: (@Sendable () -> Void)?
-    /// Knows for how long it is the caller that is waited for.
+    /// Returns the delay by requests to the client.
     private let pause: @Sendable () -> ClientRequestForwarder.Pause
 
     private var parser = HTTPResponseParser()
@@ -33,12 +33,12 @@ struct UpstreamRoundTrip {
     private var size = 0
     private var permit: Permit?
     private var outcome: Result<JSON, RPCError>?
-    private var isOver = false
-    /// When something last came that shows the app at work.
-    private var lastSign = Duration.zero
+    private var isComplete = false
+    /// The time of the last activity of the app.
+    private var lastActivity = Duration.zero
     private var start = Duration.zero
 
-    /// What is left of the answer on the stream, to be read before the next one.
+    /// The parser with the rest of the response, which must be read before the next one.
     var rest: HTTPResponseParser { parser }
 
     init(
@@ -49,81 +49,83 @@ struct UpstreamRoundTrip {
         redactor: TokenRedactor = TokenRedactor([]),
         pause: @escaping @Sendable () -> ClientRequestForwarder.Pause = { ClientRequestForwarder.Pause() },
         opened: (@Sendable () -> Void)? = nil,
-        heed: @escaping @Sendable (RPCMessage) -> Void
+        onMessage: @escaping @Sendable (RPCMessage) -> Void
     ) {
         self.id = id
         self.limits = limits
         self.clock = clock
-        self.heed = heed
+        self.onMessage = onMessage
         self.pause = pause
         self.opened = opened
         self.redactor = redactor
         self.watch = watch ?? ElapsedTimer(clock)
     }
 
-    /// Sends the bytes of a request and reads until it is answered.
+    /// Sends the request and reads until its response.
     ///
-    /// - Throws: `Trouble`, `CancellationError`.
+    /// - Throws: `UpstreamError`, `CancellationError`.
     mutating func run(
         _ bytes: [UInt8],
         over connection: UpstreamConnection,
         by admission: Admission? = nil
     ) async throws -> UpstreamResponse {
-        (start, lastSign) = (watch.elapsed, watch.elapsed)
+        (start, lastActivity) = (watch.elapsed, watch.elapsed)
         do {
-            try await send(bytes, connection, admission)
-            while !isOver { try await readOn(connection) }
-            return try await answer()
+            try await send(bytes, over: connection, by: admission)
+            while !isComplete { try await readMore(from: connection) }
+            return try await makeResponse()
         } catch is UpstreamConnection.Failure {
-            throw Trouble.lost
+            throw UpstreamError.responseLost
         } catch HTTPParseError.unfinished {
-            throw Trouble.lost
+            throw UpstreamError.responseLost
         } catch let error as HTTPParseError {
-            throw Trouble.unclear("\(error)")
+            throw UpstreamError.invalidResponse("\(error)")
         } catch let error as JSONError {
-            throw Trouble.unclear("something else than JSON (\(error.reason.rawValue), at byte \(error.offset))")
+            throw UpstreamError.invalidResponse(
+                "invalid JSON (\(error.reason.rawValue), at byte \(error.offset))"
+            )
         } catch let error as RPCError {
-            throw Trouble.unclear("something else than JSON-RPC (\(error.message))")
+            throw UpstreamError.invalidResponse("invalid JSON-RPC (\(error.message))")
         }
     }
 
     private mutating func send(
         _ bytes: [UInt8],
-        _ connection: UpstreamConnection,
-        _ admission: Admission?
+        over connection: UpstreamConnection,
+        by admission: Admission?
     ) async throws {
         do {
-            try await connection.send(bytes, by: admission, within: limits.longest, clock: clock)
+            try await connection.send(bytes, by: admission, within: limits.total, clock: clock)
         } catch UpstreamConnection.Failure.unwritten {
-            // A server may refuse a request by its head, answer, and close before the body has gone.
-            guard let early = try? connection.receiveNow(), !early.isEmpty else { throw Trouble.unwritten }
-            try await take(early)
+            // A server may reject a request by its head, answer, and close before the body is written.
+            guard let early = try? connection.receiveNow(), !early.isEmpty else { throw UpstreamError.unwritten }
+            try await feed(early)
         }
     }
 
-    private mutating func readOn(_ connection: UpstreamConnection) async throws {
+    private mutating func readMore(from connection: UpstreamConnection) async throws {
         var bytes = try connection.receiveNow()
-        while bytes == nil, let left = patience {
+        while bytes == nil, let left = remainingTime {
             bytes = try await connection.receive(within: left, clock: clock)
         }
-        guard let bytes else { throw Trouble.silent(seconds: Int((watch.elapsed - start).components.seconds)) }
-        guard bytes.isEmpty else { return try await take(bytes) }
+        guard let bytes else { throw UpstreamError.timedOut(seconds: Int((watch.elapsed - start).components.seconds)) }
+        guard bytes.isEmpty else { return try await feed(bytes) }
         try parser.finish()
-        isOver = true
+        isComplete = true
     }
 
-    /// How long may be waited for more; nil for no longer. What the caller is asked takes the time that it takes: somebody else
-    /// sees to its end.
-    private var patience: Duration? {
+    /// The time until the next timeout; nil if a timeout has passed. A request to the client suspends the timeouts,
+    /// because it has its own.
+    private var remainingTime: Duration? {
         let pause = pause()
-        let silence = limits.silence - (watch.elapsed - max(lastSign, pause.until))
-        let left = pause.isOn ? limits.silence : min(silence, limits.longest + pause.held - (watch.elapsed - start))
+        let silence = limits.idle - (watch.elapsed - max(lastActivity, pause.until))
+        let left = pause.isActive ? limits.idle : min(silence, limits.total + pause.duration - (watch.elapsed - start))
         return left > .zero ? left : nil
     }
 
-    private mutating func take(_ bytes: [UInt8]) async throws {
+    private mutating func feed(_ bytes: [UInt8]) async throws {
         parser.append(bytes)
-        while !isOver, let event = try parser.next() {
+        while !isComplete, let event = try parser.next() {
             switch event {
             case .head(let head):
                 self.head = head
@@ -132,48 +134,47 @@ struct UpstreamRoundTrip {
                 size += part.count
                 guard size <= limits.bytes else { throw HTTPParseError.tooLarge(limit: limits.bytes) }
                 if head?.mediaType == Self.eventStream {
-                    try await take(events: part)
+                    try await feed(events: part)
                 } else {
                     body += part
-                    try await wait(with: body.count)
+                    try await acquireLargePermit(for: body.count)
                 }
-            case .end: isOver = true
+            case .end: isComplete = true
             }
         }
-        if head?.mediaType != Self.eventStream { lastSign = watch.elapsed }
+        if head?.mediaType != Self.eventStream { lastActivity = watch.elapsed }
     }
 
-    private mutating func take(events part: ArraySlice<UInt8>) async throws {
-        // A comment keeps the stream alive and says nothing about the work; a message does.
+    private mutating func feed(events part: ArraySlice<UInt8>) async throws {
+        // A comment keeps the stream alive without activity of the app; a message is activity.
         for data in events.append(part) where !data.isEmpty {
-            lastSign = watch.elapsed
-            try take(message: await parse(data))
+            lastActivity = watch.elapsed
+            try handle(await parse(data))
         }
-        if outcome != nil { isOver = true } else { try await wait(with: events.count) }
+        if outcome != nil { isComplete = true } else { try await acquireLargePermit(for: events.count) }
     }
 
-    /// Waits for a place where there are so many bytes of an answer that it is heavy, and gives the place back where there are
-    /// few again.
-    private mutating func wait(with count: Int) async throws {
-        if count <= Self.heavy {
+    /// Acquires a permit when a response becomes large, and releases the permit when the buffer is small again.
+    private mutating func acquireLargePermit(for count: Int) async throws {
+        if count <= Self.largeSize {
             permit = nil
         } else if permit == nil {
-            permit = try await Self.heavyAnswers.enter()
-            // It is not the app that was waited for.
-            lastSign = watch.elapsed
+            permit = try await Self.largeResponses.acquire()
+            // The time spent waiting for the permit is not silence of the app.
+            lastActivity = watch.elapsed
         }
     }
 
-    private mutating func take(message json: JSON) throws {
-        // JSON-RPC batches, as 2025-03-26 allows a server to answer.
+    private mutating func handle(_ json: JSON) throws {
+        // JSON-RPC batches: 2025-03-26 allows them in responses.
         for json in json.array ?? [json] {
             let message = try RPCMessage(json)
             if case .response(let answered, let outcome) = message {
-                // An answer without an id is to a request that the server could not read: ours, on this stream.
-                // Of two of them the first counts: the second is to nothing.
+                // A response without an ID answers an unreadable request, which is the only one on this stream. The
+                // first of two responses counts.
                 if id != nil, self.outcome == nil, answered == id || answered == nil { self.outcome = outcome }
             } else {
-                heed(message)
+                onMessage(message)
             }
         }
     }
@@ -182,29 +183,29 @@ struct UpstreamRoundTrip {
         try await JSON.parse(bytes[...]) { [redactor] in redactor.redact($0) }
     }
 
-    private mutating func answer() async throws -> UpstreamResponse {
-        guard let head else { throw Trouble.lost }
-        let isRight = (200..<300).contains(head.status)
+    private mutating func makeResponse() async throws -> UpstreamResponse {
+        guard let head else { throw UpstreamError.responseLost }
+        let isSuccess = (200..<300).contains(head.status)
         if head.mediaType != Self.eventStream, !body.isEmpty {
             do {
-                try take(message: await parse(body))
+                try handle(await parse(body))
             } catch {
-                // What stands behind an error's status may be for people; an answer must be understood.
-                if isRight, id != nil { throw error }
+                // An error status may come with a text for people; a success must be valid JSON.
+                if isSuccess, id != nil { throw error }
             }
         }
-        if isRight, id != nil, outcome == nil {
-            guard head.mediaType != Self.eventStream else { throw Trouble.lost }
-            throw Trouble.unclear("status \(head.status) and no answer in it")
+        if isSuccess, id != nil, outcome == nil {
+            guard head.mediaType != Self.eventStream else { throw UpstreamError.responseLost }
+            throw UpstreamError.invalidResponse("status \(head.status) and no answer in the body")
         }
-        // What the server says of its own failure is all that can be told of it.
+        // The server's own error text is the only available detail.
         if id != nil, outcome == nil, (500..<600).contains(head.status) {
             let text = SanitizedText(redactor.redact(String(decoding: body.prefix(8_192), as: UTF8.self)), limit: 200)
-            throw Trouble.unclear("status \(head.status)\(text.isEmpty ? "" : ", \"\(text)\"")")
+            throw UpstreamError.invalidResponse("status \(head.status)\(text.isEmpty ? "" : ", \"\(text)\"")")
         }
         return UpstreamResponse(
             status: head.status,
-            sessionID: head["mcp-session-id"].flatMap { HeaderValue.isVisible($0) ? $0 : nil },
+            sessionID: head["mcp-session-id"].flatMap { HeaderEncoding.isVisibleASCII($0) ? $0 : nil },
             outcome: outcome,
             size: size,
             permit: permit

@@ -1,33 +1,35 @@
 import Glibc
 
-/// Takes a stream apart into its lines, however its bytes are cut.
+/// Splits a byte stream into lines.
 ///
-/// Between two lines there may be heartbeats as MCP's Swift SDK sends them, twelve bytes without an end of line; empty lines
-/// are nothing. A line that is longer than it may be ends it all: what comes after it belongs to nobody.
+/// Skips empty lines and the heartbeats of MCP's Swift SDK, twelve bytes without a line break. A line over the size
+/// limit ends the stream, because the following bytes cannot be assigned.
 struct LineDecoder: Sendable {
     enum Event: Equatable, Sendable {
-        /// Without its end.
+        /// A line without its line break.
         case line(ArraySlice<UInt8>)
         case tooLong
     }
 
-    /// Four bytes that no JSON begins with, then eight of a time, which may look like anything.
+    /// Four bytes that no JSON text begins with. Eight arbitrary bytes of a timestamp follow.
     private static let heartbeat: [UInt8] = [0xF0, 0x9F, 0x92, 0x93]
     private static let heartbeatLength = 12
-    /// Bytes of earlier lines that are kept at most before they are thrown away.
+    /// The limit of consumed bytes in the buffer before they are removed.
     private static let slack = 64 * 1_024
 
     private let limit: Int
     private var bytes: [UInt8] = []
-    /// Where the line begins, and up to where it has no end.
+    /// The start of the current line, and the position up to which no line break was found.
     private var start = 0
     private var scanned = 0
 
-    /// - Parameter limit: The most bytes of one line.
+    /// Creates a decoder.
+    ///
+    /// - Parameter limit: The size limit of one line in bytes.
     init(limit: Int) { self.limit = limit }
 
-    /// Whether part of a line has come.
-    var isInside: Bool { start < bytes.count }
+    /// Indicates whether the buffer contains an incomplete line.
+    var hasPartialLine: Bool { start < bytes.count }
 
     mutating func append(_ more: [UInt8]) {
         if start == bytes.count || start > Self.slack {
@@ -38,9 +40,9 @@ struct LineDecoder: Sendable {
         bytes += more
     }
 
-    /// What the bytes so far make complete; nil when more have to come.
+    /// Returns the next complete line; nil if more bytes are needed.
     mutating func next() -> Event? {
-        while isInside {
+        while hasPartialLine {
             if scanned == start, bytes[start...].starts(with: Self.heartbeat.prefix(bytes.count - start)) {
                 guard bytes.count - start >= Self.heartbeatLength else { return nil }
                 begin(at: start + Self.heartbeatLength)
@@ -58,13 +60,13 @@ struct LineDecoder: Sendable {
         return nil
     }
 
-    /// What stands after the last end of a line when the stream has ended.
+    /// Returns the bytes after the last line break at the end of the stream.
     mutating func finish() -> ArraySlice<UInt8> {
         defer { begin(at: bytes.count) }
         return Self.trimmed(bytes[start...])
     }
 
-    /// The next end of a line among the bytes that have not been looked at.
+    /// Finds the next line break in the bytes that have not been scanned.
     private func endOfLine() -> Int? {
         bytes.withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress, let end = memchr(base + scanned, 0x0A, bytes.count - scanned) else {
@@ -74,12 +76,12 @@ struct LineDecoder: Sendable {
         }
     }
 
-    private mutating func begin(at place: Int) {
-        start = place
-        scanned = place
+    private mutating func begin(at position: Int) {
+        start = position
+        scanned = position
     }
 
-    /// Without blanks and carriage returns around it.
+    /// Removes surrounding whitespace and carriage returns.
     private static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let blanks: Set<UInt8> = [0x20, 0x09, 0x0D]
         let line = line.drop { blanks.contains($0) }

@@ -3,98 +3,100 @@ import JSON
 import Model
 import SystemIO
 
-/// One stream to an app on which every message is a line, and all that is under way on it.
+/// A stream to an app with one message per line, and the requests in flight on it.
 ///
-/// Nobody's task reads it: of those who wait for something, one reads for all, and hands that on when it has what it wanted.
-/// What comes while nobody waits is read before the next message is sent. Whoever lets go of it closes it.
+/// There is no reader task. One of the waiting requests reads for all, and hands the role over when its response has
+/// arrived. Without a waiting request, data is read before the next message is sent. Releasing the last reference
+/// closes the stream.
 actor LineTransport {
-    /// The most bytes of one message.
+    /// The size limit of one message in bytes.
     private static let limit = 32 * 1_048_576
-    /// How long it is kept while nobody uses it. There may be a person behind each greeting who says yes (iMCP asks).
+    /// The idle time before the stream is closed, in seconds. Each handshake may require a person's confirmation (iMCP
+    /// asks).
     private static let lifetime = Duration.seconds(300)
 
-    /// A request that is not answered yet.
+    /// A request in flight.
     private struct Pending {
-        let listener: UpstreamMessageHandler
-        /// When something last came that shows the app at work on it.
-        var lastSign: Duration
-        var answer: UpstreamResponse?
+        let handler: UpstreamMessageHandler
+        /// The time of the last activity for this request.
+        var lastActivity: Duration
+        var response: UpstreamResponse?
     }
 
     nonisolated let route: Route
     private let connection: UpstreamConnection
     private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
-    /// Heeds what belongs to no request.
-    private let others: UpstreamMessageHandler
+    /// Handles messages that belong to no request.
+    private let defaultHandler: UpstreamMessageHandler
 
-    private var parser = LineDecoder(limit: LineTransport.limit)
+    private var decoder = LineDecoder(limit: LineTransport.limit)
     private var pending: [RPCID: Pending] = [:]
-    /// Somebody reads; the others wait to be woken.
-    private var isBeingRead = false
-    private var waits: [Int: Promise<Void>] = [:]
-    private var lastWait = 0
-    /// Those who want to hear whatever comes.
+    /// Indicates whether a task reads; the others wait for a wakeup.
+    private var hasReader = false
+    private var waiters: [Int: Promise<Void>] = [:]
+    private var lastWaiter = 0
+    /// The number of tasks that follow all messages.
     private var followers = 0
-    /// Why it is over.
-    private var end: Trouble?
+    /// The reason why the stream ended.
+    private var end: UpstreamError?
     private var redactor: TokenRedactor
-    private let writing = AsyncSemaphore(places: 1)
-    /// What is still to be written of a line that has been begun, and what that line was admitted by.
+    private let writeSemaphore = AsyncSemaphore(permits: 1)
+    /// The unwritten rest of a partly written line, and the admission of that line.
     private var unwritten: (bytes: ArraySlice<UInt8>, admission: Admission?) = ([], nil)
     private var lastUse: Duration
 
-    init(_ connection: UpstreamConnection, clock: any Clock<Duration>, heed others: UpstreamMessageHandler) {
+    init(_ connection: UpstreamConnection, clock: any Clock<Duration>, handler: UpstreamMessageHandler) {
         self.connection = connection
         self.clock = clock
-        self.others = others
-        redactor = others.redactor
+        defaultHandler = handler
+        redactor = handler.redactor
         route = connection.route
         watch = ElapsedTimer(clock)
         lastUse = watch.elapsed
     }
 
-    /// Sends a message, and waits for its answer where it has an id.
+    /// Sends a message and waits for the response if the message has an ID.
     ///
-    /// - Throws: `Trouble`, `CancellationError`.
+    /// - Throws: `UpstreamError`, `CancellationError`.
     func exchange(
         _ message: JSON,
         awaiting id: RPCID?,
         limits: UpstreamLimits,
-        _ admission: Admission? = nil,
-        _ listener: UpstreamMessageHandler
+        by admission: Admission? = nil,
+        handler: UpstreamMessageHandler
     ) async throws -> UpstreamResponse {
         lastUse = watch.elapsed
-        redactor = listener.redactor
+        redactor = handler.redactor
         guard let id else {
-            try await write(message, nil, within: limits.longest)
+            try await write(message, nil, within: limits.total)
             return UpstreamResponse(status: 202, sessionID: nil, outcome: nil, size: 0)
         }
         let start = watch.elapsed
-        pending[id] = Pending(listener: listener, lastSign: start)
+        pending[id] = Pending(handler: handler, lastActivity: start)
         defer {
             pending[id] = nil
             lastUse = watch.elapsed
-            // Who leaves may have been the one who read.
+            // The leaving task may have been the reader.
             wakeOne()
         }
-        let longest = limits.longest
+        let longest = limits.total
         let isWritten =
-            try await withDeadline(longest, clock: clock) {
+            try await withTimeout(longest, clock: clock) {
                 try await self.write(message, admission, within: longest)
             } != nil
         while isWritten, let request = pending[id] {
-            if let answer = request.answer { return answer }
+            if let response = request.response { return response }
             if let end { throw end }
             let now = watch.elapsed
-            let left = min(limits.silence - (now - request.lastSign), limits.longest - (now - start))
+            let left = min(limits.idle - (now - request.lastActivity), limits.total - (now - start))
             guard left > .zero else { break }
-            _ = try await withDeadline(left, clock: clock) { try await self.hear(unless: id) }
+            _ = try await withTimeout(left, clock: clock) { try await self.waitForData(unless: id) }
         }
-        throw Trouble.silent(seconds: Int((watch.elapsed - start).components.seconds))
+        throw UpstreamError.timedOut(seconds: Int((watch.elapsed - start).components.seconds))
     }
 
-    /// Heeds what comes until the stream is over, or the task is cancelled.
+    /// Handles messages until the end of the stream or the cancellation of the task.
     func follow() async throws {
         followers += 1
         defer {
@@ -102,144 +104,145 @@ actor LineTransport {
             lastUse = watch.elapsed
             wakeOne()
         }
-        while end == nil { try await hear(unless: nil) }
+        while end == nil { try await waitForData(unless: nil) }
     }
 
-    /// Whether it can be used, as far as what has come meanwhile shows.
-    func isStanding(by passages: [AuthorizedRoute]) async -> Bool {
-        guard passages.contains(where: { $0.route == route }) else { return false }
-        await readOn()
+    /// Returns whether the stream is usable, after reading the available bytes.
+    func isUsable(over routes: [AuthorizedRoute]) async -> Bool {
+        guard routes.contains(where: { $0.route == route }) else { return false }
+        await readAvailable()
         return end == nil
     }
 
-    /// Whether somebody uses it, or may do so soon.
-    func isWorthKeeping() async -> Bool {
-        await readOn()
+    /// Returns whether the stream is in use or was used recently.
+    func shouldStayOpen() async -> Bool {
+        await readAvailable()
         return end == nil && (!pending.isEmpty || followers > 0 || watch.elapsed - lastUse < Self.lifetime)
     }
 
     // MARK: Reading
 
-    /// What is there already, if nobody reads.
-    private func readOn() async {
-        guard !isBeingRead else { return }
-        isBeingRead = true
+    /// Reads the available bytes if no task reads.
+    private func readAvailable() async {
+        guard !hasReader else { return }
+        hasReader = true
         defer {
-            isBeingRead = false
+            hasReader = false
             wakeOne()
         }
         do throws(UpstreamConnection.Failure) {
-            while end == nil, let bytes = try connection.receiveNow() { await take(bytes) }
-        } catch { finish(.lost) }
+            while end == nil, let bytes = try connection.receiveNow() { await feed(bytes) }
+        } catch { finish(.responseLost) }
     }
 
-    /// Returns when something has come, to whomever, or when it is time to look who reads.
-    private func hear(unless id: RPCID?) async throws {
-        // It may have come before this task had its turn.
-        guard end == nil, id.flatMap({ pending[$0]?.answer }) == nil else { return }
-        if isBeingRead {
-            lastWait += 1
-            let (number, wait) = (lastWait, Promise<Void>())
-            waits[number] = wait
-            defer { waits[number] = nil }
+    /// Returns when data has arrived for any request, or when a new reader is needed.
+    private func waitForData(unless id: RPCID?) async throws {
+        // The response may have arrived before this task ran.
+        guard end == nil, id.flatMap({ pending[$0]?.response }) == nil else { return }
+        if hasReader {
+            lastWaiter += 1
+            let (number, wait) = (lastWaiter, Promise<Void>())
+            waiters[number] = wait
+            defer { waiters[number] = nil }
             return try await wait.value()
         }
-        isBeingRead = true
-        defer { isBeingRead = false }
-        do { await take(try await connection.receive()) } catch is UpstreamConnection.Failure { finish(.lost) }
+        hasReader = true
+        defer { hasReader = false }
+        do { await feed(try await connection.receive()) } catch is UpstreamConnection.Failure { finish(.responseLost) }
     }
 
-    /// Only the one that reads is here at a time: what it waits for is a large line that is read elsewhere.
-    private func take(_ bytes: [UInt8]) async {
+    /// Only the reader runs this. It may suspend while a large line is parsed elsewhere.
+    private func feed(_ bytes: [UInt8]) async {
         if bytes.isEmpty {
-            let rest = parser.finish()
-            if !rest.isEmpty { await heed(rest) }
-            return finish(.lost)
+            let rest = decoder.finish()
+            if !rest.isEmpty { await handle(rest) }
+            return finish(.responseLost)
         }
-        parser.append(bytes)
-        while end == nil, let event = parser.next() {
+        decoder.append(bytes)
+        while end == nil, let event = decoder.next() {
             switch event {
-            case .line(let line): await heed(line)
-            case .tooLong: finish(.unclear("\(HTTPParseError.tooLarge(limit: Self.limit))"))
+            case .line(let line): await handle(line)
+            case .tooLong: finish(.invalidResponse("\(HTTPParseError.tooLarge(limit: Self.limit))"))
             }
         }
-        // Part of an answer, to one of them.
-        if parser.isInside { for id in pending.keys { pending[id]?.lastSign = watch.elapsed } }
+        // A partial line counts as activity for all requests, since the one it answers is unknown.
+        if decoder.hasPartialLine { for id in pending.keys { pending[id]?.lastActivity = watch.elapsed } }
     }
 
-    private func heed(_ line: ArraySlice<UInt8>) async {
+    private func handle(_ line: ArraySlice<UInt8>) async {
         do {
             let json = try await JSON.parse(line) { [redactor] in redactor.redact($0) }
-            // JSON-RPC batches, as 2025-03-26 allows a server to answer.
-            for json in json.array ?? [json] { heed(try RPCMessage(json), size: line.count) }
+            // JSON-RPC batches: 2025-03-26 allows them in responses.
+            for json in json.array ?? [json] { handle(try RPCMessage(json), size: line.count) }
         } catch let error as JSONError {
-            finish(.unclear("something else than JSON (\(error.reason.rawValue), at byte \(error.offset))"))
+            finish(.invalidResponse("invalid JSON (\(error.reason.rawValue), at byte \(error.offset))"))
         } catch {
-            finish(.unclear("something else than JSON-RPC (\(error))"))
+            finish(.invalidResponse("invalid JSON-RPC (\(error))"))
         }
         wakeAll()
     }
 
-    private func heed(_ message: RPCMessage, size: Int) {
+    private func handle(_ message: RPCMessage, size: Int) {
         switch message {
         case .response(let answered, let outcome):
-            // An answer without an id is to what the server could not read: whose, can be said of one alone.
-            // Of two, the first counts.
-            guard let id = answered ?? theOnly, pending[id]?.answer == nil else { return }
-            pending[id]?.answer = UpstreamResponse(status: 200, sessionID: nil, outcome: outcome, size: size)
+            // A response without an ID answers an unreadable request. It is assigned only if a single request is in
+            // flight. The first of two responses counts.
+            guard let id = answered ?? soleRequestID, pending[id]?.response == nil else { return }
+            pending[id]?.response = UpstreamResponse(status: 200, sessionID: nil, outcome: outcome, size: size)
         case .notification(let notification) where notification.method == "notifications/progress":
             guard let id = notification.params?["progressToken"].flatMap(RPCID.init) else { return }
-            pending[id]?.lastSign = watch.elapsed
-            pending[id]?.listener.heed(message)
+            pending[id]?.lastActivity = watch.elapsed
+            pending[id]?.handler.handle(message)
         case .notification(let notification) where notification.method == "notifications/message":
-            // It says nothing of the request that it is about; what one caller's request brought about is not for another.
-            if let id = theOnly { pending[id]?.listener.heed(message) }
-        default: others.heed(message)
+            // A log message names no request. It is forwarded only for a single request in flight, because another
+            // client's messages are private.
+            if let id = soleRequestID { pending[id]?.handler.handle(message) }
+        default: defaultHandler.handle(message)
         }
     }
 
-    /// The request that is under way, if it is one alone.
-    private var theOnly: RPCID? { pending.count == 1 ? pending.keys.first : nil }
+    /// The ID of the only request in flight; nil if there are none or several.
+    private var soleRequestID: RPCID? { pending.count == 1 ? pending.keys.first : nil }
 
-    private func finish(_ trouble: Trouble) {
-        if end == nil { end = trouble }
+    private func finish(_ failure: UpstreamError) {
+        if end == nil { end = failure }
         wakeAll()
     }
 
     private func wakeOne() {
-        guard !isBeingRead, let number = waits.keys.min() else { return }
-        waits.removeValue(forKey: number)?.settle(.success(()))
+        guard !hasReader, let number = waiters.keys.min() else { return }
+        waiters.removeValue(forKey: number)?.complete(.success(()))
     }
 
     private func wakeAll() {
-        for wait in waits.values { wait.settle(.success(())) }
-        waits = [:]
+        for wait in waiters.values { wait.complete(.success(())) }
+        waiters = [:]
     }
 
     // MARK: Writing
 
-    /// Returns when the kernel has all of it. A line that has been begun is written to its end, by whoever comes next where
-    /// its own writer was called off: half a line would take the next one with it.
+    /// Writes a line. A partly written line of a cancelled writer is completed first, because half a line would corrupt
+    /// the next one.
     private func write(_ message: JSON, _ admission: Admission?, within limit: Duration) async throws {
-        let permit = try await writing.enter()
-        defer { permit.giveBack() }
-        if let end { throw end == .lost ? .unwritten : end }
+        let permit = try await writeSemaphore.acquire()
+        defer { permit.release() }
+        if let end { throw end == .responseLost ? .unwritten : end }
         do {
-            do { try await flush(within: limit) } catch Trouble.outdated {
-                // Half a line stands there that must not be completed.
+            do { try await flush(within: limit) } catch UpstreamError.permissionChanged {
+                // A partly written line must not be completed.
                 throw UpstreamConnection.Failure.unwritten
             }
             let line = message.bytes + [0x0A]
             unwritten = (line[...], admission)
             do { try await flush(within: limit) } catch {
-                let isBegun = unwritten.bytes.count < line.count
-                if !isBegun { unwritten = ([], nil) }
-                if isBegun, case Trouble.outdated = error { finish(.lost) }
+                let isPartlyWritten = unwritten.bytes.count < line.count
+                if !isPartlyWritten { unwritten = ([], nil) }
+                if isPartlyWritten, case UpstreamError.permissionChanged = error { finish(.responseLost) }
                 throw error
             }
         } catch is UpstreamConnection.Failure {
-            finish(.lost)
-            throw Trouble.unwritten
+            finish(.responseLost)
+            throw UpstreamError.unwritten
         }
     }
 

@@ -3,92 +3,107 @@ import JSON
 import Model
 import SystemIO
 
-/// Servers that take a message a line on one stream: SwiftMCP's and iMCP's, which Bonjour knows as `_mcp._tcp`.
+/// Servers with one message per line on a TCP stream: SwiftMCP and iMCP, which Bonjour announces as `_mcp._tcp`.
 extension UpstreamSession {
+    /// Sends one message over the line transport. Without a message, follows the messages of the server.
     func exchangeLines(
         _ message: JSON?,
-        _ passages: [AuthorizedRoute],
+        by routes: [AuthorizedRoute],
         awaiting id: RPCID?,
         limits: UpstreamLimits,
-        _ admission: Admission?,
-        _ notify: (@Sendable (RPCNotification) -> Void)?
+        admission: Admission?,
+        notify: (@Sendable (RPCNotification) -> Void)?
     ) async throws -> UpstreamResponse {
-        // No other stream can stand in for it: nobody has been greeted there.
-        guard let lines, passages.contains(where: { $0.route == lines.route }) else { throw Trouble.unwritten }
+        // Another stream cannot replace this one, because its handshake has not been done.
+        guard let lineTransport, routes.contains(where: { $0.route == lineTransport.route }) else {
+            throw UpstreamError.unwritten
+        }
         guard let message else {
-            // There is no second stream for what the server says by itself.
-            try await lines.follow()
+            // There is no separate stream for messages of the server.
+            try await lineTransport.follow()
             return UpstreamResponse(status: 200, sessionID: nil, outcome: nil, size: 0)
         }
-        let listener = UpstreamMessageHandler(
+        let handler = UpstreamMessageHandler(
             id,
-            line: self,
-            passages: passages,
+            session: self,
+            routes: routes,
             notify: notify,
-            send: send,
-            tell: tell
+            schedule: schedule,
+            onChange: onChange
         )
-        return try await lines.exchange(message, awaiting: id, limits: limits, admission, listener)
+        return try await lineTransport.exchange(message, awaiting: id, limits: limits, by: admission, handler: handler)
     }
 
-    /// Whether what was met can still be spoken to as it was met.
-    func isStanding(_ known: ServerInfo, _ passages: [AuthorizedRoute]) async -> Bool {
-        guard known.place == .lines else { return true }
-        return await lines?.isStanding(by: passages) ?? false
+    /// Returns whether the connected server can still be used without a new handshake.
+    func isUsable(_ server: ServerInfo, _ routes: [AuthorizedRoute]) async -> Bool {
+        guard server.transport == .lines else { return true }
+        return await lineTransport?.isUsable(over: routes) ?? false
     }
 
-    /// Greets a server on a stream of its own, which is kept.
+    /// Performs the handshake on a new stream, which is kept.
     ///
-    /// - Returns: Nil when it answers with something else than messages in lines.
-    /// - Throws: `Trouble`; `lost` and `silent` where nothing came that shows what it is.
-    func meetOverLines(_ passages: [AuthorizedRoute]) async throws -> ServerInfo? {
-        let (connection, _, _) = try await connect(passages, mayKeep: false)
-        let others = UpstreamMessageHandler(nil, line: self, passages: passages, notify: nil, send: send, tell: tell)
-        lines = LineTransport(connection, clock: clock, heed: others)
-        beginTidying()
+    /// - Returns: Nil if the server does not answer with messages in lines.
+    /// - Throws: `UpstreamError`; `responseLost` and `timedOut` if no response shows which protocol the server speaks.
+    func connectOverLines(_ routes: [AuthorizedRoute]) async throws -> ServerInfo? {
+        let (connection, _, _) = try await openConnection(routes, mayReuse: false)
+        let defaultHandler = UpstreamMessageHandler(
+            nil,
+            session: self,
+            routes: routes,
+            notify: nil,
+            schedule: schedule,
+            onChange: onChange
+        )
+        lineTransport = LineTransport(connection, clock: clock, handler: defaultHandler)
+        scheduleCloseIdle()
         do {
-            let met = try await greet(passages)
-            if met == nil { lines = nil }
-            return met
+            let server = try await handshakeOverLines(by: routes)
+            if server == nil { lineTransport = nil }
+            return server
         } catch {
-            lines = nil
+            lineTransport = nil
             throw error
         }
     }
 
-    /// MCP 2026-07-28, stdio, backward compatibility: any error, and silence, say that a server is of an earlier era.
-    private func greet(_ passages: [AuthorizedRoute]) async throws -> ServerInfo? {
-        var isHeard = false
-        let answer: UpstreamResponse
+    /// MCP 2026-07-28, stdio, backward compatibility: any error or silence indicates an earlier version.
+    private func handshakeOverLines(by routes: [AuthorizedRoute]) async throws -> ServerInfo? {
+        var hasResponded = false
+        let response: UpstreamResponse
         do {
             do {
-                let discovered = try await say(ServerInfo.discoveryRequest, passages, .greeting)
-                isHeard = true
+                let discovered = try await sendOverLines(ServerInfo.discoveryRequest, by: routes, limits: .discovery)
+                hasResponded = true
                 if case .success(let result)? = discovered.outcome,
-                    let met = ServerInfo(discovery: result, at: .lines)
+                    let server = ServerInfo(discovery: result, at: .lines)
                 {
-                    return met
+                    return server
                 }
-            } catch Trouble.silent {}
-            // One that speaks MCP may ask a person first whether we may come in.
-            answer = try await say(ServerInfo.handshake(), passages, isHeard ? limits : .introduction)
-        } catch Trouble.unclear where !isHeard {
+            } catch UpstreamError.timedOut {}
+            // An MCP server may first ask a person to confirm the connection.
+            response = try await sendOverLines(
+                ServerInfo.handshake(),
+                by: routes,
+                limits: hasResponded ? limits : .handshake
+            )
+        } catch UpstreamError.invalidResponse where !hasResponded {
             return nil
-        } catch Trouble.lost where isHeard {
-            // Not to be tried again four times a second: that person would be asked each time.
-            throw Trouble.unclear("the end of the connection as soon as it is greeted")
+        } catch UpstreamError.responseLost where hasResponded {
+            // Not retried at the poll interval, because that would ask the person each time.
+            throw UpstreamError.invalidResponse("the end of the connection during the handshake")
         }
-        guard case .success(let result)? = answer.outcome else { return nil }
-        let met = try ServerInfo(handshake: result, at: .lines, sessionID: nil)
+        guard case .success(let result)? = response.outcome else { return nil }
+        let server = try ServerInfo(handshake: result, at: .lines, sessionID: nil)
         let done = RPCMessage.notification(RPCNotification(method: "notifications/initialized"))
-        _ = try await exchange(done.json, at: .lines, [], passages, awaiting: nil, limits: .introduction)
-        return met
+        _ = try await exchange(done.json, at: .lines, headers: [], by: routes, awaiting: nil, limits: .handshake)
+        return server
     }
 
-    private func say(_ request: RPCRequest, _ passages: [AuthorizedRoute], _ limits: UpstreamLimits) async throws
+    private func sendOverLines(_ request: RPCRequest, by routes: [AuthorizedRoute], limits: UpstreamLimits)
+        async throws
         -> UpstreamResponse
     {
         let message = RPCMessage.request(request).json
-        return try await exchange(message, at: .lines, [], passages, awaiting: request.id, limits: limits)
+        return try await exchange(message, at: .lines, headers: [], by: routes, awaiting: request.id, limits: limits)
     }
 }

@@ -6,10 +6,10 @@ import Model
 struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit",
-        abstract: "Show the log of who was let in, refused and revoked, or check that it is whole.",
+        abstract: "Show or verify the audit log of granted, refused and revoked access.",
         discussion: """
-            Each line of the log holds the hash of the one before, so that a changed or missing line shows. With --json \
-            the lines are the log's own.
+            Each entry contains the hash of the previous entry; --verify detects changed and missing entries. --json \
+            prints the entries as they are in the log file.
 
               patchbay audit
               patchbay audit --last 20 --json | jq -c .event
@@ -17,18 +17,18 @@ struct AuditCommand: AsyncParsableCommand {
             """
     )
 
-    @Flag(help: "Check every line of the whole log; ends with 1 when one is not what was written.")
+    @Flag(help: "Verify all entries of the log; exit with 1 if an entry is invalid.")
     var verify = false
-    @Option(help: ArgumentHelp("How many lines, up to 1000.", valueName: "count"))
+    @Option(help: ArgumentHelp("Show at most this many entries, 1 to 1000.", valueName: "count"))
     var last = 100
-    @Option(help: ArgumentHelp("Only lines after the one with this number.", valueName: "number"))
+    @Option(help: ArgumentHelp("Show only entries after this number.", valueName: "number"))
     var after: Int?
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        if !(1...1_000).contains(last) { throw ValidationError("--last is a number from 1 to 1000.") }
-        if verify, after != nil { throw ValidationError("--verify checks the whole log; give it without --after.") }
+        if !(1...1_000).contains(last) { throw ValidationError("--last must be 1 to 1000.") }
+        if verify, after != nil { throw ValidationError("--verify and --after exclude each other.") }
     }
 
     func run() async throws {
@@ -37,32 +37,33 @@ struct AuditCommand: AsyncParsableCommand {
         if verify { return try check(await client.verifyAudit(), output) }
         let lines = try await client.audit(after: after, limit: last).lines
         for line in lines {
-            // A line that this version cannot read is shown as it is rather than left out.
+            // An entry that this version cannot decode is printed unchanged.
             let entry = format.json ? nil : try? JSONCoding.decoder().decode(AuditLogLine.self, from: Data(line.utf8))
             try output.line(entry?.text(isColoured: output.isColoured) ?? Console.escaped(line))
         }
         if lines.isEmpty, !format.json {
             try output.line(
-                after.map { "The audit log has no line after \($0)." }
-                    ?? "The audit log is empty: nobody was let in, refused or revoked yet."
+                after.map { "The audit log has no entry after \($0)." } ?? "The audit log is empty."
             )
         }
     }
 
-    private func check(_ verdict: AuditVerification, _ output: Console) throws {
-        if format.json { try output.document(verdict) }
-        if let line = verdict.brokenLine {
+    private func check(_ verification: AuditVerification, _ output: Console) throws {
+        if format.json { try output.document(verification) }
+        if let number = verification.firstInvalidEntry {
             throw CLIError(
                 status: .error,
-                message: "line \(line) of the audit log is not what was written: \(verdict.what ?? "its hash differs")",
-                remedy: "compare with a copy of audit.jsonl; until then trust only the lines before: patchbay audit"
+                message: "entry \(number) of the audit log is invalid: \(verification.reason ?? "its hash differs")",
+                hint: "compare audit.jsonl with a backup; only the entries before that one are trustworthy"
             )
         }
-        if !format.json { try output.line("The audit log is whole: \(Formatting.count(verdict.lines, "line")).") }
+        guard !format.json else { return }
+        let entries = Formatting.count(verification.entries, "entry", plural: "entries")
+        try output.line("The audit log is valid: \(entries).")
     }
 }
 
-/// One line of the audit log, as much of it as a person reads.
+/// The displayed fields of one audit log entry.
 struct AuditLogLine: Decodable {
     struct Event: Decodable {
         let action: String
@@ -72,16 +73,16 @@ struct AuditLogLine: Decodable {
         let ended: [String]?
         let endpoint: EndpointID?
         let detail: String?
-        let isAlert: Bool?
+        let alert: Bool?
     }
 
     let number: Int
-    let wall: Date
+    let wallTime: Date
     let event: Event
 
-    /// `12  2026-11-21T14:30:00.000Z  revoked  grant 0a1b2c3d  by user 1000, …`.
+    /// Formats the entry: `12  2026-11-21T14:30:00.000Z  revoked  grant 0a1b2c3d  by user 1000, …`.
     func text(isColoured: Bool) -> String {
-        let style: ANSIStyle = event.isAlert == true ? .red : .bold
+        let style: ANSIStyle = event.alert == true ? .red : .bold
         let subjects = [
             event.invite.map { "invite \($0)" }, event.grant.map { "grant \($0)" }, event.endpoint.map(\.text),
         ].compactMap { $0 }
@@ -91,6 +92,6 @@ struct AuditLogLine: Decodable {
         if let detail = event.detail { words.append(detail) }
         let action = style.paint(SanitizedText(event.action).text, isOn: isColoured)
         let facts = words.map { SanitizedText($0, limit: .max).text }.joined(separator: "  ")
-        return "\(number)  \(JSONCoding.text(of: wall))  \(action)  \(facts)"
+        return "\(number)  \(JSONCoding.text(of: wallTime))  \(action)  \(facts)"
     }
 }

@@ -5,30 +5,31 @@ import Model
 struct GrantsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "grants",
-        abstract: "List who was let in: what they may do, how they are known, until when.",
+        abstract: "List the grants with their scopes, bindings and expiry.",
         discussion: """
-            `patchbay pair` lets somebody in, `patchbay revoke ID` puts them out.
+            Create an invite with `patchbay pair`; revoke a grant with `patchbay revoke ID`.
 
               patchbay grants
-              patchbay grants --all --json | jq '.grants[] | select(.end == "reused")'
+              patchbay grants --all --json | jq '.grants[] | select(.endReason == "reused")'
             """
     )
 
-    @Flag(help: "Those that ended within the last day, too.")
+    @Flag(help: "Include those that ended within the last day.")
     var all = false
-    @OptionGroup var format: JSONOption
+    @OptionGroup var format: ListOptions
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
         let list = try await options.client.grants()
-        let shown = GrantList(grants: list.grants.filter { all || $0.end == nil })
+        let shown = GrantList(grants: list.grants.filter { all || $0.endReason == nil })
         let output = options.output
         if format.json { return try output.document(shown) }
+        if format.quiet { return try output.ids(shown.grants.map(\.id)) }
         if shown.grants.isEmpty {
             return try output.line(
                 all
-                    ? "Nobody was let in. `patchbay pair` invites somebody."
-                    : "Nobody is let in now. `patchbay pair` invites somebody."
+                    ? "No grants. Create an invite with `patchbay pair`."
+                    : "No valid grants. Create an invite with `patchbay pair`."
             )
         }
         try output.table(AccessTables.table(of: shown.grants))
@@ -38,31 +39,32 @@ struct GrantsCommand: AsyncParsableCommand {
 struct InvitesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "invites",
-        abstract: "List the invites that can still be redeemed, and what came of the others.",
+        abstract: "List the open invites.",
         discussion: """
-            `patchbay pair` makes them, `patchbay revoke ID` ends them. WRONG counts the wrong secrets that somebody \
-            tried; the fifth burns an invite.
+            Create an invite with `patchbay pair`; revoke an invite with `patchbay revoke ID`. FAILED counts wrong \
+            secrets; the fifth locks the invite.
 
               patchbay invites
               patchbay invites --all
             """
     )
 
-    @Flag(help: "Those that ended within the last day, too.")
+    @Flag(help: "Include those that ended within the last day.")
     var all = false
-    @OptionGroup var format: JSONOption
+    @OptionGroup var format: ListOptions
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
         let list = try await options.client.invites()
-        let shown = InviteList(invites: list.invites.filter { all || $0.end == nil })
+        let shown = InviteList(invites: list.invites.filter { all || $0.endReason == nil })
         let output = options.output
         if format.json { return try output.document(shown) }
+        if format.quiet { return try output.ids(shown.invites.map(\.id)) }
         if shown.invites.isEmpty {
             return try output.line(
                 all
-                    ? "There was no invite. `patchbay pair` makes one."
-                    : "No invite is open. `patchbay pair` makes one."
+                    ? "No invites. Create one with `patchbay pair`."
+                    : "No open invites. Create one with `patchbay pair`."
             )
         }
         try output.table(AccessTables.table(of: shown.invites))
@@ -72,31 +74,111 @@ struct InvitesCommand: AsyncParsableCommand {
 struct RequestsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "requests",
-        abstract: "List the programs on this machine that ask for access, and wait for your answer.",
+        abstract: "List, approve and deny access requests of programs on this machine.",
         discussion: """
-            Which program asks is what the kernel says; what it calls itself is what it says. A request ends after five \
-            minutes. After 20 wrong codes in an hour none is answered until you reopen them.
-
               patchbay requests
-              patchbay approve WDJB-MJHT
-              patchbay requests --reopen
+              patchbay requests approve WDJB-MJHT
+              patchbay requests deny WDJB-MJHT
+              patchbay requests unlock
+            """,
+        subcommands: [
+            RequestListCommand.self, RequestApproveCommand.self, RequestDenyCommand.self, RequestUnlockCommand.self,
+        ],
+        defaultSubcommand: RequestListCommand.self
+    )
+}
+
+struct RequestListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the pending access requests.",
+        discussion: """
+            The kernel reports REQUESTER; the program chooses NAME itself. A request expires after 5 minutes. After 20 \
+            wrong codes within an hour all requests are locked until `patchbay requests unlock`.
+
+              patchbay requests --json
+            """,
+        aliases: ["ls"]
+    )
+
+    @OptionGroup var format: ListOptions
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let list = try await options.client.requests()
+        let output = options.output
+        if format.json { return try output.document(list) }
+        if format.quiet { return try output.ids(list.requests.map(\.userCode)) }
+        if list.requests.isEmpty { return try output.line("No pending access requests.") }
+        try output.table(AccessTables.table(of: list.requests))
+        try output.line("Answer with `patchbay requests approve CODE` or `patchbay requests deny CODE`.")
+    }
+}
+
+struct RequestApproveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "approve",
+        abstract: "Approve an access request.",
+        discussion: """
+            Check the requester with `patchbay requests` first. `patchbay revoke` revokes the grant later.
+
+              patchbay requests approve WDJB-MJHT
             """
     )
 
-    @Flag(help: "Let requests be answered again after too many wrong codes.")
-    var reopen = false
+    @Argument(help: ArgumentHelp("Approve the request with this code.", valueName: "code"))
+    var code: String
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let client = try options.client
-        let output = options.output
-        if reopen { try await client.reopenRequests() }
-        let list = try await client.requests()
-        if format.json { return try output.document(list) }
-        if reopen { try output.line("Requests can be answered again.") }
-        if list.requests.isEmpty { return try output.line("Nobody is asking for access.") }
-        try output.table(AccessTables.table(of: list.requests))
-        try output.line("Answer with `patchbay approve CODE` or `patchbay deny CODE`.")
+        let code = try UserCodeArgument.require(code, command: "patchbay approve ENDPOINT")
+        let request = try await options.client.approveRequest(code)
+        if format.json { return try options.output.document(request) }
+        try options.output.line(
+            "Approved \(request.userCode): \"\(request.name)\" (\(Formatting.caller(request.requester))) may "
+                + "\(Formatting.scopes(request.permissions)) on \(Formatting.selector(request.permissions.selector))."
+        )
+    }
+}
+
+struct RequestDenyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "deny",
+        abstract: "Deny an access request.",
+        discussion: """
+              patchbay requests deny WDJB-MJHT
+            """
+    )
+
+    @Argument(help: ArgumentHelp("Deny the request with this code.", valueName: "code"))
+    var code: String
+    @OptionGroup var format: JSONOption
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let code = try UserCodeArgument.require(code, command: "patchbay unapprove ENDPOINT")
+        let request = try await options.client.denyRequest(code)
+        if format.json { return try options.output.document(request) }
+        try options.output.line(
+            "Denied \(request.userCode): \"\(request.name)\" (\(Formatting.caller(request.requester)))."
+        )
+    }
+}
+
+struct RequestUnlockCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "unlock",
+        abstract: "Unlock access requests after too many wrong codes.",
+        discussion: """
+              patchbay requests unlock
+            """
+    )
+
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        try await options.client.unlockRequests()
+        try options.output.line("Access requests are unlocked.")
     }
 }

@@ -3,22 +3,22 @@ import FoundationEssentials
 import Model
 import QR
 
-/// An open invite, watched until it closes: who joined, and how much time is left.
+/// Polls an open invite until the invite ends. Reports each redemption and the remaining time.
 struct InviteMonitor {
     let client: PatchbayClient
     let issued: IssuedInvite
-    /// Told each redeemer once.
+    /// Receives each new grant once.
     let joined: @Sendable (Grant) throws -> Void
-    /// Told once a second how long it stays open.
+    /// Receives the remaining seconds, once a second.
     let left: @Sendable (Double) -> Void
     var clock: any Clock<Duration> = ContinuousClock()
     var now: @Sendable () -> Date = { Date() }
 
     private static let interval = Duration.seconds(1)
 
-    /// Returns how it closed. A broker that restarts meanwhile is waited for.
+    /// Returns the ended invite. Retries while the broker restarts.
     ///
-    /// The broker is asked each second: a redemption is told in no feed, as who may see endpoints may not see this.
+    /// Polls once a second. The event stream has no redemptions, because its readers need only `registry.read`.
     func watch() async throws -> Invite {
         var known: Set<String> = []
         while true {
@@ -27,36 +27,38 @@ struct InviteMonitor {
                 guard let invite = invites.first(where: { $0.id == issued.invite.id }) else {
                     throw CLIError(
                         status: .notFound,
-                        message: "the broker does not know invite \(issued.invite.id) any more",
-                        remedy: "patchbay pair"
+                        message: "invite \(issued.invite.id) no longer exists",
+                        hint: "patchbay pair"
                     )
                 }
-                if invite.used > known.count {
+                if invite.useCount > known.count {
                     let grants = try await client.grants().grants
                     for grant in grants.reversed() where grant.invite == invite.id && known.insert(grant.id).inserted {
                         try joined(grant)
                     }
                 }
-                if invite.end != nil { return invite }
-            } catch let error as ClientError where error.isPassing {
-                // The window stays open while the broker restarts, and no longer than it was to be.
-                guard now() < issued.invite.expires else { throw error }
+                if invite.endReason != nil { return invite }
+            } catch let error as ClientError where error.isTemporary {
+                // The invite stays valid while the broker restarts, until its own expiry.
+                guard now() < issued.invite.expiresAt else { throw error }
             }
-            left(issued.invite.expires.timeIntervalSince(now()))
+            left(issued.invite.expiresAt.timeIntervalSince(now()))
             try await clock.sleep(for: Self.interval)
         }
     }
 }
 
-/// What a person sees while a pairing window is open: the QR code, the string, and how to use them.
+/// The text that `patchbay pair` prints for an invite: QR code, pairing string and instructions.
 enum PairingInstructions {
+    /// Builds the instructions.
+    ///
     /// - Parameters:
     ///   - issued: The invite.
-    ///   - string: What to scan or paste.
-    ///   - width: The terminal's; nil where there is none, and then there is no code either.
-    ///   - isColoured: Whether the code is drawn black on white.
+    ///   - string: The pairing string to scan or paste.
+    ///   - width: The terminal's columns. Without a terminal the value is nil and the QR code is omitted.
+    ///   - isColoured: True to draw the QR code black on white.
     /// - Returns: Lines without a final line break.
-    /// - Throws: `QRError` when no code can be made of the string.
+    /// - Throws: `QRError` if the string cannot be encoded as a QR code.
     static func text(_ issued: IssuedInvite, string: String, width: Int?, isColoured: Bool) throws -> String {
         var lines: [String] = []
         if let width {
@@ -70,24 +72,25 @@ enum PairingInstructions {
         let permissions = issued.invite.permissions
         lines += [
             string, "",
-            "Scan it, or type `patchbay join -` on the other side and paste it there.",
-            "It gives \(Formatting.scopes(permissions)) on \(Formatting.selector(permissions.selector)).",
+            "Scan the code, or run `patchbay join -` on the other side and paste the string.",
+            "Grants \(Formatting.scopes(permissions)) on \(Formatting.selector(permissions.selector)).",
         ]
         return lines.joined(separator: "\n")
     }
 }
 
-/// The last line of a terminal, written again and again.
+/// A status line on standard error that is overwritten with each update.
 struct StatusLine: Sendable {
     let errors: Console
-    /// Whether somebody looks; where the line would go to a file, it is left out.
+    /// False to suppress the line, for example with `--json`.
     let isShown: Bool
 
-    /// Writes the text over what stood there (`ESC [ K`, ECMA-48 EL, removes the rest of that).
+    /// Replaces the current line. `ESC [ K` (ECMA-48 EL) erases the rest of the previous text.
     func show(_ text: String) {
         if isShown, errors.isTerminal { errors.write("\r\(text)\u{1B}[K") }
     }
 
+    /// Erases the line.
     func clear() {
         if isShown, errors.isTerminal { errors.write("\r\u{1B}[K") }
     }

@@ -7,30 +7,31 @@ import Model
 struct JoinCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "join",
-        abstract: "Redeem what `patchbay pair` shows, and keep the grant.",
+        abstract: "Redeem an invite of `patchbay pair` and store the grant.",
         discussion: """
-            Reads the pairing string from standard input, or asks for it without showing it; never as an argument. The \
-            grant goes into a file for you alone below $XDG_STATE_HOME/patchbay/grants, or with --print to standard \
-            output. The invite goes to the broker that the string names, or to the one that --broker or --socket names. With \
-            --broker every command uses the grant that is kept for that broker.
+            Reads the pairing string from standard input or a hidden prompt, never from an argument. Stores the grant \
+            in $XDG_STATE_HOME/patchbay/grants with mode 0600; --print writes its token to standard output instead. \
+            The invite is redeemed at the broker in the pairing string, unless --broker or --socket is given. Commands \
+            with --broker use the stored grant of that broker.
 
               patchbay join -
               patchbay list --broker 127.0.0.1:7282
               patchbay join --print - < string.txt | agent --token-stdin
-            """
+            """,
+        aliases: ["login"]
     )
 
-    @Argument(help: ArgumentHelp("A hyphen, for standard input.", valueName: "-"))
+    @Argument(help: ArgumentHelp("Read standard input; the only accepted value.", valueName: "-"))
     var source = "-"
     @Argument(help: .hidden)
     var rest: [String] = []
-    @Flag(name: .customLong("print"), help: "Print the grant's token and keep nothing.")
+    @Flag(name: .customLong("print"), help: "Print the grant's token and do not store the grant.")
     var prints = false
-    @Option(help: ArgumentHelp("What the broker's owner will see; default user@host.", valueName: "name"))
+    @Option(help: ArgumentHelp("Set the grant's name in the broker. Default: user@host.", valueName: "name"))
     var name: String?
     @OptionGroup var options: GlobalOptions
 
-    /// A lost answer is asked for again with the same key, which brings the same grant for a minute.
+    /// Redemption attempts after a lost response. The same client key returns the same grant for 60 s.
     private static let attempts = 5
 
     func run() async throws {
@@ -38,25 +39,29 @@ struct JoinCommand: AsyncParsableCommand {
         try SecretInput.refuse(arguments: words, what: "a pairing string", command: "patchbay join -")
         let text = try await SecretInput.line("Pairing string (not shown): ", command: "patchbay join -")
         let argument = try PairingArgument(text)
-        let folder = prints ? nil : try CredentialStore(environment: ProcessInfo.processInfo.environment)
-        try folder?.prepare()
-        let door = try options.door
-        let client = options.namesBroker ? door : argument.broker.map { PatchbayClient(address: $0) } ?? door
+        let store = prints ? nil : try CredentialStore(environment: ProcessInfo.processInfo.environment)
+        try store?.prepare()
+        let named = options.namesBroker ? nil : argument.broker.map { PatchbayClient(address: $0) }
+        let client = try named ?? options.unauthenticatedClient
         let issued = try await redeem(argument.invite, client)
         let output = options.output
-        guard let folder else { return try output.line(issued.token) }
-        let entry = CredentialStore.Entry(broker: client.address.description, grant: issued.grant, token: issued.token)
+        guard let store else { return try output.line(issued.token) }
+        let credential = CredentialStore.Credential(
+            broker: client.address.description,
+            grant: issued.grant,
+            token: issued.token
+        )
         do {
-            let file = try folder.keep(entry)
+            let file = try store.save(credential)
             try output.line("Joined: \(AccessTables.line(issued.grant)).")
-            try output.line("The grant is in \(SanitizedText(file, limit: .max)), for you alone.")
-            try output.line("Commands use it with --broker \(entry.broker): patchbay list --broker \(entry.broker)")
-            try output.line("Another program shows its token with each request, as Authorization: Bearer.")
-        } catch let complaint as CLIError {
+            try output.line("The grant is stored in \(SanitizedText(file, limit: .max)), readable only by you.")
+            try output.line("Use it with --broker \(credential.broker): patchbay list --broker \(credential.broker)")
+            try output.line("Other programs send its token in the header Authorization: Bearer.")
+        } catch let error as CLIError {
             throw CLIError(
-                status: complaint.status,
-                message: "\(complaint.message); the invite is spent, and its grant \(issued.grant.id) of no use",
-                remedy: "patchbay revoke \(issued.grant.id), then a new patchbay pair"
+                status: error.status,
+                message: "\(error.message); the invite is spent and grant \(issued.grant.id) cannot be used",
+                hint: "patchbay revoke \(issued.grant.id), then patchbay pair again"
             )
         }
     }
@@ -67,15 +72,16 @@ struct JoinCommand: AsyncParsableCommand {
         let spec = RedemptionSpec(token: invite.reveal(), client: key, name: SanitizedText(name ?? Self.ownName))
         for _ in 1..<Self.attempts {
             do { return try await client.redeem(spec) } catch ClientError.connectionLost {
-                // No event tells that a broker which restarts listens again.
+                // A restarting broker is polled: nothing announces that the socket listens again.
                 try await ContinuousClock().sleep(for: .seconds(1))
             } catch ClientError.timedOut {
-                // It has waited long enough.
+                // The timeout was the pause before the next attempt.
             }
         }
         return try await client.redeem(spec)
     }
 
+    /// The default name of a grant: `user@host`.
     private static var ownName: String {
         var host = [CChar](repeating: 0, count: 256)
         gethostname(&host, host.count - 1)
@@ -84,41 +90,43 @@ struct JoinCommand: AsyncParsableCommand {
     }
 }
 
-/// What `patchbay join` reads: a pairing string of this machine, or an invite alone.
+/// The input of `patchbay join`: a pairing string of this machine, or an invite token.
 struct PairingArgument {
-    /// Where to spend the invite; nil for the broker at the usual socket.
+    /// The broker that issued the invite; nil for the broker at the default socket.
     let broker: BrokerAddress?
     let invite: Secret
 
     private static let lengthLimit = 256
 
-    /// - Throws: `CLIError`, which does not repeat what was given.
+    /// Parses the input.
+    ///
+    /// - Throws: `CLIError` without the input, because the input is a secret.
     init(_ text: String) throws(CLIError) {
         guard text.utf8.prefix(Self.lengthLimit + 1).count <= Self.lengthLimit else {
-            throw Self.refusal("it has more than \(Self.lengthLimit) bytes")
+            throw Self.invalid("it has more than \(Self.lengthLimit) bytes")
         }
         if text.hasPrefix("pbi_") {
             self.init(broker: nil, invite: try Self.invite(text))
             return
         }
         guard text.hasPrefix("PATCHBAY:") else {
-            throw Self.refusal("it begins neither with PATCHBAY: nor with pbi_")
+            throw Self.invalid("it does not start with PATCHBAY: or pbi_")
         }
-        // From the end, as an IPv6 address has colons of its own.
+        // The fields are counted from the end, because an IPv6 address contains colons.
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count >= 6, parts[1] == "1" else {
-            throw Self.refusal("its version is not 1; use the same version of Patchbay on both sides")
+            throw Self.invalid("its version is not 1; use the same version of Patchbay on both sides")
         }
         let host = parts[2..<(parts.count - 3)].joined(separator: ":")
         guard let port = UInt16(parts[parts.count - 3]), port > 0 else {
-            throw Self.refusal("its address is not a host and a port")
+            throw Self.invalid("its address is not HOST:PORT")
         }
         guard host == "127.0.0.1" || host == "[::1]", parts[parts.count - 2].isEmpty else {
             throw CLIError(
                 status: .notPermitted,
-                message: "that pairing string is for a broker on another machine, \(SanitizedText(host)), "
-                    + "and joining over the network is not in this version; the invite was not sent",
-                remedy: "patchbay join - on that machine itself"
+                message: "the pairing string is for a broker on another machine, \(SanitizedText(host)); "
+                    + "this version cannot join over the network, and the invite was not sent",
+                hint: "run patchbay join - on that machine"
             )
         }
         let invite = try Self.invite(String(parts[parts.count - 1]))
@@ -130,15 +138,18 @@ struct PairingArgument {
         self.invite = invite
     }
 
-    /// A mistyped one is told here: at the broker it would count as a guess.
+    /// Checks the checksum here, because the broker counts a mistyped token as a failed attempt.
     private static func invite(_ text: String) throws(CLIError) -> Secret {
         guard TokenFormat.parts(of: text)?.kind == .invite else {
-            throw refusal("its invite is mistyped or cut off; copy it whole")
+            throw invalid("its invite is mistyped or incomplete; copy the whole string")
         }
         return Secret(text)
     }
 
-    private static func refusal(_ why: String) -> CLIError {
-        .usage("that is no pairing string: \(why)", try: "patchbay pair on the broker's side shows a new one")
+    private static func invalid(_ reason: String) -> CLIError {
+        .usage(
+            "the pairing string is invalid: \(reason)",
+            try: "run patchbay pair on the broker's machine for a new one"
+        )
     }
 }

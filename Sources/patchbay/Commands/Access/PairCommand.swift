@@ -7,55 +7,57 @@ import SystemIO
 struct PairCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pair",
-        abstract: "Open a window in which an agent or a device can join, and show how.",
+        abstract: "Create an invite that an agent or a device can redeem.",
         discussion: """
-            Shows a QR code and the same as a string, counts down, and says who joined. The window closes when it is used \
-            up, when its time is over, or with Ctrl-C. Whoever sees the code first can use it: show it to nobody else.
+            Prints a QR code and the pairing string, a countdown, and each redemption. The invite ends when it is \
+            redeemed, when it expires, or with Ctrl-C. Any reader of the code can redeem the invite.
 
               patchbay pair
-              patchbay pair --app com.example.shop --scope registry.read --for 2m
+              patchbay pair --app com.example.shop --scope registry.read
+              patchbay pair --expires-in 2m --grant-ttl 1d --idle-timeout 4h
               patchbay pair --detach --json | jq -r .pairing
             """
     )
 
-    @OptionGroup var wanted: PermissionOptions
+    @OptionGroup var permissions: PermissionOptions
     @Option(
-        name: .customLong("for"),
-        help: ArgumentHelp("How long it is open: 90s, 10m, up to 24h. Default: 10m.", valueName: "time")
+        help: ArgumentHelp("Expire the invite after this time: 90s, 10m, up to 24h. Default: 10m.", valueName: "time")
     )
-    var lifetime: DurationArgument?
-    @Option(help: ArgumentHelp("How many may join, 1 to 100.", valueName: "count"))
+    var expiresIn: DurationArgument?
+    @Option(help: ArgumentHelp("Allow this many redemptions, 1 to 100.", valueName: "count"))
     var uses = 1
     @Option(
-        name: .customLong("grant-for"),
-        help: ArgumentHelp("How long who joins is let in, up to 30d. Default: 8h.", valueName: "time")
+        name: .customLong("grant-ttl"),
+        help: ArgumentHelp("Expire grants after this time, up to 30d. Default: 8h.", valueName: "time")
     )
-    var grantLifetime: DurationArgument?
-    @Option(help: ArgumentHelp("How long a grant may rest unused, up to 30d. Default: 2h.", valueName: "time"))
-    var idle: DurationArgument?
-    @Flag(help: "Return at once and leave the window open.")
+    var grantTTL: DurationArgument?
+    @Option(
+        help: ArgumentHelp("Expire grants that are unused for this time, up to 30d. Default: 2h.", valueName: "time")
+    )
+    var idleTimeout: DurationArgument?
+    @Flag(help: "Print the invite and exit; the invite stays open.")
     var detach = false
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        CoreDump.forbid()
+        CoreDump.disable()
         let client = try options.client
         let spec = InviteSpec(
-            try await wanted.permissions(client, command: "patchbay pair"),
-            uses: uses,
-            lifetime: lifetime?.count,
-            grantLifetime: grantLifetime?.count,
-            grantIdle: idle?.count
+            try await permissions.permissions(client, command: "patchbay pair"),
+            maxUses: uses,
+            lifetimeSeconds: expiresIn?.count,
+            grantLifetimeSeconds: grantTTL?.count,
+            grantIdleSeconds: idleTimeout?.count
         )
         let issued = try await client.invite(spec)
         let output = options.output
         if detach { return try show(issued, output) }
         do {
-            try await SignalHandler.watch { try await keepOpen(issued, client, output) }
+            try await SignalHandler.cancelOnSignal { try await keepOpen(issued, client: client, output: output) }
         } catch is CancellationError {
             try await close(issued, client)
-            // What happened is said already.
+            // `close` has printed the message.
             throw ExitCode(ExitStatus.interrupted.rawValue)
         } catch is BrokenPipe {
             try await close(issued, client)
@@ -71,7 +73,7 @@ struct PairCommand: AsyncParsableCommand {
                 pairing: issued.pairing,
                 token: issued.token
             )
-            return try output.record(record)
+            return try output.jsonLine(record)
         }
         let string = issued.pairing ?? issued.token
         try output.line(
@@ -79,81 +81,79 @@ struct PairCommand: AsyncParsableCommand {
         )
     }
 
-    private func keepOpen(_ issued: IssuedInvite, _ client: PatchbayClient, _ output: Console) async throws {
+    private func keepOpen(_ issued: IssuedInvite, client: PatchbayClient, output: Console) async throws {
         let isJSON = format.json
-        let ticker = StatusLine(errors: .errors(), isShown: output.isTerminal && !isJSON)
+        let statusLine = StatusLine(errors: .errors(), isShown: output.isTerminal && !isJSON)
         try show(issued, output)
-        if !isJSON { try output.line(Self.promise(issued.invite)) }
-        let window = InviteMonitor(client: client, issued: issued) { grant in
-            ticker.clear()
-            if isJSON { return try output.record(PairEvent(event: "joined", grant: grant)) }
+        if !isJSON { try output.line(Self.summary(of: issued.invite)) }
+        let monitor = InviteMonitor(client: client, issued: issued) { grant in
+            statusLine.clear()
+            if isJSON { return try output.jsonLine(PairEvent(event: "joined", grant: grant)) }
             try output.line("Joined: \(AccessTables.line(grant)).")
         } left: { seconds in
-            ticker.show("Open for \(Formatting.countdown(seconds)); Ctrl-C closes it.")
+            statusLine.show("Open for \(Formatting.countdown(seconds)); press Ctrl-C to end the invite.")
         }
-        defer { ticker.clear() }
-        let invite = try await window.watch()
-        ticker.clear()
-        if isJSON { try output.record(PairEvent(event: "closed", invite: invite, end: invite.end)) }
-        if let complaint = Self.complaint(about: invite) { throw complaint }
-        if !isJSON { try output.line("Closed. `patchbay revoke ID` ends a grant.") }
+        defer { statusLine.clear() }
+        let invite = try await monitor.watch()
+        statusLine.clear()
+        if isJSON { try output.jsonLine(PairEvent(event: "closed", invite: invite, endReason: invite.endReason)) }
+        if let error = Self.failure(of: invite) { throw error }
+        if !isJSON { try output.line("Closed. Revoke a grant with `patchbay revoke ID`.") }
     }
 
-    /// Takes the invite back, so that nothing stays open that nobody looks at.
+    /// Revokes the invite, so that no unattended invite stays open.
     private func close(_ issued: IssuedInvite, _ client: PatchbayClient) async throws {
         do {
             _ = try await client.revoke(issued.invite.id)
         } catch let error as ClientError {
-            throw Self.complaint(about: error, leavingOpen: issued.invite)
+            throw Self.revocationFailure(error, leavingOpen: issued.invite)
         }
-        if !format.json { try? options.output.line("Closed: nobody can join any more.") }
+        if !format.json { try? options.output.line("Closed: the invite is revoked.") }
     }
 
-    private static func promise(_ invite: Invite) -> String {
-        let seconds = invite.expires.timeIntervalSince(invite.created)
-        return
-            "Open for \(Formatting.duration(seconds)) and \(Formatting.count(invite.uses, "redeemer")), then it closes."
+    private static func summary(of invite: Invite) -> String {
+        let seconds = invite.expiresAt.timeIntervalSince(invite.createdAt)
+        return "Open for \(Formatting.duration(seconds)) or \(Formatting.count(invite.maxUses, "redemption"))."
     }
 
-    /// What to do about an invite that could not be taken back.
-    static func complaint(about error: ClientError, leavingOpen invite: Invite, now: Date = Date()) -> CLIError {
-        let end = Formatting.duration(max(0, invite.expires.timeIntervalSince(now)))
+    /// The error for an invite that could not be revoked.
+    static func revocationFailure(_ error: ClientError, leavingOpen invite: Invite, now: Date = Date()) -> CLIError {
+        let end = Formatting.duration(max(0, invite.expiresAt.timeIntervalSince(now)))
         return CLIError(
             status: ExitStatus(for: error),
-            message: "the invite \(invite.id) stays open for \(end) more, as it could not be taken back: \(error)",
-            remedy: "patchbay revoke \(invite.id), as soon as the broker is back"
+            message: "invite \(invite.id) stays open for \(end) because it could not be revoked: \(error)",
+            hint: "patchbay revoke \(invite.id), when the broker runs again"
         )
     }
 
-    /// What is wrong with how it closed; nil when somebody joined.
-    static func complaint(about invite: Invite) -> CLIError? {
-        switch invite.end {
+    /// The error for an invite that ended without a redemption; nil if the invite was redeemed.
+    static func failure(of invite: Invite) -> CLIError? {
+        switch invite.endReason {
         case nil, .spent: nil
-        case .expired where invite.used > 0: nil
-        case .expired: CLIError(status: .temporary, message: "nobody joined in time", remedy: "patchbay pair")
+        case .expired where invite.useCount > 0: nil
+        case .expired: CLIError(status: .temporary, message: "the invite expired unused", hint: "patchbay pair")
         case .revoked:
-            CLIError(status: .error, message: "somebody took the invite back", remedy: "patchbay audit --last 5")
+            CLIError(status: .error, message: "the invite was revoked", hint: "patchbay audit --last 5")
         case .burnt:
             CLIError(
                 status: .notPermitted,
-                message:
-                    "the invite is burnt: \(invite.wrong) wrong secrets were tried on it, so somebody may be guessing",
-                remedy: "patchbay audit --last 10 shows from where; then patchbay pair"
+                message: "the invite is locked after \(invite.failedAttempts) wrong secrets, possibly an attack",
+                hint: "see the sources with patchbay audit --last 10, then run patchbay pair"
             )
         }
     }
 }
 
-/// One line of `patchbay pair --json`: what happened, with the members that belong to it.
+/// One line of `patchbay pair --json`: an event and its members.
 struct PairEvent: Encodable {
     /// `open`, `joined` or `closed`.
     var event: String
     var invite: Invite?
-    /// `PATCHBAY:1:…`, a secret; only when it opens.
+    /// `PATCHBAY:1:…`, a secret; only in the event `open`.
     var pairing: String?
-    /// `pbi_…`, a secret; only when it opens.
+    /// `pbi_…`, a secret; only in the event `open`.
     var token: String?
     var grant: Grant?
-    /// Why it closed.
-    var end: Invite.End?
+    /// The reason of the event `closed`.
+    var endReason: Invite.EndReason?
 }

@@ -2,12 +2,12 @@ import ArgumentParser
 import Client
 import Model
 
-/// What somebody is let do, and with which endpoints.
+/// The options that select the scopes and endpoints of an invite.
 struct PermissionOptions: ParsableArguments {
     @Option(
         name: .customLong("scope"),
         help: ArgumentHelp(
-            "What it allows; as often as you like.",
+            "Grant this scope; repeatable.",
             discussion: "Default: registry.read, endpoint.call, tunnel.open and secret.use.",
             valueName: "scope"
         )
@@ -15,28 +15,28 @@ struct PermissionOptions: ParsableArguments {
     var scopes: [Scope] = []
     @Option(
         name: [.short, .customLong("endpoint")],
-        help: ArgumentHelp("Only this endpoint; as often as you like.", valueName: "id")
+        help: ArgumentHelp("Limit the grant to this endpoint; repeatable.", valueName: "id")
     )
     var endpoints: [String] = []
     @Option(
         name: .customLong("app"),
-        help: ArgumentHelp("Only this app, on whichever phone, by bundle identifier.", valueName: "app")
+        help: ArgumentHelp("Limit the grant to this app on any phone, by bundle ID; repeatable.", valueName: "app")
     )
     var apps: [String] = []
 
-    /// What an agent needs for its work.
+    /// The default scopes: those that an agent needs.
     static let usual: Set<Scope> = [.registryRead, .endpointCall, .tunnelOpen, .secretUse]
 
     func validate() throws {
         if !endpoints.isEmpty, !apps.isEmpty {
-            throw ValidationError("Permissions are about endpoints or about apps; give --endpoint or --app, not both.")
+            throw ValidationError("--endpoint and --app exclude each other.")
         }
         if apps.contains(where: { $0.allSatisfy(\.isWhitespace) }) {
-            throw ValidationError("--app is a bundle identifier, such as com.example.shop; it cannot be empty.")
+            throw ValidationError("--app must be a bundle identifier, such as com.example.shop.")
         }
     }
 
-    /// The endpoints are looked up, so that a mistyped one is not let pass.
+    /// Resolves the options. Looks up endpoints in the broker's list, so that a mistyped ID is an error.
     func permissions(_ client: PatchbayClient, command: String) async throws -> Permissions {
         let scopes = scopes.isEmpty ? Self.usual : Set(scopes)
         if !apps.isEmpty { return Permissions(scopes, on: .bundles(Set(apps))) }
@@ -51,8 +51,9 @@ struct PermissionOptions: ParsableArguments {
 
 extension Scope: ExpressibleByArgument {}
 
-/// A span of time as people write it: `90`, `90s`, `10m`, `8h`, `30d`.
+/// A duration on the command line: `90`, `90s`, `10m`, `8h`, `30d`. A number without a unit means seconds.
 struct DurationArgument: ExpressibleByArgument, Equatable {
+    /// The duration in seconds.
     let count: Int
 
     private static let units: [Character: Int] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]

@@ -5,7 +5,7 @@ import Model
 struct AdvertisementsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "advertisements",
-        abstract: "List what the broker publishes; change its TXT record; withdraw it.",
+        abstract: "List, change and remove advertisements.",
         discussion: """
               patchbay advertisements
               patchbay advertisements set a1 path=/v2 beta
@@ -19,20 +19,21 @@ struct AdvertisementsCommand: AsyncParsableCommand {
 struct AdvertisementListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List what the broker publishes, under which name, and whether it stands.",
+        abstract: "List the advertisements with their names, types, ports and states.",
         discussion: "  patchbay advertisements --json",
         aliases: ["ls"]
     )
 
-    @OptionGroup var format: JSONOption
+    @OptionGroup var format: ListOptions
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
         let list = try await options.client.advertisements()
         let output = options.output
         if format.json { return try output.document(list) }
+        if format.quiet { return try output.ids(list.advertisements.map(\.id)) }
         if list.advertisements.isEmpty {
-            return try output.line("Nothing is published. `patchbay advertise --help` shows how.")
+            return try output.line("No advertisements. Publish a service with `patchbay advertise`.")
         }
         try output.table(Self.table(of: list.advertisements))
     }
@@ -40,11 +41,11 @@ struct AdvertisementListCommand: AsyncParsableCommand {
     static func table(of advertisements: [Advertisement]) -> Table {
         var table = Table(columns: [
             .init(title: "ID"), .init(title: "NAME", isFlexible: true), .init(title: "TYPE"), .init(title: "PORT"),
-            .init(title: "STATE"), .init(title: "WHY", isFlexible: true),
+            .init(title: "STATE"), .init(title: "REASON", isFlexible: true),
         ])
         table.rows = advertisements.map { advertisement in
             [
-                .init(advertisement.id), .init(advertisement.finalName.text), .init(advertisement.spec.type.text),
+                .init(advertisement.id), .init(advertisement.publishedName.text), .init(advertisement.spec.type.text),
                 .init("\(advertisement.spec.port)"),
                 .init(advertisement.state.rawValue, advertisement.state.style), .init(advertisement.reason ?? ""),
             ]
@@ -66,18 +67,18 @@ extension Advertisement.State {
 struct AdvertisementRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rm",
-        abstract: "Withdraw what is published; the network is told at once.",
+        abstract: "Remove advertisements.",
         discussion: "  patchbay advertisements rm a1 a2"
     )
 
-    @Argument(help: ArgumentHelp("Which ones, as `patchbay advertisements` lists them.", valueName: "id"))
+    @Argument(help: ArgumentHelp("Remove these advertisements.", valueName: "id"))
     var ids: [String]
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
         try await BatchOperation.run(ids) { id in
-            try await options.client.withdraw(id)
-            try options.output.line("Withdrew \(id).")
+            try await options.client.removeAdvertisement(id)
+            try options.output.line("Removed \(id).")
         }
     }
 }
@@ -85,24 +86,24 @@ struct AdvertisementRemoveCommand: AsyncParsableCommand {
 struct AdvertisementSetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
-        abstract: "Put another TXT record in the place of the published one.",
+        abstract: "Replace the TXT record of an advertisement.",
         discussion: """
-            The whole record is replaced; without any key it becomes empty.
+            Replaces the complete record. Without keys the record becomes empty.
 
               patchbay advertisements set a1 path=/v2 version=3 beta
             """
     )
 
-    @Argument(help: ArgumentHelp("Which one, as `patchbay advertisements` lists it.", valueName: "id"))
+    @Argument(help: ArgumentHelp("Change this advertisement.", valueName: "id"))
     var id: String
-    @Argument(help: ArgumentHelp("The TXT record: key=value, key= or key.", valueName: "key=value"))
+    @Argument(help: ArgumentHelp("Set the TXT record: key=value, key= or key.", valueName: "key=value"))
     var txt: [String] = []
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let advertisement = try await options.client.update(id, txt: TXTArgument.record(txt))
-        if format.json { return try options.output.record(advertisement) }
+        let advertisement = try await options.client.updateAdvertisement(id, txt: TXTArgument.record(txt))
+        if format.json { return try options.output.jsonLine(advertisement) }
         try options.output.line(AdvertiseCommand.line(advertisement))
     }
 }

@@ -6,25 +6,29 @@ import Model
 struct DevicesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices",
-        abstract: "List the phones that are attached.",
+        abstract: "List the attached phones.",
         discussion: """
-            By UDID, which is what --device takes; the first four digits are enough where they fit one phone only.
+            --device accepts the UDID or a unique prefix of at least four digits.
 
               patchbay devices
               patchbay devices --watch
             """
     )
 
-    @Flag(help: "Go on with every phone that comes or goes, until Ctrl-C.")
+    @Flag(help: "Print each attached and detached phone until Ctrl-C.")
     var watch = false
-    @OptionGroup var format: JSONOption
+    @OptionGroup var format: ListOptions
     @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+        if watch, format.quiet { throw ValidationError("--watch and --quiet exclude each other.") }
+    }
 
     func run() async throws {
         let output = options.output
         if watch {
             let feed = WatchPrinter(
-                selection: WatchPrinter.Selection(showsEndpoints: false),
+                filter: WatchPrinter.Filter(showsEndpoints: false),
                 isJSON: format.json,
                 output: output,
                 errors: .errors()
@@ -33,12 +37,13 @@ struct DevicesCommand: AsyncParsableCommand {
         }
         let list = try await options.client.devices()
         if format.json { return try output.document(list) }
+        if format.quiet { return try output.ids(Set(list.devices.map(\.udid)).sorted().map(\.text)) }
         guard !list.devices.isEmpty else {
             if try await DeviceAvailability(options.client).isOff {
                 return try output.line("Phones are turned off by devices.enabled = false in the configuration.")
             }
             return try output.line(
-                "No phone is attached. Plug one in, unlock it and trust this computer; `patchbay doctor` checks usbmuxd."
+                "No phones. Plug in a phone, unlock it and trust this computer. `patchbay doctor` checks usbmuxd."
             )
         }
         try output.table(Self.table(of: list.devices))
@@ -52,7 +57,7 @@ struct DevicesCommand: AsyncParsableCommand {
             let product = device.productID.map { "0x" + String($0, radix: 16) } ?? "-"
             return [
                 .init(device.udid.text), .init(device.transport.rawValue), .init(product),
-                .init(Formatting.ago(device.since, now: now), .dim),
+                .init(Formatting.ago(device.attachedAt, now: now), .dim),
             ]
         }
         return table

@@ -1,8 +1,8 @@
 import Model
 
-/// What is another about an endpoint than when it was told last, in words.
+/// Describes the differences between two versions of an endpoint.
 ///
-/// Empty where it is nothing that anybody watches for: when it was seen last, or a connection's boot mark.
+/// Ignores the time of the last sighting and the launch ID, so the list of differences can be empty.
 struct EndpointDiff {
     private(set) var words: [String] = []
 
@@ -13,32 +13,32 @@ struct EndpointDiff {
         } else if let reason = new.reason, reason != old.reason {
             words.append(reason)
         }
-        compare("kind", old.kind.text, new.kind.text)
-        compare("app", old.app.text, new.app.text)
-        compare("name", old.name.text, new.name.text)
-        compare("version", old.version?.text, new.version?.text)
-        compare("approval", old.approval.rawValue, new.approval.rawValue)
-        compare("host", old.place.host?.text, new.place.host?.text)
-        compare("phone", old.place.udid?.text, new.place.udid?.text)
+        compare("kind", from: old.kind.text, to: new.kind.text)
+        compare("app", from: old.app.text, to: new.app.text)
+        compare("name", from: old.name.text, to: new.name.text)
+        compare("version", from: old.version?.text, to: new.version?.text)
+        compare("approval", from: old.approval.rawValue, to: new.approval.rawValue)
+        compare("host", from: old.location.host?.text, to: new.location.host?.text)
+        compare("phone", from: old.location.udid?.text, to: new.location.udid?.text)
         if old.routes != new.routes {
             let routes = new.routes.map(\.description).joined(separator: ", ")
-            words.append(routes.isEmpty ? "no route now" : "by \(routes)")
+            words.append(routes.isEmpty ? "no routes" : "routes \(routes)")
         }
         if old.sources != new.sources {
             let sources = new.sources.map(Formatting.source).joined(separator: ", ")
-            words.append(sources.isEmpty ? "seen by no source now" : "seen by \(sources)")
+            words.append(sources.isEmpty ? "no sources" : "sources \(sources)")
         }
         let keys = Self.keys(old.txt, new.txt)
         if !keys.isEmpty { words.append("TXT \(keys.joined(separator: ", "))") }
     }
 
-    private mutating func compare(_ what: String, _ old: String?, _ new: String?) {
+    private mutating func compare(_ name: String, from old: String?, to new: String?) {
         guard old != new else { return }
         func shown(_ text: String?) -> String { text.map { $0.isEmpty ? "none" : $0 } ?? "none" }
-        words.append("\(what) \(shown(new)), was \(shown(old))")
+        words.append("\(name) \(shown(new)), was \(shown(old))")
     }
 
-    /// The keys whose values differ, with `+` for new ones and `-` for those that are gone.
+    /// Returns the changed keys; `+` marks added keys and `-` marks removed keys.
     private static func keys(_ old: TXTRecord, _ new: TXTRecord) -> [String] {
         let changed = new.entries.compactMap { entry -> String? in
             guard let before = old.entries.first(where: { $0.key == entry.key }) else { return "+\(entry.key)" }

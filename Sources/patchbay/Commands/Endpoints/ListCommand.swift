@@ -6,14 +6,14 @@ import Model
 struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List every endpoint: what runs, where, and how to reach it.",
+        abstract: "List the endpoints with their apps, states and routes.",
         discussion: """
-            Bonjour services, debug servers behind a cable and static endpoints in one table. An id stays the same \
-            when the app restarts, the phone is plugged in again, or the broker restarts.
+            Lists Bonjour services, debug servers of phones on a cable, and static endpoints. IDs stay the same when \
+            the app, the phone or the broker restarts.
 
-            STATE is online (something proved lately that it is there), suspect (the last proof failed or is old), \
-            offline (gone; kept, so that its id works when it comes back) or blocked (listed and never connected to). \
-            ROUTE is the best way to it, +1 that there is one more; `patchbay show` has all of them.
+            STATE is online (recently confirmed), suspect (the last check failed or is old), offline (gone; its ID is \
+            reserved for its return) or blocked (never connected to). ROUTE is the best route; +1 means one more. \
+            `patchbay show` lists all routes.
 
               patchbay list
               patchbay list --state online --app com.example.shop
@@ -22,48 +22,53 @@ struct ListCommand: AsyncParsableCommand {
         aliases: ["ls"]
     )
 
-    @Flag(help: "Go on with every change, until Ctrl-C.")
+    @Flag(help: "Print each change until Ctrl-C.")
     var watch = false
-    @Option(help: ArgumentHelp("Only this state: online, suspect, offline or blocked.", valueName: "state"))
+    @Option(help: ArgumentHelp("List only this state: online, suspect, offline or blocked.", valueName: "state"))
     var state: Endpoint.State?
-    @Option(help: ArgumentHelp("Only this app, by bundle identifier, its last part, or name.", valueName: "app"))
+    @Option(help: ArgumentHelp("List only this app: bundle identifier, its last part, or name.", valueName: "app"))
     var app: String?
-    @OptionGroup var format: JSONOption
+    @OptionGroup var format: ListOptions
     @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+        if watch, format.quiet { throw ValidationError("--watch and --quiet exclude each other.") }
+    }
 
     func run() async throws {
         let output = options.output
         if watch {
-            let selection = WatchPrinter.Selection(showsDevices: false, state: state, app: app)
-            let feed = WatchPrinter(selection: selection, isJSON: format.json, output: output, errors: .errors())
+            let filter = WatchPrinter.Filter(showsDevices: false, state: state, app: app)
+            let feed = WatchPrinter(filter: filter, isJSON: format.json, output: output, errors: .errors())
             return try await feed.run(options.client)
         }
         let list = try await options.client.endpoints(state: state, app: app)
         if format.json { return try output.document(list) }
-        if list.endpoints.isEmpty { return try output.line(nothing) }
+        if format.quiet { return try output.ids(list.endpoints.map(\.id.text).sorted()) }
+        if list.endpoints.isEmpty { return try output.line(emptyMessage) }
         try output.table(EndpointTableView.table(of: list.endpoints))
     }
 
-    private var nothing: String {
-        if state != nil || app != nil { return "No endpoint fits. `patchbay list` shows all of them." }
-        return "No endpoint yet. Start a debug build on this network or plug in a phone; `patchbay doctor` checks both."
+    private var emptyMessage: String {
+        if state != nil || app != nil { return "No matching endpoints. `patchbay list` shows all endpoints." }
+        return "No endpoints. Start a debug build on this network or plug in a phone. `patchbay doctor` checks both."
     }
 }
 
 extension Endpoint.State: ExpressibleByArgument {
-    /// Said to whoever gives another one.
+    /// The values in the error message for an invalid state.
     static var allValueStrings: [String] { [Self.online, .suspect, .offline, .blocked].map(\.rawValue) }
 }
 
-/// The endpoints as `patchbay list` shows them.
+/// The table of `patchbay list`.
 enum EndpointTableView {
     static func table(of endpoints: [Endpoint], now: Date = Date()) -> Table {
-        // When every endpoint is approved, as on the cable, the column has no information.
-        let saysApproval = endpoints.contains { $0.approval != .approved }
+        // Omits the column if every endpoint is approved, as on USB.
+        let showsApproval = endpoints.contains { $0.approval != .approved }
         var columns: [Table.Column] = [
             .init(title: "ID"), .init(title: "KIND"), .init(title: "APP", isFlexible: true), .init(title: "STATE"),
         ]
-        if saysApproval { columns.append(.init(title: "APPROVAL")) }
+        if showsApproval { columns.append(.init(title: "APPROVAL")) }
         columns += [.init(title: "ROUTE", isFlexible: true), .init(title: "SEEN")]
         var table = Table(columns: columns)
         table.rows = endpoints.sorted { $0.id < $1.id }.map { endpoint in
@@ -72,17 +77,17 @@ enum EndpointTableView {
                 .init((endpoint.app.isEmpty ? endpoint.name : endpoint.app).text),
                 .init(endpoint.state.rawValue, endpoint.state.style),
             ]
-            if saysApproval { row.append(.init(endpoint.approval.rawValue, endpoint.approval.style)) }
+            if showsApproval { row.append(.init(endpoint.approval.rawValue, endpoint.approval.style)) }
             row += [
                 .init(route(of: endpoint)),
-                .init(endpoint.lastSeen.map { Formatting.ago($0, now: now) } ?? "never", .dim),
+                .init(endpoint.lastSeenAt.map { Formatting.ago($0, now: now) } ?? "never", .dim),
             ]
             return row
         }
         return table
     }
 
-    /// The best route, and how many more there are; with how many of these are not approved, when the best one is.
+    /// Formats the best route and the number of further routes, with the number of unapproved routes.
     private static func route(of endpoint: Endpoint) -> String {
         guard let best = endpoint.routes.first else { return "-" }
         let more = endpoint.routes.count - 1
@@ -108,7 +113,7 @@ extension Endpoint.Approval {
     var style: ANSIStyle {
         switch self {
         case .approved: .plain
-        case .discovered: .yellow
+        case .pending: .yellow
         case .changed: .red
         }
     }

@@ -6,18 +6,18 @@ import Model
 struct ShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show everything about one endpoint: routes, TXT record, sources, when it was seen.",
+        abstract: "Show all details of one endpoint: routes, approval, sources and TXT record.",
         discussion: """
-            The endpoint may be given by id, by the beginning of its id, by name, by app, or by its phone's UDID.
+            Specify the endpoint by ID, ID prefix, name, app or phone UDID.
 
               patchbay show shop-test-iphone
               patchbay show com.example.shop --probe
             """
     )
 
-    @Argument(help: ArgumentHelp("Which endpoint.", valueName: "endpoint"))
+    @Argument(help: ArgumentHelp("Show this endpoint.", valueName: "endpoint"))
     var selector: String
-    @Flag(help: "Ask the endpoint right now whether it is there.")
+    @Flag(help: "Probe the endpoint first.")
     var probe = false
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
@@ -29,7 +29,7 @@ struct ShowCommand: AsyncParsableCommand {
         if probe { endpoint = try await client.probe(endpoint.id) }
         let output = options.output
         if format.json { return try output.document(endpoint) }
-        // Only owners may know who said yes.
+        // Only owners may read the approvals, so an error is ignored.
         let approvals = try? await client.approvals().approvals
         let approval = approvals?.first { $0.endpoint == endpoint.id }
         try output.line(Self.text(endpoint, approval, isColoured: output.isColoured))
@@ -45,52 +45,54 @@ struct ShowCommand: AsyncParsableCommand {
         var facts: [(String, String?)] = [
             ("name", endpoint.name.text),
             ("app", ([endpoint.app] + (endpoint.version.map { [$0] } ?? [])).map(\.text).joined(separator: " ")),
-            ("kind", endpoint.kind.text), ("phone", endpoint.place.udid?.text), ("host", endpoint.place.host?.text),
+            ("kind", endpoint.kind.text), ("phone", endpoint.location.udid?.text),
+            ("host", endpoint.location.host?.text),
             ("approval", Self.approval(of: endpoint, approval, now: now)),
         ]
-        facts += endpoint.routes.isEmpty ? [("routes", "none now")] : Self.routes(endpoint.routes)
+        facts += endpoint.routes.isEmpty ? [("routes", "none")] : Self.routes(endpoint.routes)
         facts += [
             (
                 "sources",
-                endpoint.sources.isEmpty ? "none now" : endpoint.sources.map(Formatting.source).joined(separator: ", ")
+                endpoint.sources.isEmpty ? "none" : endpoint.sources.map(Formatting.source).joined(separator: ", ")
             ),
-            ("first seen", Formatting.ago(endpoint.since, now: now)),
-            ("last seen", endpoint.lastSeen.map { Formatting.ago($0, now: now) } ?? "never"),
-            ("boot", endpoint.boot?.text),
+            ("first seen", Formatting.ago(endpoint.firstSeenAt, now: now)),
+            ("last seen", endpoint.lastSeenAt.map { Formatting.ago($0, now: now) } ?? "never"),
+            ("launch", endpoint.launchID?.text),
         ]
         facts += txt(endpoint.txt)
-        if endpoint.txtIsTruncated == true {
+        if endpoint.txtTruncated == true {
             let limit = "over \(TXTRecord.byteLimit) bytes or \(TXTRecord.keyLimit) keys"
-            facts.append(("", "and more, which is not kept: \(limit)"))
+            facts.append(("", "truncated: \(limit)"))
         }
         let title = ANSIStyle.bold.paint(endpoint.id.text, isOn: isColoured) + "  " + state
         let lines = facts.compactMap { name, value in value.map { "  \(name.padded(to: 10))  \($0)" } }
         return ([title + (endpoint.reason.map { ": \($0)" } ?? "")] + lines).joined(separator: "\n")
     }
 
-    /// `approved by user 1000, … 3 h ago, on the cable of …`.
+    /// Describes the approval: `approved by user 1000, … 3 h ago, on iphone.local at 192.168.1.20`.
     private static func approval(of endpoint: Endpoint, _ approval: Approval?, now: Date) -> String {
-        let said = approval.map {
-            "by \(Formatting.caller($0.by)) \(Formatting.ago($0.at, now: now)), \(Formatting.place($0))"
+        let details = approval.map {
+            "by \(Formatting.caller($0.approvedBy)) \(Formatting.ago($0.approvedAt, now: now)), \(Formatting.place($0))"
         }
         return switch endpoint.approval {
-        case .approved: said.map { "approved \($0)" } ?? "approved"
-        case .discovered:
+        case .approved: details.map { "approved \($0)" } ?? "approved"
+        case .pending:
             endpoint.state == .blocked
-                ? "blocked: it cannot be approved" : "discovered: not reached until `patchbay approve \(endpoint.id)`"
+                ? "blocked: cannot be approved" : "pending: not connected until `patchbay approve \(endpoint.id)`"
         case .changed:
-            "changed: it was approved \(said ?? "elsewhere"); if it may be here: `patchbay approve \(endpoint.id)`"
+            "changed: approved \(details ?? "for another host or app"); to approve again: `patchbay approve \(endpoint.id)`"
         }
     }
 
-    /// `192.168.1.20:49213 on wlan0 (preferred), approved, token held`.
+    /// Describes the routes: `192.168.1.20:49213 on wlan0 (preferred), approved, token stored`.
     private static func routes(_ routes: [EndpointRoute]) -> [(String, String?)] {
         routes.enumerated().map { index, route in
-            let interface = if case .lan(let lan) = route.route, let name = lan.interface { " on \(name)" } else { "" }
+            let interface =
+                if case .network(let network) = route.route, let name = network.interface { " on \(name)" } else { "" }
             let mark = index == 0 && routes.count > 1 ? " (preferred)" : ""
             var facts = [route.approval.rawValue]
             if let mismatch = route.mismatch { facts.append("\"\(mismatch)\" answered there") }
-            if route.isSecretHeld { facts.append("token held") }
+            if route.isSecretHeld { facts.append("token stored") }
             let trust = facts.joined(separator: ", ")
             return (index == 0 ? "routes" : "", "\(route)\(interface)\(mark), \(trust)")
         }

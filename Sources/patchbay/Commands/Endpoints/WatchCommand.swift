@@ -6,10 +6,10 @@ import Model
 struct WatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
-        abstract: "Follow every change of endpoints and phones as it happens.",
+        abstract: "Print each change of endpoints and phones.",
         discussion: """
-            Begins with the list as it stands. A broker that restarts is waited for, and nothing that happened \
-            meanwhile is left out. Each line is a change: when, + new, ~ changed (and what) or - forgotten or unplugged.
+            Starts with the current list. Reconnects after a restart of the broker and prints the changes in between. \
+            Each line has the time and + for added, ~ for changed with the difference, or - for removed.
 
               patchbay watch
               patchbay watch --json | jq -c 'select(.event == "endpoint")'
@@ -21,7 +21,7 @@ struct WatchCommand: AsyncParsableCommand {
 
     func run() async throws {
         let feed = WatchPrinter(
-            selection: WatchPrinter.Selection(),
+            filter: WatchPrinter.Filter(),
             isJSON: format.json,
             output: options.output,
             errors: .errors()
@@ -30,35 +30,35 @@ struct WatchCommand: AsyncParsableCommand {
     }
 }
 
-/// The broker's live feed as lines: for people one line per change, for programs one JSON object per event.
+/// Prints the broker's event stream: one text line per change, or one JSON document per event.
 struct WatchPrinter {
-    /// What of it is shown.
-    struct Selection {
+    /// Selects the events to print.
+    struct Filter {
         var showsEndpoints = true
         var showsDevices = true
         var state: Endpoint.State?
         var app: String?
 
-        /// Whether an endpoint is shown, as it is now or as it was shown last.
-        func fits(_ endpoint: Endpoint, wasShown: Bool) -> Bool {
+        /// Returns true for a matching endpoint, and for an endpoint that matched before its last change.
+        func matches(_ endpoint: Endpoint, wasShown: Bool) -> Bool {
             showsEndpoints && (app.map(endpoint.isApp) ?? true)
                 && (state == nil || endpoint.state == state || wasShown)
         }
     }
 
-    let selection: Selection
+    let filter: Filter
     let isJSON: Bool
     let output: Console
     let errors: Console
 
-    /// Follows until it is interrupted; a broker that restarts is waited for and asked for what was missed.
+    /// Prints events until the task is cancelled. After a restart of the broker, requests the missed events.
     func run(_ client: PatchbayClient) async throws {
         var revision: UInt64?
         var shown: [EndpointID: Endpoint] = [:]
         var phones: Set<UDID>?
-        let reconnection = RetryingStream { text in try? errors.line(text) }
-        try await reconnection.keep { answered in
-            try await client.followEvents(after: revision) { event in
+        let stream = RetryingStream { text in try? errors.line(text) }
+        try await stream.run { answered in
+            try await client.streamEvents(after: revision) { event in
                 answered()
                 switch event {
                 case .snapshot(let list):
@@ -74,13 +74,13 @@ struct WatchPrinter {
     }
 
     private func show(_ list: EndpointList, _ shown: inout [EndpointID: Endpoint]) throws {
-        guard selection.showsEndpoints else { return }
-        let endpoints = list.endpoints.filter { selection.fits($0, wasShown: false) }
+        guard filter.showsEndpoints else { return }
+        let endpoints = list.endpoints.filter { filter.matches($0, wasShown: false) }
         shown = Dictionary(endpoints.map { ($0.id, $0) }) { $1 }
         if isJSON {
-            try output.record(WatchEvent(event: "snapshot", revision: list.revision, endpoints: endpoints))
+            try output.jsonLine(WatchEvent(event: "snapshot", revision: list.revision, endpoints: endpoints))
         } else if endpoints.isEmpty {
-            try output.line("nothing is listed yet; waiting for changes (Ctrl-C ends)")
+            try output.line("no endpoints; waiting for changes (stop with Ctrl-C)")
         } else {
             try output.table(EndpointTableView.table(of: endpoints))
         }
@@ -89,8 +89,8 @@ struct WatchPrinter {
     private func show(_ change: EndpointChange, _ shown: inout [EndpointID: Endpoint]) throws {
         let endpoint = change.endpoint
         let before = shown[endpoint.id]
-        guard selection.fits(endpoint, wasShown: before != nil) else { return }
-        let remains = change.kind != .removed && selection.fits(endpoint, wasShown: false)
+        guard filter.matches(endpoint, wasShown: before != nil) else { return }
+        let remains = change.kind != .removed && filter.matches(endpoint, wasShown: false)
         shown[endpoint.id] = remains ? endpoint : nil
         if isJSON {
             let record = WatchEvent(
@@ -99,35 +99,35 @@ struct WatchPrinter {
                 kind: change.kind,
                 endpoint: endpoint
             )
-            try output.record(record)
+            try output.jsonLine(record)
         } else if let line = Self.line(change, before: before, isColoured: output.isColoured) {
             try output.line("\(Formatting.clock(Date()))  \(line)")
         }
     }
 
     private func show(_ list: DeviceList, _ phones: inout Set<UDID>?) throws {
-        guard selection.showsDevices else { return }
+        guard filter.showsDevices else { return }
         if isJSON {
-            try output.record(WatchEvent(event: "devices", devices: list.devices))
+            try output.jsonLine(WatchEvent(event: "devices", devices: list.devices))
             return
         }
         let now = Set(list.devices.map(\.udid))
         let before = phones ?? []
         for udid in now.subtracting(before).sorted() { try output.line("\(Formatting.clock(Date()))  + phone \(udid)") }
         for udid in before.subtracting(now).sorted() { try output.line("\(Formatting.clock(Date()))  - phone \(udid)") }
-        if phones == nil, now.isEmpty, !selection.showsEndpoints {
-            try output.line("no phone is attached; waiting for one (Ctrl-C ends)")
+        if phones == nil, now.isEmpty, !filter.showsEndpoints {
+            try output.line("no phones; waiting for changes (stop with Ctrl-C)")
         }
         phones = now
     }
 
-    /// `+  shop-test-iphone  online  usb:…:9876`, `~  shop-test-iphone  suspect  was online: …`.
+    /// Formats a change: `+  shop-test-iphone  online  usb:…:9876`, `~  shop-test-iphone  suspect  was online: …`.
     ///
     /// - Parameters:
-    ///   - change: What the broker said.
-    ///   - before: The endpoint as it was told last; nil where it was not.
-    ///   - isColoured: Whether the state stands out.
-    /// - Returns: Nil where a person would see no difference.
+    ///   - change: The event.
+    ///   - before: The previously printed endpoint, or nil.
+    ///   - isColoured: True to color the state.
+    /// - Returns: The line, or nil if no displayed field has changed.
     static func line(_ change: EndpointChange, before: Endpoint?, isColoured: Bool) -> String? {
         let endpoint = change.endpoint
         var more = endpoint.reason ?? endpoint.routes.first?.description ?? ""
@@ -142,13 +142,13 @@ struct WatchPrinter {
             more = difference.words.joined(separator: "; ")
         case .removed: (sign, more) = ("-", "")
         }
-        let state = change.kind == .removed ? "forgotten" : endpoint.state.rawValue
+        let state = change.kind == .removed ? "removed" : endpoint.state.rawValue
         let words = [sign, endpoint.id.text, endpoint.state.style.paint(state, isOn: isColoured), more]
         return words.filter { !$0.isEmpty }.joined(separator: "  ")
     }
 }
 
-/// One line of `--watch --json`: what happened, with the members that belong to it.
+/// One line of `--watch --json`: an event and its members.
 struct WatchEvent: Encodable {
     /// `snapshot`, `endpoint` or `devices`.
     var event: String

@@ -7,10 +7,10 @@ import Model
 struct CallCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "call",
-        abstract: "Call a tool of an app, as an agent would.",
+        abstract: "Call a tool of an app.",
         discussion: """
-            Values are what the tool's schema says that they are; `patchbay tools` shows it. An app that is being \
-            restarted is waited for. Ends with 1 when the tool says that it failed, or nobody knows what became of the call.
+            Arguments are converted by the tool's schema, which `patchbay tools` shows. Waits for an app that restarts. \
+            Exits with 1 if the tool reports an error or if the result is unknown.
 
               patchbay call shop-test-iphone tap_element element_id=buy
               patchbay call shop-test-iphone screenshot --output shot.jpg
@@ -19,33 +19,36 @@ struct CallCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Which endpoint.", valueName: "endpoint"))
+    @Argument(help: ArgumentHelp("Call a tool of this endpoint.", valueName: "endpoint"))
     var selector: String
-    @Argument(help: ArgumentHelp("Which of its tools.", valueName: "tool"))
+    @Argument(help: ArgumentHelp("Call this tool.", valueName: "tool"))
     var tool: String
-    @Argument(help: ArgumentHelp("The tool's arguments.", valueName: "key=value"))
+    @Argument(help: ArgumentHelp("Pass these arguments to the tool.", valueName: "key=value"))
     var words: [String] = []
-    @Option(help: ArgumentHelp("Arguments as a JSON object; - reads it from standard input.", valueName: "json"))
+    @Option(help: ArgumentHelp("Pass a JSON object as arguments; - reads standard input.", valueName: "json"))
     var jsonArgs: String?
     @Option(
-        help: ArgumentHelp("How long to wait for an app that is away, 0 to 60. Default: 10.", valueName: "seconds")
+        help: ArgumentHelp("Wait this long for an unreachable app, 0 to 60. Default: 10.", valueName: "seconds")
     )
     var wait: Int?
     @Option(
-        help: ArgumentHelp("How long the call may take in all, 1 to 120. Default: 15 of silence.", valueName: "seconds")
+        help: ArgumentHelp(
+            "Limit the duration of the call, 1 to 120. Default: 15 without progress.",
+            valueName: "seconds"
+        )
     )
     var timeout: Int?
     @Option(
         name: [.customLong("max-px"), .customLong("max-pixels")],
         help: ArgumentHelp(
-            "The longest edge of a picture, up to 4096; 0 for a link to the original. Default: 1568.",
+            "Limit the longest edge of images, up to 4096; 0 returns a link to the original. Default: 1568.",
             valueName: "pixels"
         )
     )
     var maxPixels: Int?
     @Option(
         help: ArgumentHelp(
-            "Where to save the result's first picture or file, else its text; - is standard output.",
+            "Save the first image or file of the result, or else its text; - is standard output.",
             valueName: "file"
         )
     )
@@ -54,22 +57,22 @@ struct CallCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        if let wait, !(0...60).contains(wait) { throw ValidationError("--wait is 0 to 60 seconds") }
-        if let timeout, !(1...120).contains(timeout) { throw ValidationError("--timeout is 1 to 120 seconds") }
-        if let maxPixels, !(0...4_096).contains(maxPixels) { throw ValidationError("--max-px is 0 to 4096") }
+        if let wait, !(0...60).contains(wait) { throw ValidationError("--wait must be 0 to 60 seconds.") }
+        if let timeout, !(1...120).contains(timeout) { throw ValidationError("--timeout must be 1 to 120 seconds.") }
+        if let maxPixels, !(0...4_096).contains(maxPixels) { throw ValidationError("--max-px must be 0 to 4096.") }
     }
 
     func run() async throws {
         let file = output.map { OutputFile(path: $0) }
         try file?.check()
-        let given = try await given().map { try Self.object(in: $0) } ?? [:]
+        let object = try await jsonArguments().map { try Self.object(in: $0) } ?? [:]
         let client = try options.client
         let endpoints = try await client.endpoints().endpoints
         let id = try EndpointSelector(text: selector, command: "patchbay call").choose(among: endpoints).id
         let list = try await client.tools(of: id)
-        // An old list is no reason to refuse a tool.
+        // A stale list may lack a new tool, so an unknown tool is not rejected here.
         let schema = list.isStale ? list.tool(named: tool) : try ToolsCommand.find(tool, in: list, of: id)
-        let arguments = try Self.arguments(words, beside: given, schema: schema?["inputSchema"])
+        let arguments = try Self.arguments(words, mergedInto: object, schema: schema?["inputSchema"])
         let result = try await result(of: id, arguments, from: client)
         let text = ToolResultPrinter(result)
         if text.isError {
@@ -79,7 +82,7 @@ struct CallCommand: AsyncParsableCommand {
         }
         var lines = text.lines
         if let file {
-            let bytes = try await Self.bytes(text.yield, for: file, from: client)
+            let bytes = try await Self.bytes(text.payload, for: file, from: client)
             try file.write(bytes)
             if file.isStandardOutput { return }
             lines = text.lines(savedAs: file.path, size: bytes.count)
@@ -89,25 +92,27 @@ struct CallCommand: AsyncParsableCommand {
             : options.output.line(Console.plain(lines.joined(separator: "\n")))
     }
 
-    /// What goes into the file.
+    /// Returns the content for the file of `--output`.
     private static func bytes(
-        _ yield: ToolResultPrinter.Yield?,
+        _ payload: ToolResultPrinter.Payload?,
         for file: OutputFile,
         from client: PatchbayClient
     ) async throws -> [UInt8] {
-        switch yield {
+        switch payload {
         case .bytes(let data): return Array(data)
         case .artifact(let sha): return try await client.artifact(sha)
         case nil:
             throw CLIError(
                 status: .error,
-                message: "the tool was called, and its result has nothing to save as \"\(SanitizedText(file.path))\"",
-                remedy: "look at what it has with --json instead of --output"
+                message: "the tool was called, but its result has no content for \"\(SanitizedText(file.path))\"",
+                hint: "inspect the result with --json instead of --output"
             )
         }
     }
 
-    /// - Throws: `ClientError`; a `CLIError` where the call may have been carried out, so that nobody repeats it blindly.
+    /// Calls the tool.
+    ///
+    /// - Throws: `ClientError`, or `CLIError` if the call may have been executed and must not be repeated blindly.
     private func result(
         of id: EndpointID,
         _ arguments: JSONObject,
@@ -123,49 +128,49 @@ struct CallCommand: AsyncParsableCommand {
                 maxPixels: maxPixels
             )
         } catch let error as ClientError {
-            throw Self.complaint(about: error, after: id) ?? error
+            throw Self.unknownResultError(after: error, of: id) ?? error
         }
     }
 
-    /// For what may have been carried out; nil for what was not.
-    static func complaint(about error: ClientError, after id: EndpointID) -> CLIError? {
+    /// Returns the error for a call that may have been executed; nil for a call that was not executed.
+    static func unknownResultError(after error: ClientError, of id: EndpointID) -> CLIError? {
         switch error {
         case .connectionLost, .timedOut:
             CLIError(
                 status: .error,
-                message: "delivered, result unknown, while \(id) had the call: \(error)",
-                remedy: "look at the app's state before you call again"
+                message: "delivered, result unknown: \(id) received the call, but the response was lost: \(error)",
+                hint: "check the app's state before you call again"
             )
         default: nil
         }
     }
 
-    /// What is given as JSON.
+    /// Parses the JSON object of `--json-args`.
     ///
-    /// - Throws: `CLIError`.
+    /// - Throws: `CLIError` for invalid JSON or another JSON value.
     static func object(in bytes: [UInt8]) throws(CLIError) -> JSONObject {
         let example = #"--json-args '{"key": "value"}'"#
         let json: JSON
         do throws(JSONError) {
             json = try JSON(parsing: bytes)
         } catch {
-            throw .usage("the arguments cannot be read: \(error)", try: example)
+            throw .usage("the arguments are not valid JSON: \(error)", try: example)
         }
         guard let object = json.object else {
-            throw .usage("the arguments must be a JSON object, not \(json.kind)", try: example)
+            throw .usage("the arguments must be a JSON object, not \(json.typeDescription)", try: example)
         }
         return object
     }
 
-    /// What is given, and what the words add to it.
+    /// Merges `key=value` arguments into the JSON object.
     ///
-    /// - Throws: `CLIError`.
+    /// - Throws: `CLIError` for an invalid argument.
     static func arguments(
         _ words: [String],
-        beside given: JSONObject,
+        mergedInto object: JSONObject,
         schema: JSON?
     ) throws(CLIError) -> JSONObject {
-        var arguments = given
+        var arguments = object
         for word in words {
             let argument = try ToolArgument(word)
             arguments[argument.name] = try argument.value(by: schema?["properties"]?[argument.name])
@@ -173,18 +178,18 @@ struct CallCommand: AsyncParsableCommand {
         return arguments
     }
 
-    private func given() async -> [UInt8]? {
+    private func jsonArguments() async -> [UInt8]? {
         guard let jsonArgs, jsonArgs == "-" else { return jsonArgs.map { Array($0.utf8) } }
         return await BlockingThread.value { StandardInput.all() }
     }
 }
 
-/// `key=value` of a command line, as the tool's schema wants it.
+/// A `key=value` argument of a tool call.
 struct ToolArgument: Equatable {
     let name: String
     let text: String
 
-    /// - Throws: `CLIError`.
+    /// - Throws: `CLIError` if the text is not `key=value`.
     init(_ word: String) throws(CLIError) {
         guard let sign = word.firstIndex(of: "="), sign != word.startIndex else {
             throw .usage("\"\(SanitizedText(word))\" is not KEY=VALUE", try: "patchbay call --help")
@@ -193,9 +198,9 @@ struct ToolArgument: Equatable {
         text = String(word[word.index(after: sign)...])
     }
 
-    /// The value by the schema of its property; where that says nothing, what looks like JSON is.
+    /// Converts the text to the type in the property's schema. Without a type, valid JSON except strings stays JSON.
     ///
-    /// - Throws: `CLIError` where the text cannot be what the schema wants.
+    /// - Throws: `CLIError` if the text does not match the schema.
     func value(by schema: JSON?) throws(CLIError) -> JSON {
         let types = schema?["type"]?.array?.compactMap(\.string) ?? (schema?["type"]?.string.map { [$0] } ?? [])
         let json = try? JSON(parsing: text)

@@ -6,14 +6,14 @@ import Model
 struct MCPCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "mcp",
-        abstract: "Speak MCP over standard input and output, for agents' clients.",
+        abstract: "Run an MCP server on standard input and output.",
         discussion: """
-            Clients start it themselves; their configuration needs no token and no port:
+            MCP clients start this command; the configuration needs no token and no port:
 
               {"mcpServers": {"patchbay": {"command": "patchbay", "args": ["mcp"]}}}
 
-            Without an option it is the broker with six tools for every app. A broker that restarts is waited for. Who \
-            is no owner of the broker joins it first, and names it with --broker.
+            Without options, serves the six tools of the broker for all apps. Reconnects when the broker restarts. \
+            Without owner rights, run `patchbay join` first and specify --broker.
 
               patchbay mcp
               patchbay mcp --endpoint shop-test-iphone
@@ -21,31 +21,33 @@ struct MCPCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("An app's own tools, by the endpoint's id.", valueName: "id"))
+    @Option(help: ArgumentHelp("Serve the tools of this endpoint.", valueName: "id"))
     var endpoint: String?
-    @Flag(help: "All apps' tools together, where the broker's configuration has `[mcp] all = true`.")
+    @Flag(help: "Serve the tools of all apps; requires `[mcp] all = true` in the broker's configuration.")
     var all = false
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        if all, endpoint != nil { throw ValidationError("--endpoint and --all are two different doors; give one") }
+        if all, endpoint != nil { throw ValidationError("--endpoint and --all exclude each other.") }
     }
 
     func run() async throws {
-        let shim = MCPStdioBridge(
-            door: try door(),
+        let bridge = MCPStdioBridge(
+            target: try target(),
             client: try options.client,
             output: LineWriter(STDOUT_FILENO),
-            note: { text in try? Console.errors().line("patchbay mcp: \(Console.plain(text))") }
+            log: { text in try? Console.errors().line("patchbay mcp: \(Console.plain(text))") }
         )
-        try await shim.run(LineReader(STDIN_FILENO))
+        try await bridge.run(LineReader(STDIN_FILENO))
     }
 
-    /// - Throws: `CLIError`.
-    func door() throws(CLIError) -> MCPTarget {
+    /// Returns the MCP server that the options select.
+    ///
+    /// - Throws: `CLIError` for an invalid endpoint ID.
+    func target() throws(CLIError) -> MCPTarget {
         guard let endpoint else { return all ? .all : .broker }
         guard let id = EndpointID(endpoint) else {
-            throw .usage("\"\(SanitizedText(endpoint))\" is no endpoint's id", try: "patchbay list")
+            throw .usage("\"\(SanitizedText(endpoint))\" is not an endpoint ID", try: "patchbay list")
         }
         return .endpoint(id)
     }

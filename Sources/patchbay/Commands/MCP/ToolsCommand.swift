@@ -6,19 +6,18 @@ import Model
 struct ToolsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tools",
-        abstract: "List what an app offers to agents, or everything about one of its tools.",
+        abstract: "List the tools of an app, or show one tool.",
         discussion: """
-            An argument with ! must be given. Where the app cannot be asked now, it is what it offered last, and the \
-            reason is said.
+            An argument with ! is required. If the app is not reachable, shows the last known tools and the reason.
 
               patchbay tools shop-test-iphone
               patchbay tools shop-test-iphone tap_element
             """
     )
 
-    @Argument(help: ArgumentHelp("Which endpoint.", valueName: "endpoint"))
+    @Argument(help: ArgumentHelp("List the tools of this endpoint.", valueName: "endpoint"))
     var selector: String
-    @Argument(help: ArgumentHelp("Which of its tools.", valueName: "tool"))
+    @Argument(help: ArgumentHelp("Show this tool.", valueName: "tool"))
     var tool: String?
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
@@ -38,21 +37,23 @@ struct ToolsCommand: AsyncParsableCommand {
                 ? output.json(["tool": .object(found)])
                 : output.line(ToolTable.text(of: found, isColoured: output.isColoured))
         } else if format.json {
-            var answer: JSONObject = [
+            var document: JSONObject = [
                 "endpoint": .string(id.text), "tools": .array(list.tools.map { .object($0) }),
                 "stale": .bool(list.isStale), "changed": .bool(list.hasChanged),
             ]
-            answer["reason"] = list.reason.map { .string($0) }
-            answer["next"] = list.next.map { .string($0) }
-            try output.json(answer)
+            document["reason"] = list.reason.map { .string($0) }
+            document["hint"] = list.hint.map { .string($0) }
+            try output.json(document)
         } else if list.tools.isEmpty {
-            try output.line("\(id) offers no tools")
+            try output.line("\(id) has no tools.")
         } else {
             try output.table(ToolTable.table(of: list))
         }
     }
 
-    /// - Throws: `CLIError` with the nearest names.
+    /// Finds a tool by name.
+    ///
+    /// - Throws: `CLIError` with the most similar names.
     static func find(_ name: String, in list: ToolList, of id: EndpointID) throws(CLIError) -> JSONObject {
         if let tool = list.tool(named: name) { return tool }
         let names = NearNames.of(name, among: list.tools.compactMap { $0["name"]?.string })
@@ -60,16 +61,17 @@ struct ToolsCommand: AsyncParsableCommand {
             status: .notFound,
             message: "\(id) has no tool \"\(SanitizedText(name))\"",
             candidates: names.dropFirst().isEmpty ? [] : names,
-            remedy: "patchbay tools \(id)" + (names.first.map { " \(SanitizedText($0))" } ?? "")
+            hint: "patchbay tools \(id)" + (names.first.map { " \(SanitizedText($0))" } ?? "")
         )
     }
 }
 
-/// An app's tools as `patchbay tools` shows them. Every word of theirs is the app's.
+/// The output of `patchbay tools`. All texts come from the app and are sanitized.
 enum ToolTable {
     static func table(of list: ToolList) -> Table {
         var table = Table(columns: [
-            .init(title: "TOOL"), .init(title: "ARGUMENTS", isFlexible: true), .init(title: "WHAT", isFlexible: true),
+            .init(title: "TOOL"), .init(title: "ARGUMENTS", isFlexible: true),
+            .init(title: "DESCRIPTION", isFlexible: true),
         ])
         table.rows = list.tools.map { tool in
             let arguments = Self.arguments(of: tool).map { $0.name + ($0.isRequired ? "!" : "") }
@@ -81,7 +83,7 @@ enum ToolTable {
         return table
     }
 
-    /// One tool with everything that it says of itself.
+    /// Formats all facts of one tool.
     static func text(of tool: JSONObject, isColoured: Bool) -> String {
         let title = ANSIStyle.bold.paint(text(tool["name"]), isOn: isColoured)
         let arguments = Self.arguments(of: tool)
@@ -96,17 +98,17 @@ enum ToolTable {
         }
         return
             ([title, text(tool["description"])] + (lines.isEmpty ? ["  no arguments"] : lines)
-            + (hints.flatMap { $0.isEmpty ? nil : ["  it says of itself: \($0.joined(separator: ", "))"] } ?? []))
+            + (hints.flatMap { $0.isEmpty ? nil : ["  hints from the app: \($0.joined(separator: ", "))"] } ?? []))
             .joined(separator: "\n")
     }
 
-    /// What a reader should know of the list as a whole; nil where there is nothing.
+    /// Returns a remark about a stale or changed list; nil for a current list.
     static func remark(on list: ToolList, _ id: EndpointID) -> String? {
         switch (list.isStale, list.hasChanged) {
         case (true, _):
-            "\(list.reason ?? "\(id) does not say now what it offers"); this is what it offered last"
-                + (list.next.map { "\ntry: \($0)" } ?? "")
-        case (false, true): "\(id) offers other tools than when somebody looked last"
+            "\(list.reason ?? "\(id) is not reachable"); these are the last known tools"
+                + (list.hint.map { "\ntry: \($0)" } ?? "")
+        case (false, true): "the tools of \(id) have changed since the last query"
         case (false, false): nil
         }
     }

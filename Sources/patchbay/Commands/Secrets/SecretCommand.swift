@@ -5,9 +5,10 @@ import Model
 struct SecretCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "secret",
-        abstract: "Give the broker an app's session token, to keep sealed and to present.",
+        abstract: "Store and delete the session tokens of apps.",
         discussion: """
-            An app's token changes at each launch. The broker shows it to that app alone; agents use the app without it.
+            An app creates a new token at each launch. The broker stores the token encrypted and sends the token only \
+            to that app; agents never see the token.
 
               patchbay secret set shop-test-iphone
               xcrun devicectl … | patchbay secret scan
@@ -20,17 +21,17 @@ struct SecretCommand: AsyncParsableCommand {
 struct SecretSetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
-        abstract: "Give the broker an endpoint's secret: from standard input, or typed without echo.",
+        abstract: "Store the secret of an endpoint, from standard input or a hidden prompt.",
         discussion: """
-            AppReveal's session URL may be given whole, also before the broker has seen the launch that it is of. An endpoint
-            on the network has to be approved first.
+            Accepts a token or AppReveal's complete session URL, also before the broker has detected that launch. \
+            Approve a network endpoint first.
 
               patchbay secret set shop-test-iphone
               patchbay secret set shop-test-iphone < token.txt
             """
     )
 
-    @Argument(help: ArgumentHelp("Which endpoint.", valueName: "endpoint"))
+    @Argument(help: ArgumentHelp("Store the secret of this endpoint.", valueName: "endpoint"))
     var selector: String
     @Argument(help: .hidden)
     var rest: [String] = []
@@ -47,20 +48,22 @@ struct SecretSetCommand: AsyncParsableCommand {
         let text = try await SecretInput.line("Secret of \(endpoint.id) (not shown): ", command: command)
         let pasted = try Self.pasted(text, command: command)
         try await client.setSecret(pasted.token, of: endpoint.id, on: pasted.port)
-        try options.output.line("The broker has the secret of \(endpoint.id).")
+        try options.output.line("Stored the secret of \(endpoint.id).")
     }
 
-    /// The secret in what was pasted: AppReveal prints it at the end of a URL, whose port says for which launch it is.
+    /// Extracts the token from the input. AppReveal prints the token at the end of a URL; the port identifies the launch.
+    ///
+    /// - Throws: `CLIError` for an invalid token.
     static func pasted(_ text: String, command: String) throws(CLIError) -> SessionTokenInput {
         let pasted = SessionTokenInput(text)
         guard pasted.token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw .usage(
-                "a secret is one word of printable ASCII, and this has something else in it: a blank, perhaps",
-                try: "\(command), and paste the secret alone, or the line with the session URL"
+                "a secret is one word of printable ASCII; the input contains other characters, such as blanks",
+                try: "\(command), then paste only the secret or the line with the session URL"
             )
         }
         guard (1...4_096).contains(pasted.token.utf8.count) else {
-            throw .usage("a secret has 1 to 4096 characters, and this has \(pasted.token.utf8.count)", try: command)
+            throw .usage("a secret has 1 to 4096 characters; the input has \(pasted.token.utf8.count)", try: command)
         }
         return pasted
     }
@@ -69,11 +72,11 @@ struct SecretSetCommand: AsyncParsableCommand {
 struct SecretRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rm",
-        abstract: "Let the broker forget an endpoint's secret.",
+        abstract: "Delete the secret of an endpoint.",
         discussion: "  patchbay secret rm shop-test-iphone"
     )
 
-    @Argument(help: ArgumentHelp("Which endpoint.", valueName: "endpoint"))
+    @Argument(help: ArgumentHelp("Delete the secret of this endpoint.", valueName: "endpoint"))
     var selector: String
     @OptionGroup var options: GlobalOptions
 
@@ -81,11 +84,11 @@ struct SecretRemoveCommand: AsyncParsableCommand {
         let client = try options.client
         let list = try await client.endpoints()
         let endpoint = try EndpointSelector(text: selector, command: "patchbay secret rm").choose(among: list.endpoints)
-        let wasThere = try await client.forgetSecret(of: endpoint.id)
+        let wasThere = try await client.deleteSecret(of: endpoint.id)
         try options.output.line(
             wasThere
-                ? "The broker has forgotten the secret of \(endpoint.id)."
-                : "The broker held no secret of \(endpoint.id), so there was nothing to forget."
+                ? "Deleted the secret of \(endpoint.id)."
+                : "No secret of \(endpoint.id) is stored."
         )
     }
 }

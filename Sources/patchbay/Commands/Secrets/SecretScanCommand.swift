@@ -8,12 +8,12 @@ import SystemIO
 struct SecretScanCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scan",
-        abstract: "Pass a log through, and give the broker each session token that AppReveal prints in it.",
+        abstract: "Copy a log to standard output and store the session tokens of AppReveal in it.",
         discussion: """
-            Everything is passed on at once and as it is, but for the token, which is left out. It is found in every http \
-            URL with appreveal_session_token= and 64 hexadecimal digits, whatever else stands in the line. The broker gets \
-            it for the app with the port in the URL, as soon as that is listed; a broker that is away is waited for. What \
-            happened is told on standard error. It fails where a token was left out and none could be stored.
+            Copies the input immediately and unchanged, except for the tokens, which are removed. A token is 64 \
+            hexadecimal digits after appreveal_session_token= in an http URL. The token is stored for the app with the \
+            port of the URL when that app is listed. Messages go to standard error. Waits for a broker that is not \
+            running. Fails if tokens were removed and none was stored.
 
               adb logcat | patchbay secret scan
               patchbay secret scan < app.log > /dev/null
@@ -22,73 +22,73 @@ struct SecretScanCommand: AsyncParsableCommand {
 
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("Whose tokens they are, instead of the app's with that port.", valueName: "id")
+        help: ArgumentHelp("Store the tokens for this endpoint, not for the app with the URL's port.", valueName: "id")
     )
     var endpoint: String?
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        CoreDump.forbid()
-        // The first Ctrl-C is for the one who writes: what it says last still passes, and then the input ends.
+        CoreDump.disable()
+        // Ignores the first Ctrl-C, so that the last output of the program before the pipe is still copied.
         var once = sigaction()
         once.__sigaction_handler.sa_handler = { _ in }
         once.sa_flags = CInt(bitPattern: UInt32(SA_RESETHAND)) | CInt(SA_RESTART)
         sigaction(SIGINT, &once, nil)
 
-        let (events, tell) = AsyncStream.makeStream(of: SecretUploader.Event.self)
+        let (events, continuation) = AsyncStream.makeStream(of: SecretUploader.Event.self)
         let errors = Console.errors()
-        let courier = SecretUploader(client: try options.client) { text in try? errors.line("patchbay: \(text)") }
+        let uploader = SecretUploader(client: try options.client) { text in try? errors.line("patchbay: \(text)") }
         let selector = endpoint.map { EndpointSelector(text: $0, command: "patchbay secret scan --endpoint") }
-        async let delivered: Void = courier.run(events, tell, selector)
+        async let delivered: Void = uploader.run(events, sendingTo: continuation, selector: selector)
         let count = Mutex(0)
         let ending = await LogScanner().run { session in
             count.withLock { $0 += 1 }
-            tell.yield(.found(session))
+            continuation.yield(.found(session))
         }
         switch ending {
         case .finished(let redactions):
             if redactions > 0, count.withLock({ $0 }) == 0 {
-                tell.finish()
-                throw Self.complaint(aboutOnly: redactions)
+                continuation.finish()
+                throw Self.noTokenStored(redactions: redactions)
             }
         case .outputClosed:
-            tell.finish()
+            continuation.finish()
             throw BrokenPipe()
         case .unreadable(let code):
-            tell.finish()
+            continuation.finish()
             throw CLIError(
                 status: .error,
                 message: "standard input cannot be read: \(String(cString: strerror(code)))",
-                remedy: "adb logcat | patchbay secret scan"
+                hint: "adb logcat | patchbay secret scan"
             )
         }
-        tell.yield(.inputEnded)
+        continuation.yield(.inputEnded)
         try await delivered
     }
 
-    /// The output lacks tokens that are nowhere else now.
-    private static func complaint(aboutOnly redactions: Int) -> CLIError {
+    /// The error for removed tokens of which none could be stored.
+    private static func noTokenStored(redactions: Int) -> CLIError {
         let tokens = redactions == 1 ? "1 token was" : "\(redactions) tokens were"
         return CLIError(
             status: .error,
             message:
-                "\(tokens) left out of the output, and none was stored: none stood in an http URL with 64 hexadecimal "
-                + "digits",
-            remedy: "patchbay secret set ID"
+                "\(tokens) removed from the output and not stored: no http URL with a token of 64 hexadecimal digits",
+            hint: "patchbay secret set ID"
         )
     }
 }
 
-/// Copies standard input to standard output through a `SessionTokenFilter`, each piece as soon as it comes.
+/// Copies standard input to standard output through a `SessionTokenFilter`, without buffering.
 ///
-/// On a thread with blocking calls, because standard input may be a regular file, which epoll(7) does not take, and must
-/// not be made non-blocking: a terminal is shared with the shell.
+/// Uses a thread with blocking calls. Standard input can be a regular file, which epoll(7) does not support. Standard
+/// input must not be made non-blocking, because a terminal is shared with the shell.
 struct LogScanner {
     enum Ending: Sendable, Equatable {
-        /// Everything is passed on, but for so many tokens.
+        /// The input ended; the number of removed tokens.
         case finished(redactions: Int)
-        /// Whoever read standard output is gone.
+        /// The reader closed standard output.
         case outputClosed
+        /// A read failed.
         case unreadable(errno: CInt)
     }
 
@@ -97,10 +97,10 @@ struct LogScanner {
 
     private static let chunk = 64 << 10
 
-    /// Returns at the end of the input.
+    /// Copies until the end of the input.
     ///
-    /// - Parameter found: Called with each session, from the thread that copies; it must not block.
-    /// - Returns: How it ended.
+    /// - Parameter found: Receives each session, on the copying thread; must not block.
+    /// - Returns: The reason of the end.
     func run(_ found: @escaping @Sendable (SessionURL) -> Void) async -> Ending {
         let (input, output) = (input, output)
         return await BlockingThread.value {
@@ -110,7 +110,7 @@ struct LogScanner {
                 let count = read(input, &buffer, Self.chunk)
                 if count == 0 { break }
                 if count < 0 {
-                    if BlockingThread.isPassing(input, POLLIN) { continue }
+                    if BlockingThread.shouldRetry(input, POLLIN) { continue }
                     return .unreadable(errno: errno)
                 }
                 let (passed, sessions) = filter.feed(buffer[..<count])

@@ -1,104 +1,104 @@
 import Client
 import Model
 
-/// Brings the tokens that a stream shows to the broker, which may be away for as long as it likes.
+/// Uploads the tokens of a log to the broker. Retries while the broker is not running.
 struct SecretUploader {
     enum Event: Sendable {
         case found(SessionURL)
         case broker(BrokerEvent)
-        /// The stream has ended; nothing more is found.
+        /// The input has ended.
         case inputEnded
-        /// What is not given by now is not waited for.
+        /// The grace period after the end of the input is over.
         case timeUp
     }
 
     let client: PatchbayClient
-    /// Told what happened to which endpoint; never a token.
-    let note: @Sendable (String) -> Void
+    /// Receives messages, which contain no tokens.
+    let log: @Sendable (String) -> Void
     var clock = ContinuousClock()
 
-    /// How long the end of the stream waits for a broker that has not got everything.
+    /// The time limit for pending uploads after the end of the input.
     private static let grace = Duration.seconds(10)
-    private static let shortest = Duration.milliseconds(200)
-    private static let longest = Duration.seconds(2)
+    private static let minPause = Duration.milliseconds(200)
+    private static let maxPause = Duration.seconds(2)
 
-    /// Returns when the stream has ended and all of its tokens are given.
+    /// Runs until the input has ended and all tokens are uploaded.
     ///
-    /// - Throws: `CLIError` when the stream has ended and the broker has not got them all.
+    /// - Throws: `CLIError` if a token could not be uploaded within the grace period.
     func run(
         _ events: AsyncStream<Event>,
-        _ tell: AsyncStream<Event>.Continuation,
-        _ selector: EndpointSelector?
+        sendingTo continuation: AsyncStream<Event>.Continuation,
+        selector: EndpointSelector?
     ) async throws {
-        var deliveries = SecretUploadQueue(selector: selector)
+        var queue = SecretUploadQueue(selector: selector)
         try await withThrowingDiscardingTaskGroup { group in
-            var isFollowing = false
+            var isSubscribed = false
             var hasEnded = false
             for await event in events {
                 switch event {
                 case .found(let url):
-                    deliveries.found(url, at: clock.now)
-                    if !isFollowing { group.addTask { try await follow(tell) } }
-                    isFollowing = true
-                case .broker(.snapshot(let list)): deliveries.listed(list.endpoints)
-                case .broker(.endpoint(let change)): deliveries.changed(change)
+                    queue.add(url, at: clock.now)
+                    if !isSubscribed { group.addTask { try await forwardEvents(to: continuation) } }
+                    isSubscribed = true
+                case .broker(.snapshot(let list)): queue.setEndpoints(list.endpoints)
+                case .broker(.endpoint(let change)): queue.apply(change)
                 case .broker(.devices): break
                 case .inputEnded:
                     hasEnded = true
                     group.addTask {
-                        // Cancelled when all of it is given sooner.
-                        if (try? await clock.sleep(for: Self.grace)) != nil { tell.yield(.timeUp) }
+                        // Cancelled when all tokens are uploaded.
+                        if (try? await clock.sleep(for: Self.grace)) != nil { continuation.yield(.timeUp) }
                     }
-                case .timeUp: tell.finish()
+                case .timeUp: continuation.finish()
                 }
-                for due in deliveries.due(at: clock.now) { try await give(due, &deliveries) }
-                if hasEnded, deliveries.isDone { tell.finish() }
+                for upload in queue.dueUploads(at: clock.now) { try await send(upload, &queue) }
+                if hasEnded, queue.isDone { continuation.finish() }
             }
             group.cancelAll()
         }
         try Task.checkCancellation()
-        if let (port, obstacle) = deliveries.missing.first {
+        if let (port, obstacle) = queue.missing.first {
             throw CLIError(
                 status: obstacle.status,
-                message: "the secret of the app on port \(port) is not with the broker: \(obstacle.message)",
+                message: "the secret of the app on port \(port) was not stored: \(obstacle.message)",
                 candidates: obstacle.candidates,
-                remedy: (obstacle.remedy.map { "\($0); " } ?? "") + "by hand it is given with patchbay secret set ID"
+                hint: (obstacle.hint.map { "\($0); " } ?? "") + "to store it manually: patchbay secret set ID"
             )
         }
     }
 
-    private func give(_ due: SecretUploadQueue.Due, _ deliveries: inout SecretUploadQueue) async throws {
+    private func send(_ upload: SecretUploadQueue.Upload, _ queue: inout SecretUploadQueue) async throws {
         do {
-            try await client.setSecret(due.session.token.reveal(), of: due.endpoint, on: due.session.port)
-            deliveries.given(due)
-            note("the secret of \(due.endpoint) is with the broker")
+            try await client.setSecret(upload.session.token.reveal(), of: upload.endpoint, on: upload.session.port)
+            queue.didUpload(upload)
+            log("stored the secret of \(upload.endpoint)")
         } catch let error as ClientError {
-            // Where the broker went away, its list comes again once it is back, and this one is still due.
-            if error.isPassing { return }
-            deliveries.refused(due, CLIError(describing: error, command: "patchbay secret scan"))
-            note("\(error)" + (error.remedy.map { "; try: \($0)" } ?? ""))
+            // After a lost connection the next snapshot makes this upload due again.
+            if error.isTemporary { return }
+            queue.didReject(upload, CLIError(describing: error, command: "patchbay secret scan"))
+            log("\(error)" + (error.hint.map { "; try: \($0)" } ?? ""))
         }
     }
 
-    /// Tells what the broker lists, until cancelled.
-    private func follow(_ tell: AsyncStream<Event>.Continuation) async throws {
-        var pause = Self.shortest
+    /// Forwards the broker's events until the task is cancelled.
+    private func forwardEvents(to continuation: AsyncStream<Event>.Continuation) async throws {
+        var pause = Self.minPause
         var isAway = false
         while true {
             do {
-                try await client.followEvents { event in
-                    (pause, isAway) = (Self.shortest, false)
-                    tell.yield(.broker(event))
+                try await client.streamEvents { event in
+                    (pause, isAway) = (Self.minPause, false)
+                    continuation.yield(.broker(event))
                 }
             } catch let error as ClientError {
-                if !isAway { note("\(error); the secret waits for it, and everything else passes") }
+                if !isAway { log("\(error); copying continues, and the secret is stored when the broker runs") }
                 isAway = true
             } catch is CancellationError {
                 return
             }
             if Task.isCancelled { return }
             try? await clock.sleep(for: pause)
-            pause = min(pause * 2, Self.longest)
+            pause = min(pause * 2, Self.maxPause)
         }
     }
 }

@@ -1,26 +1,25 @@
 import Model
 
-/// Takes AppReveal's session tokens out of a stream of bytes, and leaves every other byte where and when it was.
+/// Removes AppReveal's session tokens from a byte stream and passes all other bytes through without delay.
 ///
-/// AppReveal writes `http://127.0.0.1:<port>/?appreveal_session_token=<hex>` into the app's log; the words around it differ by
-/// platform and version, so they do not count. The token is told by what stands before it, so that nothing is ever held back:
-/// each byte is passed on at once, and those of a token are left out, with one mark in their place. Every
-/// `appreveal_session_token=` is treated so; a token is found where an http or https URL has 64 hexadecimal digits there.
+/// AppReveal logs `http://127.0.0.1:<port>/?appreveal_session_token=<hex>`. The surrounding text differs by platform and
+/// version and is ignored. The marker precedes the token, so no byte has to be held back. The token after every marker
+/// is replaced by `[redacted]`. A token is reported only for an http or https URL with 64 hexadecimal digits.
 ///
-/// Colours (ECMA-48 control sequences) may stand anywhere in between; they are passed on and not counted.
+/// ECMA-48 control sequences (colors) can occur anywhere; they are passed through and ignored by the matching.
 struct SessionTokenFilter {
     static let mark = Array("[redacted]".utf8)
 
     private static let marker = Array("appreveal_session_token=".utf8)
-    /// The schemes of a URL, and the ports that it means where it names none (RFC 9110, section 4.2).
+    /// The URL schemes with their default ports (RFC 9110, section 4.2).
     private static let schemes: [(text: String, port: UInt16)] = [("http://", 80), ("https://", 443)]
     /// AppReveal's tokens: 32 bytes in hexadecimal.
     private static let tokenLength = 64
-    /// No longer one is kept; all of it is left out.
+    /// The maximum stored length of a token. Longer tokens are removed completely but not reported.
     private static let tokenLimit = 4_096
-    /// As much of a line as is looked at.
+    /// The number of bytes before the marker that are searched for the URL.
     private static let lineLimit = 512
-    /// For each length of a part of the marker that was seen, the longest shorter one that it ends with (Knuth, Morris, Pratt).
+    /// The failure function of the Knuth-Morris-Pratt search for the marker.
     private static let fallbacks = marker.indices.map { length in
         (0..<max(1, length)).last { marker.prefix(length).suffix($0).elementsEqual(marker.prefix($0)) } ?? 0
     }
@@ -29,45 +28,45 @@ struct SessionTokenFilter {
         case none
         /// After ESC.
         case begun
-        /// After `ESC [`, up to its last byte.
+        /// After `ESC [`, up to the final byte.
         case sequence
     }
 
-    /// What is visible of the line so far, or its end.
+    /// The visible end of the current line.
     private var line: [UInt8] = []
-    /// How much of the marker was seen.
+    /// The number of matched bytes of the marker.
     private var matched = 0
     private var escape = Escape.none
-    /// The token so far; nil outside of one.
+    /// The bytes of the current token; nil outside of a token.
     private var token: [UInt8]?
-    /// Whether a control sequence came within or behind it.
+    /// True if a control sequence occurred in or after the current token.
     private var isInterrupted = false
     private var found: [SessionURL] = []
-    /// How many tokens were left out.
+    /// The number of removed tokens.
     private(set) var redactions = 0
 
-    /// Takes the next bytes of the stream.
+    /// Processes the next bytes of the stream.
     ///
-    /// - Returns: The bytes to pass on, and the tokens that ended in these.
+    /// - Returns: The bytes to write, and the sessions whose tokens ended in this input.
     mutating func feed(_ bytes: some Collection<UInt8>) -> (passed: [UInt8], found: [SessionURL]) {
         var passed: [UInt8] = []
         passed.reserveCapacity(bytes.count + Self.mark.count)
-        for byte in bytes { take(byte, &passed) }
-        return (passed, takeFound())
+        for byte in bytes { process(byte, &passed) }
+        return (passed, drainFound())
     }
 
-    /// The stream has ended. Nothing is left to pass on.
+    /// Ends the stream and returns the session of a token at its end.
     mutating func finish() -> [SessionURL] {
         endToken()
-        return takeFound()
+        return drainFound()
     }
 
-    private mutating func takeFound() -> [SessionURL] {
+    private mutating func drainFound() -> [SessionURL] {
         defer { found = [] }
         return found
     }
 
-    private mutating func take(_ byte: UInt8, _ passed: inout [UInt8]) {
+    private mutating func process(_ byte: UInt8, _ passed: inout [UInt8]) {
         if byte == 0x1B {
             escape = .begun
             return passed.append(byte)
@@ -81,17 +80,17 @@ struct SessionTokenFilter {
             if byte >= 0x40 { escape = .none }
             return passed.append(byte)
         case .begun:
-            // Another kind of escape (a hyperlink, a title): no token goes on behind it.
+            // Any other escape sequence (hyperlink, title) ends the token.
             endToken()
         case .none, .sequence: break
         }
         escape = .none
-        takeText(byte, &passed)
+        processText(byte, &passed)
     }
 
-    private mutating func takeText(_ byte: UInt8, _ passed: inout [UInt8]) {
+    private mutating func processText(_ byte: UInt8, _ passed: inout [UInt8]) {
         if let count = token?.count {
-            // What follows a whole token behind a change of colour is another text.
+            // After a complete token and a control sequence, the next text does not belong to the token.
             if Self.isOfToken(byte), !(isInterrupted && count == Self.tokenLength) {
                 if count == 0 {
                     passed += Self.mark
@@ -104,10 +103,10 @@ struct SessionTokenFilter {
             endToken()
         }
         passed.append(byte)
-        follow(byte)
+        matchMarker(byte)
     }
 
-    private mutating func follow(_ byte: UInt8) {
+    private mutating func matchMarker(_ byte: UInt8) {
         if byte == UInt8(ascii: "\n") {
             line.removeAll(keepingCapacity: true)
             matched = 0
@@ -125,13 +124,13 @@ struct SessionTokenFilter {
     }
 
     private mutating func endToken() {
-        guard let ended = token else { return }
+        guard let bytes = token else { return }
         token = nil
-        guard ended.count == Self.tokenLength, ended.allSatisfy(Self.isHexadecimal), let port = port() else { return }
-        found.append(SessionURL(port: port, token: Secret(String(decoding: ended, as: UTF8.self))))
+        guard bytes.count == Self.tokenLength, bytes.allSatisfy(Self.isHexadecimal), let port = port() else { return }
+        found.append(SessionURL(port: port, token: Secret(String(decoding: bytes, as: UTF8.self))))
     }
 
-    /// The port of the URL whose parameter this is; nil where it is none of a URL.
+    /// Returns the port of the URL that contains the marker; nil if the marker is not a parameter of a URL.
     private func port() -> UInt16? {
         let text = String(decoding: line.dropLast(Self.marker.count), as: UTF8.self)
         let word = text[(text.lastIndex { $0.isWhitespace }.map(text.index(after:)) ?? text.startIndex)...]
@@ -154,8 +153,9 @@ struct SessionTokenFilter {
         }
     }
 
-    /// Hexadecimal digits, and whatever else a token of another version could be written in (RFC 3986's unreserved but for
-    /// the full stop, which ends sentences; base64's padding; percent encoding).
+    /// Returns true for the bytes of a token: hexadecimal digits and, for other versions, further URL characters.
+    ///
+    /// These are the unreserved characters of RFC 3986 except the full stop, base64 padding, and percent encoding.
     private static func isOfToken(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
@@ -167,7 +167,7 @@ struct SessionTokenFilter {
     }
 }
 
-/// What AppReveal says at each launch of an app: the port it listens on, and the token of this session.
+/// The port and the session token that AppReveal logs at each launch of an app.
 struct SessionURL: Sendable, Equatable {
     let port: UInt16
     let token: Secret

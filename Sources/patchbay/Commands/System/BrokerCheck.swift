@@ -2,59 +2,64 @@ import Client
 import Glibc
 import Model
 
-/// Whether the broker answers, who may use its socket, and how its sources are.
+/// Checks that the broker responds, the permissions of its socket, and its sources.
 struct BrokerCheck {
     let client: PatchbayClient
 
-    /// The broker's word on its sources comes with the checks; nil where it does not answer.
+    /// Returns the results and the broker's sources; the sources are nil if the broker does not respond.
     func run() async -> (checks: [Check], sources: [SourceStatus]?) {
         var checks: [Check] = []
         do {
             let status = try await client.status()
             checks.append(Self.version(status))
             let address = client.address.description
-            checks += Self.socket(address, UnixSocketStatus(path: address).access, isForAll: status.anyUser == true)
+            checks += Self.socket(
+                address,
+                UnixSocketStatus(path: address).access,
+                isForAll: status.allowAnyUser == true
+            )
             checks += (status.findings ?? []).map(Self.finding)
             checks += (status.storage ?? []).map { Check(name: "state", verdict: .fail, detail: $0) }
             return (checks + status.sources.map(Self.source), status.sources)
         } catch let error as ClientError {
             checks.append(
-                Check(name: "broker", verdict: .fail, detail: error.description, remedy: Self.remedy(for: error))
+                Check(name: "broker", verdict: .fail, detail: error.description, hint: Self.hint(for: error))
             )
         } catch {
-            checks.append(Check(name: "broker", verdict: .fail, detail: "\(error)", remedy: "patchbay status"))
+            checks.append(Check(name: "broker", verdict: .fail, detail: "\(error)", hint: "patchbay status"))
         }
         return (checks, nil)
     }
 
-    /// Not to be sent here again by the one who is here.
-    private static func remedy(for error: ClientError) -> String? {
+    /// Returns the hint of the error, without the usual reference to `patchbay doctor`.
+    private static func hint(for error: ClientError) -> String? {
         switch error {
         case .brokerNotRunning: "patchbayd, or systemctl start patchbayd"
-        default: error.remedy
+        default: error.hint
         }
     }
 
     private static func version(_ status: BrokerStatus) -> Check {
         let process = status.pid.map { ", process \($0)" } ?? ""
-        let detail = "patchbayd \(status.version) answers\(process)"
+        let detail = "patchbayd \(status.version) is running\(process)"
         guard status.version != Version.text else { return Check(name: "broker", verdict: .ok, detail: detail) }
         return Check(
             name: "broker",
             verdict: .warn,
-            detail: "\(detail), and this is patchbay \(Version.text)",
-            remedy: "systemctl restart patchbayd"
+            detail: "\(detail), but this is patchbay \(Version.text)",
+            hint: "systemctl restart patchbayd"
         )
     }
 
-    /// The socket is the key to every phone, so its mode matters.
+    /// Checks the mode of the socket, because the socket gives access to every phone.
     ///
-    /// Where the configuration says `any_user = true`, everybody may connect, and needs a grant for more.
+    /// With `any_user = true` in the configuration, all users may connect; users without owner rights need a grant.
     static func socket(_ path: String, _ access: (mode: UInt32, owner: UInt32)?, isForAll: Bool) -> [Check] {
         guard let access else { return [] }
         let mode = String(access.mode, radix: 8)
         if access.mode & 0o007 != 0, isForAll {
-            let detail = "\(path), mode 0\(mode), as any_user = true wants it: who is no owner needs a grant"
+            let detail =
+                "\(path), mode 0\(mode), as required by any_user = true; users without owner rights need a grant"
             return [Check(name: "socket", verdict: .ok, detail: detail)]
         }
         guard access.mode & 0o007 != 0 else {
@@ -64,32 +69,33 @@ struct BrokerCheck {
             Check(
                 name: "socket",
                 verdict: .fail,
-                detail: "\(path) has mode 0\(mode): every user may connect, which the configuration does not want",
-                remedy: "chmod 0600 \(path), or any_user = true in the table [api]"
+                detail: "\(path) has mode 0\(mode): every user may connect, but any_user is not set",
+                hint: "chmod 0600 \(path), or set any_user = true in [api]"
             )
         ]
     }
 
-    /// The finding itself says what to do.
+    /// Converts a finding of the broker; the text includes the next step.
     static func finding(_ what: String) -> Check { Check(name: "access", verdict: .warn, detail: what) }
 
+    /// Converts the status of a source.
     static func source(_ source: SourceStatus) -> Check {
         switch source.state {
-        // A source that works and has a remedy works in part.
-        case .ok where source.remedy == nil: Check(name: source.name, verdict: .ok, detail: source.detail)
+        // A source that works and has a hint works in part.
+        case .ok where source.hint == nil: Check(name: source.name, verdict: .ok, detail: source.detail)
         case .off: Check(name: source.name, verdict: .ok, detail: source.detail)
         case .ok, .starting, .missing:
-            Check(name: source.name, verdict: .warn, detail: source.detail, remedy: source.remedy)
+            Check(name: source.name, verdict: .warn, detail: source.detail, hint: source.hint)
         }
     }
 }
 
-/// A unix socket in the file system, as connect(2) and stat(2) see it.
+/// The state of a Unix socket path, by connect(2) and stat(2).
 struct UnixSocketStatus {
     enum State {
         case absent
         case notASocket
-        /// The file is there and nobody listens: its server died.
+        /// The file exists, but no server listens.
         case dead
         case notPermitted
         case listening
@@ -106,7 +112,7 @@ struct UnixSocketStatus {
         defer { close(descriptor) }
         if connected(descriptor) { return .listening }
         switch errno {
-        // A full accept queue: somebody listens, and is busy (unix(7)).
+        // EAGAIN means a full accept queue, so a server listens (unix(7)).
         case EAGAIN: return .listening
         case EACCES, EPERM: return .notPermitted
         case ENOENT: return .absent
@@ -114,7 +120,7 @@ struct UnixSocketStatus {
         }
     }
 
-    /// The permission bits and the owner; nil when there is no file.
+    /// The permission bits and the owner; nil if the file does not exist.
     var access: (mode: UInt32, owner: UInt32)? {
         var facts = stat()
         return stat(path, &facts) == 0 ? (facts.st_mode & 0o777, facts.st_uid) : nil

@@ -6,9 +6,9 @@ import Model
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show how the broker is: its sources, its lists, what is wrong and what to do.",
+        abstract: "Show broker status: problems with hints, counts and sources.",
         discussion: """
-            Problems come first, each with the next thing to try.
+            Lists problems first, each with a hint.
 
               patchbay status
               patchbay status --json | jq .sources
@@ -27,12 +27,12 @@ struct StatusCommand: AsyncParsableCommand {
 
     static func text(_ status: BrokerStatus, socket: String, now: Date = Date(), isColoured: Bool) -> String {
         let problems = status.sources.filter { source in
-            // A source that works and has a remedy works in part.
-            source.state == .missing || source.state == .starting || source.state == .ok && source.remedy != nil
+            // A source that works and has a hint works in part.
+            source.state == .missing || source.state == .starting || source.state == .ok && source.hint != nil
         }
         var lines = problems.flatMap { source in
             ["\(ANSIStyle.yellow.paint("problem:", isOn: isColoured)) \(source.name): \(source.detail)"]
-                + (source.remedy.map { ["try: \($0)"] } ?? [])
+                + (source.hint.map { ["try: \($0)"] } ?? [])
         }
         lines += (status.findings ?? []).map {
             "\(ANSIStyle.yellow.paint("problem:", isOn: isColoured)) access: \(Console.plain($0))"
@@ -42,7 +42,7 @@ struct StatusCommand: AsyncParsableCommand {
         }
         if !lines.isEmpty { lines.append("") }
         let states = status.endpoints.sorted { $0.key < $1.key }.filter { $0.value > 0 }.map { "\($0.value) \($0.key)" }
-        let age = Formatting.duration(now.timeIntervalSince(status.since))
+        let age = Formatting.duration(now.timeIntervalSince(status.startedAt))
         let process = status.pid.map { ", process \($0)" } ?? ""
         lines += [
             "broker     patchbayd \(status.version)\(process), up \(age), at \(Console.plain(socket))",

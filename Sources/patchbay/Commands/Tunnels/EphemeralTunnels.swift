@@ -1,29 +1,29 @@
 import Client
 import Model
 
-/// Tunnels that stand while this process does.
+/// Tunnels that exist while this process runs.
 ///
-/// When the broker restarts they are asked for again on the addresses that they had, `tcp:0` included.
+/// When the broker restarts, the tunnels are reopened on the same addresses, also those with `tcp:0`.
 struct EphemeralTunnels {
     let client: PatchbayClient
     let errors: Console
 
-    /// Holds them until the task is cancelled.
+    /// Opens the tunnels and keeps them open until the task is cancelled.
     ///
     /// - Parameters:
-    ///   - specs: What to open.
-    ///   - opened: Called once, when they listen for the first time.
-    ///   - failed: Called for each connection that did not come about.
-    /// - Throws: `ClientError`, or a `CLIError` when one of them cannot listen.
-    func hold(
+    ///   - specs: The tunnels to open.
+    ///   - opened: Called once, when all tunnels listen for the first time.
+    ///   - failed: Called for each failed connection.
+    /// - Throws: `ClientError`, or `CLIError` if a tunnel cannot listen.
+    func run(
         _ specs: [TunnelSpec],
         opened: ([Tunnel]) async throws -> Void,
         failed: (TunnelConnectionFailure) async throws -> Void
     ) async throws {
         var specs = specs
         var isFirst = true
-        try await RetryingStream { text in try? errors.line(text) }.keep { answered in
-            try await client.holdTunnels(specs) { event in
+        try await RetryingStream { text in try? errors.line(text) }.run { answered in
+            try await client.openEphemeralTunnels(specs) { event in
                 switch event {
                 case .opened(let tunnels):
                     try Self.check(tunnels)
@@ -42,15 +42,17 @@ struct EphemeralTunnels {
             guard case .failed(let reason) = tunnel.state else { continue }
             throw CLIError(
                 status: .error,
-                message: "\(tunnel.spec.local) cannot be listened on: \(reason)",
-                remedy: "another local port, or tcp:0 for any free one"
+                message: "cannot listen on \(tunnel.spec.local): \(reason)",
+                hint: "use another local port, or tcp:0 for a free port"
             )
         }
     }
 
-    /// The same request with the port that the kernel chose.
+    /// Returns the spec with the port that the kernel selected.
     static func fixed(_ spec: TunnelSpec, _ tunnel: Tunnel) -> TunnelSpec {
-        guard case .tcp(let host, 0) = spec.local, case .tcp(_, let port)? = tunnel.bound.first else { return spec }
+        guard case .tcp(let host, 0) = spec.local, case .tcp(_, let port)? = tunnel.listenAddresses.first else {
+            return spec
+        }
         var fixed = spec
         fixed.local = .tcp(host: host, port: port)
         return fixed
@@ -63,15 +65,15 @@ enum DeviceWaiter {
         let devices: [Device]
     }
 
-    /// Returns the attached phones that fit, as soon as there is one.
+    /// Waits until at least one attached phone matches and returns the matching phones.
     static func wait(
         _ client: PatchbayClient,
         errors: Console,
         where fits: (Device) -> Bool
     ) async throws -> [Device] {
         do {
-            try await RetryingStream { text in try? errors.line(text) }.keep { answered in
-                try await client.followEvents { event in
+            try await RetryingStream { text in try? errors.line(text) }.run { answered in
+                try await client.streamEvents { event in
                     answered()
                     guard case .devices(let list) = event else { return }
                     let devices = list.devices.filter(fits)

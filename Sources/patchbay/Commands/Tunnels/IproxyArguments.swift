@@ -1,7 +1,8 @@
 import Model
 
-/// The command line of iproxy 2.0.2, read as getopt_long(3) reads it: options anywhere, joined short ones, long ones as
-/// short as they stay unique.
+/// The command line of iproxy 2.0.2, parsed like getopt_long(3).
+///
+/// Options can stand anywhere, short options can be combined, and long options can be abbreviated.
 struct IproxyArguments: Equatable {
     struct Pair: Equatable {
         let local: UInt16
@@ -19,18 +20,20 @@ struct IproxyArguments: Equatable {
     var takesNetwork = false
     var source: String?
     var debugLevel = 0
-    /// Patchbay's own addition, since iproxy has no broker to find.
+    /// The broker's socket. An addition of Patchbay.
     var socket: String?
-    /// And so are these two; iproxy lets everybody in.
-    var allowsAnyUser = false
-    var allowsBrowsers = false
+    /// The protections to lift. An addition of Patchbay; iproxy has no protections.
+    var allowAnyUser = false
+    var allowBrowsers = false
     var pairs: [Pair] = []
 
     private static let longOptions: [String: Character] = [
         "udid": "u", "network": "n", "local": "l", "source": "s", "help": "h", "debug": "d", "version": "v",
     ]
 
-    /// - Throws: `CLIError` with iproxy's exit codes: 2 for a wrong command line, 234 (EINVAL) for a wrong port.
+    /// Parses a command line.
+    ///
+    /// - Throws: `CLIError` with iproxy's exit codes: 2 for an invalid command line, 234 (EINVAL) for an invalid port.
     static func read(_ arguments: [String]) throws(CLIError) -> Request {
         var read = IproxyArguments()
         var words: [String] = []
@@ -42,9 +45,9 @@ struct IproxyArguments: Equatable {
             }
             var options: [(name: Character, value: String?)] = []
             if word == "--allow-any-user" {
-                read.allowsAnyUser = true
+                read.allowAnyUser = true
             } else if word == "--allow-browsers" {
-                read.allowsBrowsers = true
+                read.allowBrowsers = true
             } else if word == "--socket" || word.hasPrefix("--socket=") {
                 options = [("S", word == "--socket" ? nil : String(word.dropFirst(9)))]
             } else if word.hasPrefix("--") {
@@ -57,14 +60,14 @@ struct IproxyArguments: Equatable {
             for (name, value) in options {
                 if name == "h" { return .help }
                 if name == "v" { return .version }
-                try read.take(name, value, from: &rest)
+                try read.apply(name, value, from: &rest)
             }
         }
         try read.readPorts(words)
         return .forward(read)
     }
 
-    private mutating func take(_ name: Character, _ value: String?, from rest: inout ArraySlice<String>)
+    private mutating func apply(_ name: Character, _ value: String?, from rest: inout ArraySlice<String>)
         throws(CLIError)
     {
         switch name {
@@ -95,7 +98,7 @@ struct IproxyArguments: Equatable {
         return (option, value)
     }
 
-    /// `-dlu UDID`, `-uUDID`.
+    /// Parses combined short options: `-dlu UDID`, `-uUDID`.
     private static func short(_ word: String) throws(CLIError) -> [(name: Character, value: String?)] {
         var options: [(name: Character, value: String?)] = []
         var letters = word.dropFirst()
@@ -111,18 +114,18 @@ struct IproxyArguments: Equatable {
         return options
     }
 
-    /// Pairs, or the two words of old times with a UDID behind them.
+    /// Parses the port pairs, or the legacy form `LOCAL_PORT DEVICE_PORT [UDID]`.
     private mutating func readPorts(_ words: [String]) throws(CLIError) {
         guard !words.isEmpty else { throw Self.wrong("not enough parameters, need at least one pair of ports") }
         if (2...3).contains(words.count), words.allSatisfy({ !$0.contains(":") }) {
             pairs = [
                 Pair(
-                    local: try Self.port(words[0], "listen", words[0]),
-                    device: try Self.port(words[1], "device", words[1])
+                    local: try Self.port(words[0], of: "listen", in: words[0]),
+                    device: try Self.port(words[1], of: "device", in: words[1])
                 )
             ]
             if words.count == 3 {
-                guard udid == nil || udid == words[2] else { throw Self.wrong("two UDIDs are given") }
+                guard udid == nil || udid == words[2] else { throw Self.wrong("the command line has two UDIDs") }
                 udid = words[2]
             }
             return
@@ -133,17 +136,17 @@ struct IproxyArguments: Equatable {
                 throw Self.invalid("\"\(SanitizedText(word))\" is not a pair of ports")
             }
             let pair = Pair(
-                local: try Self.port(parts[0], "listen", word),
-                device: try Self.port(parts[1], "device", word)
+                local: try Self.port(parts[0], of: "listen", in: word),
+                device: try Self.port(parts[1], of: "device", in: word)
             )
             if pairs.contains(where: { $0.local == pair.local }) {
-                throw Self.invalid("the listen port \(pair.local) is given twice")
+                throw Self.invalid("the listen port \(pair.local) occurs twice")
             }
             pairs.append(pair)
         }
     }
 
-    private static func port(_ text: String, _ what: String, _ word: String) throws(CLIError) -> UInt16 {
+    private static func port(_ text: String, of what: String, in word: String) throws(CLIError) -> UInt16 {
         guard let port = UInt16(text), port > 0, text.allSatisfy(\.isNumber) else {
             throw invalid(
                 "invalid \(what) port specified in argument \"\(SanitizedText(word))\"; it must be 1 to 65535"
@@ -153,10 +156,10 @@ struct IproxyArguments: Equatable {
     }
 
     private static func wrong(_ message: String) -> CLIError {
-        CLIError(status: .usage, message: message, remedy: "patchbay iproxy --help", exitCode: 2)
+        CLIError(status: .usage, message: message, hint: "patchbay iproxy --help", exitCode: 2)
     }
 
     private static func invalid(_ message: String) -> CLIError {
-        CLIError(status: .usage, message: message, remedy: "patchbay iproxy 2222:22", exitCode: 234)
+        CLIError(status: .usage, message: message, hint: "patchbay iproxy 2222:22", exitCode: 234)
     }
 }

@@ -5,18 +5,20 @@ import Model
 struct StdioCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stdio",
-        abstract: "Connect standard input and output to a port of a phone, or to an endpoint.",
+        abstract: "Connect standard input and output to a port of a phone or to an endpoint.",
         discussion: """
-            What inetcat does, with the reply read to its end: when the input ends, the output goes on until the other \
-            side closes. Serves as a ProxyCommand of ssh. Under a grant, HTTP requests that a web page may have sent are \
-            refused, as by every tunnel of a grant.
+            Works like inetcat, for example as a ProxyCommand of ssh. After the end of the input, the command reads the \
+            output until the other side closes. With a grant, HTTP requests that a web page may have sent are rejected.
 
               patchbay stdio 9876 < request.http
               ssh -o ProxyCommand='patchbay stdio 00008101:22' root@phone
-            """
+            """,
+        aliases: ["connect"]
     )
 
-    @Argument(help: ArgumentHelp("UDID:PORT, PORT of the only phone, or an endpoint.", valueName: "target"))
+    @Argument(
+        help: ArgumentHelp("Connect to UDID:PORT, to PORT of the only phone, or to an endpoint.", valueName: "target")
+    )
     var target: String
     @OptionGroup var options: GlobalOptions
 
@@ -25,18 +27,19 @@ struct StdioCommand: AsyncParsableCommand {
         let spec = TunnelSpec(
             local: .tcp(host: "127.0.0.1", port: 0),
             target: try await destination(client),
-            isKept: false,
-            // What is piped in is meant as it is, whatever Host it names. A grant has no tunnel that a web page can use.
-            allowsBrowsers: try !options.usesGrant
+            persistent: false,
+            // Piped HTTP requests may have any Host. A grant cannot open a tunnel that accepts browsers.
+            allowBrowsers: try !options.usesGrant
         )
         let (addresses, opened) = AsyncStream.makeStream(of: ListenAddress.self)
         try await withThrowingTaskGroup(of: Ending.self) { group in
             group.addTask {
-                var failure = Ending.brokerGone
+                var failure = Ending.brokerDisconnected
                 try await Self.hold(spec, client) { event in
                     switch event {
-                    case .opened(let tunnels): if let bound = tunnels.first?.bound.first { opened.yield(bound) }
-                    case .failure(let said): failure = .failed(said)
+                    case .opened(let tunnels):
+                        if let bound = tunnels.first?.listenAddresses.first { opened.yield(bound) }
+                    case .failure(let reported): failure = .failed(reported)
                     }
                     return if case .failed = failure { false } else { true }
                 }
@@ -47,7 +50,7 @@ struct StdioCommand: AsyncParsableCommand {
                 for await address in addresses {
                     return .relayed(await StdioRelay().run(over: try StdioRelay.connect(to: address)))
                 }
-                return .brokerGone
+                return .brokerDisconnected
             }
             try await conclude(&group)
         }
@@ -56,25 +59,27 @@ struct StdioCommand: AsyncParsableCommand {
     private enum Ending: Sendable {
         case relayed(StdioRelay.Ending)
         case failed(TunnelConnectionFailure)
-        case brokerGone
+        case brokerDisconnected
     }
 
-    private struct Enough: Error {}
+    private struct StopFollowing: Error {}
 
-    /// Holds the tunnel until the handler has seen enough or the broker ends the stream.
+    /// Keeps the tunnel open until the handler returns false or the broker ends the stream.
     private static func hold(
         _ spec: TunnelSpec,
         _ client: PatchbayClient,
         _ handle: (EphemeralTunnelEvent) throws -> Bool
     ) async throws {
         do {
-            try await client.holdTunnels([spec]) { event in
-                if try !handle(event) { throw Enough() }
+            try await client.openEphemeralTunnels([spec]) { event in
+                if try !handle(event) { throw StopFollowing() }
             }
-        } catch is Enough {}
+        } catch is StopFollowing {}
     }
 
-    /// A stream that broke has its reason on the other connection, which may be a moment later; a stream that ended has none.
+    /// Waits for the end of the relay and throws the reason of a failure.
+    ///
+    /// After a reset, waits up to 1 s for the reason, which arrives on the event stream. A normal end has no reason.
     private func conclude(_ group: inout ThrowingTaskGroup<Ending, any Error>) async throws {
         var isReset = false
         while let ending = try await group.next() {
@@ -89,15 +94,16 @@ struct StdioCommand: AsyncParsableCommand {
                 isReset = true
                 group.addTask {
                     try await ContinuousClock().sleep(for: .seconds(1))
-                    return .brokerGone
+                    return .brokerDisconnected
                 }
             case .failed(let failure):
                 group.cancelAll()
-                throw CLIError(status: .temporary, message: failure.detail, remedy: "patchbay devices")
-            case .brokerGone:
+                throw CLIError(status: .temporary, message: failure.detail, hint: "patchbay devices")
+            case .brokerDisconnected:
                 group.cancelAll()
-                let message = isReset ? "\(SanitizedText(target)) broke the connection off" : "the broker went away"
-                throw CLIError(status: .temporary, message: message, remedy: "patchbay status")
+                let message =
+                    isReset ? "\(SanitizedText(target)) reset the connection" : "the broker closed the connection"
+                throw CLIError(status: .temporary, message: message, hint: "patchbay status")
             }
         }
     }
@@ -115,7 +121,7 @@ struct StdioCommand: AsyncParsableCommand {
                 text: parts.count == 2 ? String(parts[0]) : nil,
                 command: "patchbay stdio UDID:\(port)"
             )
-            // A whole UDID needs no list, which a grant may not be allowed to read.
+            // A complete UDID is not looked up, because a grant may lack the permission to read the list.
             if parts.count == 2, let udid = UDID(String(parts[0])) { return .device(udid: udid, port: port) }
             return .device(udid: try await selector.choose(client), port: port)
         }
@@ -123,7 +129,7 @@ struct StdioCommand: AsyncParsableCommand {
         do {
             endpoints = try await client.endpoints().endpoints
         } catch ClientError.refused(let problem) where problem.code == .forbidden {
-            // Without the list a whole id is taken as it is; the broker says whether the grant reaches it.
+            // Without permission for the list, only a complete ID works; the broker checks the grant.
             guard let id = EndpointID(target) else { throw ClientError.refused(problem) }
             return .endpoint(id)
         }

@@ -1,19 +1,19 @@
 import Glibc
 import Model
 
-/// Copies standard input to a socket and the socket to standard output, each on a thread of its own.
+/// Copies standard input to a socket and the socket to standard output, with one thread for each direction.
 ///
-/// Threads and blocking calls, because standard input may be a regular file, which epoll(7) does not take, and must not
-/// be made non-blocking: a terminal is shared with the shell.
+/// Uses blocking calls. Standard input can be a regular file, which epoll(7) does not support. Standard input must not be
+/// made non-blocking, because a terminal is shared with the shell.
 ///
-/// The end of standard input is passed on as a half-close and ends nothing else: the reply is read to its own end.
+/// The end of standard input becomes a half-close; the other direction continues until the other side closes.
 struct StdioRelay {
     enum Ending: Sendable, Equatable {
-        /// The other side closed, and everything that it sent is written.
+        /// The other side closed, and all received bytes are written.
         case finished
-        /// The other side broke off.
+        /// The other side reset the connection.
         case reset
-        /// Whoever read standard output is gone.
+        /// The reader closed standard output.
         case outputClosed
     }
 
@@ -22,8 +22,10 @@ struct StdioRelay {
 
     private static let chunk = 64 << 10
 
-    /// - Parameter socket: Connected; it stays open, because the input's thread may sit in a read until the process ends.
-    /// - Returns: How the other side ended it.
+    /// Relays until the other side closes.
+    ///
+    /// - Parameter socket: A connected socket. It is not closed, because the input thread may block until the process ends.
+    /// - Returns: The reason of the end.
     func run(over socket: CInt) async -> Ending {
         let (input, output) = (input, output)
         BlockingThread.start {
@@ -33,10 +35,12 @@ struct StdioRelay {
         return await BlockingThread.value { Self.copy(from: socket, to: output) }
     }
 
-    /// - Throws: `CLIError`.
+    /// Connects to a local IPv4 address.
+    ///
+    /// - Throws: `CLIError` if the connection fails.
     static func connect(to address: ListenAddress) throws(CLIError) -> CInt {
         guard case .tcp(let host?, let port) = address else {
-            throw CLIError(status: .error, message: "the broker listens on \(address), which is no IPv4 address")
+            throw CLIError(status: .error, message: "the broker listens on \(address), which is not an IPv4 address")
         }
         var name = sockaddr_in()
         name.sin_family = sa_family_t(AF_INET)
@@ -52,8 +56,8 @@ struct StdioRelay {
         guard connected else {
             throw CLIError(
                 status: .temporary,
-                message: "\(address) did not take the connection: errno \(errno)",
-                remedy: "patchbay doctor"
+                message: "cannot connect to \(address): errno \(errno)",
+                hint: "patchbay doctor"
             )
         }
         return descriptor
@@ -65,7 +69,7 @@ struct StdioRelay {
             let count = read(source, &buffer, chunk)
             if count == 0 { return .finished }
             if count < 0 {
-                guard BlockingThread.isPassing(source, POLLIN) else { return .reset }
+                guard BlockingThread.shouldRetry(source, POLLIN) else { return .reset }
                 continue
             }
             guard BlockingThread.write(Array(buffer[..<count]), to: target) else { return .outputClosed }

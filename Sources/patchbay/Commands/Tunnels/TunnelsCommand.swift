@@ -1,17 +1,19 @@
 import ArgumentParser
 import Client
+import FoundationEssentials
 import Model
 
 struct TunnelsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tunnels",
-        abstract: "List the tunnels with what went through them; remove them.",
+        abstract: "List, show and remove tunnels.",
         discussion: """
               patchbay tunnels
+              patchbay tunnels show t3
               patchbay tunnels rm t3
               patchbay tunnels rm --all
             """,
-        subcommands: [TunnelListCommand.self, TunnelRemoveCommand.self],
+        subcommands: [TunnelListCommand.self, TunnelShowCommand.self, TunnelRemoveCommand.self],
         defaultSubcommand: TunnelListCommand.self
     )
 }
@@ -19,50 +21,74 @@ struct TunnelsCommand: AsyncParsableCommand {
 struct TunnelListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the tunnels: where they listen, where they lead, whether that is there, and what they counted.",
+        abstract: "List the tunnels with their addresses, targets, states and statistics.",
         discussion: """
-            A tunnel is `active`, `waiting` (what it leads to is not there now), or `failed` (it cannot listen).
+            A tunnel is `active`, `waiting` (its target is not reachable), or `failed` (it cannot listen).
 
               patchbay tunnels --json | jq '.tunnels[].statistics.bytesDown'
             """,
         aliases: ["ls"]
     )
 
-    @OptionGroup var format: JSONOption
+    @OptionGroup var format: ListOptions
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
         let list = try await options.client.tunnels()
         let output = options.output
         if format.json { return try output.document(list) }
+        if format.quiet { return try output.ids(list.tunnels.map(\.id)) }
         if list.tunnels.isEmpty {
-            return try output.line("No tunnel is open. `patchbay forward 9876` opens one to the phone on the cable.")
+            return try output.line("No tunnels. Open one to the attached phone with `patchbay forward 9876`.")
         }
         try output.table(TunnelTableView.table(of: list.tunnels))
+    }
+}
+
+struct TunnelShowCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Show all details of one tunnel.",
+        discussion: "  patchbay tunnels show t3"
+    )
+
+    @Argument(help: ArgumentHelp("Show this tunnel.", valueName: "id"))
+    var id: String
+    @OptionGroup var format: JSONOption
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let tunnels = try await options.client.tunnels().tunnels
+        guard let tunnel = tunnels.first(where: { $0.id == id }) else {
+            throw CLIError.notFound("no tunnel has the ID \"\(SanitizedText(id))\"", try: "patchbay tunnels")
+        }
+        let output = options.output
+        if format.json { return try output.document(tunnel) }
+        try output.line(TunnelTableView.details(of: tunnel, isColoured: output.isColoured))
     }
 }
 
 struct TunnelRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rm",
-        abstract: "Remove tunnels by id, or all of them; their connections end.",
+        abstract: "Remove tunnels and close their connections.",
         discussion: """
-            Where one id is wrong the others are removed all the same.
+            If an ID is unknown, the other tunnels are still removed.
 
               patchbay tunnels rm t3 t4
               patchbay tunnels rm --all
             """
     )
 
-    @Argument(help: ArgumentHelp("The tunnels, as `patchbay tunnels` lists them.", valueName: "id"))
+    @Argument(help: ArgumentHelp("Remove these tunnels.", valueName: "id"))
     var ids: [String] = []
-    @Flag(help: "Remove every tunnel.")
+    @Flag(help: "Remove all tunnels.")
     var all = false
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        if all == !ids.isEmpty { throw ValidationError("Give the ids of the tunnels to remove, or --all.") }
-        if ids.contains("") { throw ValidationError("One of the ids is empty: nothing was removed.") }
+        if all == !ids.isEmpty { throw ValidationError("Specify the IDs of the tunnels to remove, or --all.") }
+        if ids.contains("") { throw ValidationError("An ID is empty; nothing was removed.") }
     }
 
     func run() async throws {
@@ -70,7 +96,7 @@ struct TunnelRemoveCommand: AsyncParsableCommand {
         if all {
             let count = try await client.removeAllTunnels()
             return try options.output.line(
-                count == 0 ? "There was no tunnel." : "Removed \(Formatting.count(count, "tunnel"))."
+                count == 0 ? "There were no tunnels." : "Removed \(Formatting.count(count, "tunnel"))."
             )
         }
         try await BatchOperation.run(ids) { id in
@@ -80,13 +106,13 @@ struct TunnelRemoveCommand: AsyncParsableCommand {
     }
 }
 
-/// The tunnels as `patchbay tunnels` shows them, and the line that `patchbay forward` prints for each.
+/// The table of `patchbay tunnels`, the details of one tunnel, and the line that `patchbay forward` prints.
 enum TunnelTableView {
     static func table(of tunnels: [Tunnel]) -> Table {
         var table = Table(columns: [
             .init(title: "ID"), .init(title: "LOCAL"), .init(title: "TARGET", isFlexible: true), .init(title: "STATE"),
             .init(title: "OPEN"), .init(title: "TOTAL"), .init(title: "FAILED"), .init(title: "UP"),
-            .init(title: "DOWN"), .init(title: "WHY", isFlexible: true),
+            .init(title: "DOWN"), .init(title: "REASON", isFlexible: true),
         ])
         table.rows = tunnels.map { tunnel in
             let counted = tunnel.statistics
@@ -95,49 +121,70 @@ enum TunnelTableView {
                 .init(tunnel.id), .init(local(of: tunnel)), .init(Formatting.target(tunnel.spec.target)),
                 .init(tunnel.state.name, tunnel.state.style), .init("\(counted.open)"), .init("\(counted.connections)"),
                 .init("\(failures)", failures > 0 ? .yellow : .plain),
-                .init(amount(counted.bytesUp, counted.rateUp)), .init(amount(counted.bytesDown, counted.rateDown)),
+                .init(amount(counted.bytesUp, counted.bytesPerSecondUp)),
+                .init(amount(counted.bytesDown, counted.bytesPerSecondDown)),
                 .init(remarks(on: tunnel).joined(separator: "; ")),
             ]
         }
         return table
     }
 
-    /// `1.5 MB`, and while bytes flow `1.5 MB, 200.0 kB/s`.
+    /// All facts of one tunnel, one per line.
+    static func details(of tunnel: Tunnel, now: Date = Date(), isColoured: Bool) -> String {
+        let counted = tunnel.statistics
+        let listening = tunnel.listenAddresses.map(Formatting.address).joined(separator: ", ")
+        let facts: [(String, String?)] = [
+            ("local", "\(tunnel.spec.local)"), ("listening", listening.isEmpty ? "no" : listening),
+            ("target", Formatting.target(tunnel.spec.target)), ("owner", "user \(tunnel.owner)"),
+            ("clients", openness(of: tunnel.spec) ?? "the owner only, no browsers"),
+            ("connections", "\(counted.open) open, \(counted.connections) in total"),
+            ("failures", failures(of: tunnel)), ("up", amount(counted.bytesUp, counted.bytesPerSecondUp)),
+            ("down", amount(counted.bytesDown, counted.bytesPerSecondDown)),
+            ("created", Formatting.ago(tunnel.createdAt, now: now)),
+        ]
+        let title =
+            ANSIStyle.bold.paint(tunnel.id, isOn: isColoured) + "  "
+            + tunnel.state.style.paint(tunnel.state.name, isOn: isColoured)
+        let lines = facts.compactMap { name, value in value.map { "  \(name.padded(to: 11))  \($0)" } }
+        return ([title + (tunnel.state.reason.map { ": \($0)" } ?? "")] + lines).joined(separator: "\n")
+    }
+
+    /// Formats a byte count, with the rate while bytes flow: `1.5 MB, 200.0 kB/s`.
     private static func amount(_ bytes: UInt64, _ rate: UInt64?) -> String {
         guard let rate, rate > 0 else { return Formatting.bytes(bytes) }
         return "\(Formatting.bytes(bytes)), \(Formatting.bytes(rate))/s"
     }
 
-    /// `127.0.0.1:43211 -> 00008101-…:9876 (t3)`.
+    /// The line that `patchbay forward` prints: `127.0.0.1:43211 -> 00008101-…:9876 (t3)`.
     static func line(_ tunnel: Tunnel) -> String {
-        let name = tunnel.replaced.map { "\(tunnel.id), in place of \($0)" } ?? tunnel.id
+        let name = tunnel.replaced.map { "\(tunnel.id), replaces \($0)" } ?? tunnel.id
         let line = "\(local(of: tunnel)) -> \(Formatting.target(tunnel.spec.target)) (\(name))"
         let openness = openness(of: tunnel.spec).map { "\(line) \($0)" } ?? line
         return tunnel.state.reason.map { "\(openness) \(tunnel.state.name): \($0)" } ?? openness
     }
 
     private static func remarks(on tunnel: Tunnel) -> [String] {
-        [tunnel.state.reason, failures(of: tunnel), openness(of: tunnel.spec)].compactMap { $0 }
+        [tunnel.state.reason, failures(of: tunnel).map { "failed: \($0)" }, openness(of: tunnel.spec)].compactMap { $0 }
     }
 
-    /// Which kinds of failure were counted, the most frequent first; nil for none.
+    /// Lists the failures by kind, the most frequent first; nil without failures.
     private static func failures(of tunnel: Tunnel) -> String? {
         let kinds = tunnel.statistics.failures.filter { $0.value > 0 }.sorted {
             ($1.value, $0.key) < ($0.value, $1.key)
         }
         return kinds.isEmpty
-            ? nil : "failed: " + kinds.map { "\($1) \(Formatting.failure($0))" }.joined(separator: ", ")
+            ? nil : kinds.map { "\($1) \(Formatting.failure($0))" }.joined(separator: ", ")
     }
 
-    /// Which protections were lifted; nil for none.
+    /// Lists the lifted protections; nil if all protections are active.
     private static func openness(of spec: TunnelSpec) -> String? {
-        let who = [spec.allowsAnyUser ? "any user" : nil, spec.allowsBrowsers ? "browsers" : nil].compactMap { $0 }
-        return who.isEmpty ? nil : "open to \(who.joined(separator: " and "))"
+        let clients = [spec.allowAnyUser ? "any user" : nil, spec.allowBrowsers ? "browsers" : nil].compactMap { $0 }
+        return clients.isEmpty ? nil : "open to \(clients.joined(separator: " and "))"
     }
 
-    /// The address to connect to. IPv4 and IPv6 loopback on one port are one thing to a person.
+    /// Returns the address to connect to: the first one, because both loopback addresses have the same port.
     private static func local(of tunnel: Tunnel) -> String {
-        Formatting.address(tunnel.bound.first ?? tunnel.spec.local)
+        Formatting.address(tunnel.listenAddresses.first ?? tunnel.spec.local)
     }
 }
 
@@ -151,12 +198,12 @@ extension Tunnel.State {
     }
 }
 
-/// The same done to several things: where one of them fails, the others are still done.
+/// Applies an operation to several IDs and continues after a rejection.
 enum BatchOperation {
-    /// Does it to each in turn.
+    /// Runs the operation for each ID in order.
     ///
-    /// - Throws: What the only refusal was; a `CLIError` with all of them where there were several. Anything but a refusal
-    ///   of the broker ends the series at once.
+    /// - Throws: The rejection of the broker, or a `CLIError` that lists several rejections. All other errors end the batch
+    ///   immediately.
     static func run(_ ids: [String], _ step: (String) async throws -> Void) async throws {
         var refusals: [ClientError] = []
         for id in ids {
@@ -174,9 +221,9 @@ enum BatchOperation {
         let numbers = Set(refusals.map { ExitStatus(for: $0) })
         throw CLIError(
             status: numbers.count == 1 ? ExitStatus(for: refusals[0]) : .error,
-            message: "\(refusals.count) of \(ids.count) could not be done",
+            message: "\(refusals.count) of \(ids.count) operations failed",
             candidates: refusals.map(\.description),
-            remedy: refusals[0].remedy
+            hint: refusals[0].hint
         )
     }
 }

@@ -1,0 +1,127 @@
+import ArgumentParser
+import Client
+import Model
+
+struct ApproveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "approve",
+        abstract: "Approve a network address of an endpoint.",
+        discussion: """
+            Approves the preferred network address of the endpoint, or the address in --address, and prints it. Each \
+            other address, host or app needs its own approval. USB and configured endpoints need no approval.
+
+              patchbay approve shop-test-iphone
+              patchbay approve shop-test-iphone --address 192.168.1.20
+            """
+    )
+
+    @Argument(help: ArgumentHelp("Approve this endpoint.", valueName: "endpoint"))
+    var selector: String
+    @Option(help: ArgumentHelp("Approve this network address of the endpoint.", valueName: "ip"))
+    var address: String?
+    @Option(help: ArgumentHelp("Approve this port; required if the port is below 1024.", valueName: "port"))
+    var port: UInt16?
+    @OptionGroup var format: JSONOption
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let client = try options.client
+        let output = options.output
+        let list = try await client.endpoints()
+        let endpoint = try ApprovalTarget.endpoint(
+            selector,
+            command: "patchbay approve",
+            requestCommand: "patchbay requests approve",
+            among: list.endpoints
+        )
+        // The address is sent explicitly, so that an address announced after this list is not approved.
+        let network = endpoint.routes.filter { $0.route.host != nil }
+        let preferred = network.first { !$0.isApproved } ?? network.first
+        let spec = ApprovalSpec(address: address ?? preferred?.route.address, port: port)
+        let approved = try await client.approve(endpoint.id, spec)
+        if format.json { return try output.document(approved) }
+        guard let address = spec.address else {
+            return try output.line("\(approved.id) needs no approval: it has only USB or configured routes.")
+        }
+        let route = approved.routes.first { $0.route.address == address && $0.isApproved }
+        let place = route.map { "\($0.route.location), announced by \($0.route.host?.text ?? "?") as \($0.app)" }
+        try output.line("Approved \(approved.id) at \(place ?? address).")
+    }
+}
+
+struct UnapproveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "unapprove",
+        abstract: "Revoke the approval of an endpoint and delete its secret.",
+        discussion: """
+            Revokes the approval of all network addresses of the endpoint and closes its connections.
+
+              patchbay unapprove shop-test-iphone
+            """
+    )
+
+    @Argument(help: ArgumentHelp("Revoke the approval of this endpoint.", valueName: "endpoint"))
+    var selector: String
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let client = try options.client
+        let list = try await client.endpoints()
+        let endpoint = try ApprovalTarget.endpoint(
+            selector,
+            command: "patchbay unapprove",
+            requestCommand: "patchbay requests deny",
+            among: list.endpoints
+        )
+        try await client.revokeApproval(of: endpoint.id)
+        // USB and configured routes need no approval and stay approved.
+        let isApproved = (try? await client.endpoint(endpoint.id))?.approval == .approved
+        try options.output.line(
+            isApproved
+                ? "Deleted the secret of \(endpoint.id). It stays approved: USB and configured routes need no approval."
+                : "Revoked the approval of \(endpoint.id) and deleted its secret."
+        )
+    }
+}
+
+/// The endpoint that `approve` and `unapprove` name.
+enum ApprovalTarget {
+    /// Finds the endpoint.
+    ///
+    /// - Throws: `CLIError`. For a word with the shape of a request code, the hint is the command for requests.
+    static func endpoint(
+        _ word: String,
+        command: String,
+        requestCommand: String,
+        among endpoints: [Endpoint]
+    ) throws(CLIError) -> Endpoint {
+        do throws(CLIError) {
+            return try EndpointSelector(text: word, command: command).choose(among: endpoints)
+        } catch {
+            guard error.status == .notFound, let code = UserCodeArgument.code(word) else { throw error }
+            throw .notFound(error.message, try: "for an access request: \(requestCommand) \(code)")
+        }
+    }
+}
+
+/// The code of an access request, such as `WDJB-MJHT`.
+enum UserCodeArgument {
+    private static let letters = Set("BCDFGHJKLMNPQRSTVWXZ")
+
+    /// Returns the code in its canonical spelling, or nil if the word does not have the shape of a code (RFC 8628,
+    /// section 6.1).
+    static func code(_ word: String) -> String? {
+        let typed = word.uppercased().filter { $0 != "-" && $0 != " " }
+        guard typed.count == 8, typed.allSatisfy(letters.contains) else { return nil }
+        return "\(typed.prefix(4))-\(typed.suffix(4))"
+    }
+
+    /// - Throws: `CLIError` if the word does not have the shape of a code.
+    static func require(_ word: String, command: String) throws(CLIError) -> String {
+        if let code = code(word) { return code }
+        throw .usage(
+            "\"\(SanitizedText(word))\" is not a request code such as WDJB-MJHT",
+            try: "list the codes with patchbay requests; for an endpoint: \(command)"
+        )
+    }
+}

@@ -1,0 +1,77 @@
+import ArgumentParser
+import Client
+import Model
+
+struct AddCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add",
+        abstract: "Add a static endpoint by address.",
+        discussion: """
+            The address is numeric or localhost. The endpoint is stored until `patchbay rm`.
+
+              patchbay add Simulator 127.0.0.1:9876 --kind appreveal
+              patchbay add Lab '[fd00::7]:8080'
+            """
+    )
+
+    @Argument(help: ArgumentHelp("Set the display name.", valueName: "name"))
+    var name: String
+    @Argument(help: ArgumentHelp("Set the server's address: ADDRESS:PORT.", valueName: "address:port"))
+    var address: String
+    @Option(help: ArgumentHelp("Set the protocol: appreveal, app-debug, mcp, dart-vm, tcp…", valueName: "kind"))
+    var kind = "tcp"
+    @Option(help: ArgumentHelp("Set the app's bundle identifier.", valueName: "app"))
+    var app: String?
+    @OptionGroup var format: JSONOption
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let endpoint = try await options.client.add(endpoint())
+        if format.json { return try options.output.document(endpoint) }
+        try options.output.line("Added \(endpoint.id).")
+    }
+
+    /// Builds the endpoint from the arguments.
+    ///
+    /// - Throws: `CLIError` for an invalid name or address.
+    func endpoint() throws(CLIError) -> StaticEndpoint {
+        let isName = !name.isEmpty && SanitizedText(name).text == name
+        let example = "patchbay add \"\(isName ? name : "Simulator")\" 127.0.0.1:9876"
+        guard case .tcp(let host?, let port)? = ListenAddress(address), !address.hasPrefix("tcp:") else {
+            throw .usage("\"\(SanitizedText(address))\" is not ADDRESS:PORT", try: example)
+        }
+        let endpoint = StaticEndpoint(name: name, kind: EndpointKind(kind), address: host, port: port, app: app)
+        if let problem = endpoint.validationError { throw .usage(problem, try: example) }
+        return endpoint
+    }
+}
+
+struct RemoveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rm",
+        abstract: "Remove an endpoint and release its ID.",
+        discussion: """
+            Removes static endpoints and endpoints that are offline. A service that is still announced is listed \
+            again as a new endpoint.
+
+              patchbay rm shop-old-iphone
+            """
+    )
+
+    @Argument(help: ArgumentHelp("Remove this endpoint.", valueName: "endpoint"))
+    var selector: String
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let list = try await options.client.endpoints()
+        let endpoint = try EndpointSelector(text: selector, command: "patchbay rm").choose(among: list.endpoints)
+        try await options.client.removeEndpoint(endpoint.id)
+        try options.output.line("Removed \(endpoint.id).")
+        let left = try await options.client.tunnels().tunnels.filter { $0.spec.target == .endpoint(endpoint.id) }
+        guard !left.isEmpty else { return }
+        let ids = left.map(\.id).joined(separator: " ")
+        try options.output.line(
+            "Tunnels with this endpoint as target remain: \(ids). Remove them with `patchbay tunnels rm \(ids)`."
+        )
+    }
+}

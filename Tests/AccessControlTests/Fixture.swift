@@ -1,0 +1,84 @@
+import FoundationEssentials
+import Glibc
+import Logging
+import Model
+import TestSupport
+import Synchronization
+
+@testable import AccessControl
+
+/// A wall clock and a boot clock that tests control.
+final class TestClock: Sendable {
+    private let reading: Mutex<ClockReading>
+
+    init(wall: Int64 = 1_800_000_000_000, boot: Int64 = 5_000_000) {
+        reading = Mutex(ClockReading(wall: wall, boot: boot))
+    }
+
+    var read: @Sendable () -> ClockReading { { self.reading.withLock { $0 } } }
+
+    /// Advances both clocks.
+    func pass(_ seconds: Double) {
+        reading.withLock {
+            $0.wall += Int64(seconds * 1_000)
+            $0.boot += Int64(seconds * 1_000)
+        }
+    }
+
+    /// Sets the wall clock only.
+    func setWall(by seconds: Double) { reading.withLock { $0.wall += Int64(seconds * 1_000) } }
+
+    /// Simulates a reboot: the boot clock restarts, and the wall clock continues.
+    func reboot() { reading.withLock { $0.boot = 1_000 } }
+}
+
+enum Fixture {
+    static let quiet = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+    static let owner = AuditActor.process(uid: 1_000, pid: 42, executable: SanitizedText("/usr/bin/patchbay"))
+    static let socket = RequestSource.unix(uid: 1_000)
+    static let loopback = RequestSource.tcp(address: "127.0.0.1")
+    static let reader = Permissions([.registryRead, .endpointCall], on: .all)
+
+    static func store(
+        in scratch: ScratchFolder,
+        clock: TestClock = TestClock(),
+        auditSegment: Int = 8 << 20,
+        failurePoint: @escaping @Sendable (FailurePoint) -> Void = { _ in }
+    ) throws -> AccessStore {
+        try AccessStore(
+            in: scratch.path,
+            logger: quiet,
+            auditSegment: auditSegment,
+            reading: clock.read,
+            failurePoint: failurePoint
+        )
+    }
+
+    /// Returns a redeemer with its own key; the key depends only on the name.
+    static func client(_ name: String) -> Redemption {
+        Redemption(client: Data((name + String(repeating: "-", count: 16)).utf8), name: SanitizedText(name))
+    }
+
+    /// Returns a well-formed token with the same ID and another secret.
+    static func forged(_ token: Token) -> Token { Token(random: token.kind).withID(token.id) }
+
+    static func audit(in scratch: ScratchFolder) throws -> [AuditEntry] {
+        try Data(contentsOf: URL(filePath: scratch.file("audit.jsonl"))).split(separator: UInt8(ascii: "\n")).map {
+            try JSONCoding.decoder().decode(AuditEntry.self, from: $0)
+        }
+    }
+}
+
+extension AccessStore {
+    /// Creates an invite and redeems it.
+    func grant(
+        _ permissions: Permissions = Fixture.reader,
+        lifetime: Int? = nil,
+        idle: Int = 7_200,
+        to name: String = "agent"
+    ) throws -> (Grant, Token) {
+        let terms = InviteTerms(permissions, grantLifetime: lifetime, grantIdle: idle)
+        let (_, invite) = try invite(terms, by: Fixture.owner, from: Fixture.socket)
+        return try redeem(invite, for: Fixture.client(name), from: Fixture.loopback)
+    }
+}

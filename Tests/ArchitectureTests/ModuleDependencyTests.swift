@@ -1,0 +1,94 @@
+import Foundation
+import Testing
+
+/// The dependencies between modules: each module imports only the modules of its line in the table.
+///
+/// The compiler rejects an import of an undeclared module but accepts transitive imports, even with
+/// `--explicit-target-dependency-import-check error`. The tests therefore compare the import lines with the table.
+@Suite struct ModuleDependencyTests {
+    static let systemModules: Set<String> = ["FoundationEssentials", "Glibc", "Synchronization"]
+    static let allowedImports: [String: Set<String>] = [
+        "Model": [],
+        "JSON": [],
+        "SystemIO": ["CLinux", "Model", "Logging"],
+        "Discovery": ["CAvahi", "CLinux", "Model", "Logging", "ServiceLifecycle"],
+        "Devices": ["CLinux", "CUsbmuxd", "Model", "SystemIO", "Logging", "ServiceLifecycle"],
+        "Probing": ["Model", "SystemIO", "Logging", "ServiceLifecycle", "NIOCore", "NIOPosix", "NIOHTTP1"],
+        "Registry": ["Model"],
+        "Tunnels": ["CLinux", "Model", "SystemIO", "Logging", "ServiceLifecycle"],
+        "AccessControl": ["CLinux", "CSQLite", "Model", "SystemIO", "Crypto", "Logging", "ServiceLifecycle"],
+        "QR": ["CQRencode"],
+        "Images": ["CImages", "SystemIO"],
+        "API": [
+            "JSON", "MCP", "Model", "AccessControl", "QR", "Registry", "SystemIO", "Tunnels", "HTTPTypes",
+            "Hummingbird",
+            "HummingbirdCore", "Logging", "NIOCore", "NIOExtras", "NIOHTTP1", "NIOHTTPTypesHTTP1", "NIOPosix",
+            "ServiceLifecycle",
+        ],
+        "MCP": [
+            "Images", "JSON", "Model", "AccessControl", "Registry", "SystemIO", "Tunnels", "Crypto", "Logging",
+            "ServiceLifecycle",
+        ],
+        "UsbmuxServer": ["Devices", "Model", "SystemIO", "Tunnels", "Logging", "ServiceLifecycle"],
+        "Client": ["JSON", "Model", "NIOCore", "NIOPosix", "NIOHTTP1"],
+        "patchbayd": [
+            "API", "CLinux", "Devices", "Discovery", "UsbmuxServer", "Images", "MCP", "Model", "AccessControl",
+            "Probing",
+            "Registry", "SystemIO", "Tunnels", "ArgumentParser", "Logging", "ServiceLifecycle", "TOMLKit",
+            "UnixSignals",
+        ],
+        "patchbay": ["ArgumentParser", "Client", "JSON", "Model", "QR", "SystemIO"],
+    ]
+
+    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    static func files(in folder: String) throws -> [URL] {
+        let folder = root.appending(path: folder)
+        return try #require(FileManager.default.subpaths(atPath: folder.path))
+            .filter { $0.hasSuffix(".swift") }.map { folder.appending(path: $0) }
+    }
+
+    @Test(arguments: allowedImports.keys.sorted())
+    func `a module imports only the modules of its line in the table`(module: String) throws {
+        let files = try Self.files(in: "Sources/\(module)")
+        #expect(!files.isEmpty)
+        for file in files {
+            for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
+                let words = line.split(separator: " ")
+                guard let index = words.firstIndex(of: "import"), index <= 1, !line.hasPrefix(" ") else { continue }
+                let name = String(words[words.count - 1].prefix { $0 != "." })
+                let allowed = Self.allowedImports[module, default: []].union(Self.systemModules)
+                #expect(allowed.contains(name), "\(module)/\(file.lastPathComponent) imports \(name)")
+            }
+        }
+    }
+
+    @Test func `every folder of Sources is in the table`() throws {
+        let folders = try FileManager.default.contentsOfDirectory(atPath: Self.root.appending(path: "Sources").path)
+
+        #expect(
+            Set(folders).subtracting(["CAvahi", "CImages", "CLinux", "CQRencode", "CSQLite", "CUsbmuxd"])
+                == Set(Self.allowedImports.keys)
+        )
+    }
+
+    @Test func `no source file is longer than 400 lines`() throws {
+        for file in try Self.files(in: "Sources") {
+            let lines = try String(contentsOf: file, encoding: .utf8).split(
+                separator: "\n",
+                omittingEmptySubsequences: false
+            )
+            #expect(lines.count <= 401, "\(file.lastPathComponent) has \(lines.count) lines")
+        }
+    }
+
+    @Test func `nothing is public`() throws {
+        for file in try Self.files(in: "Sources") {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            // Comments and enum cases may contain the word.
+            let hasPublicDeclaration = text.contains(#/(?m)^[ \t]*(@\w+\s+)*public\s/#)
+            #expect(!hasPublicDeclaration, "\(file.lastPathComponent) has a public declaration")
+        }
+    }
+}

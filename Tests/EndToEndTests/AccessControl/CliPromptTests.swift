@@ -1,0 +1,61 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// The prompt for a secret on a terminal, simulated with `pty(7)`, without a broker.
+@Suite struct CliPromptTests {
+    /// Runs a command with a terminal as its standard input, plays the scenario, and prints the terminal's state.
+    private static let scenario = """
+        import os, pty, signal, subprocess, sys, termios, time
+
+        def echoes():
+            return bool(termios.tcgetattr(slave)[3] & termios.ECHO)
+
+        def wait(what, wanted):
+            end = time.monotonic() + 10
+            while what() != wanted:
+                if time.monotonic() > end: sys.exit("never " + str(wanted))
+                time.sleep(0.01)
+
+        master, slave = pty.openpty()
+        child = subprocess.Popen(sys.argv[2:], stdin=slave, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait(echoes, False)
+        print("hidden", flush=True)
+        if sys.argv[1] == "suspend":
+            child.send_signal(signal.SIGTSTP)
+            os.waitpid(child.pid, os.WUNTRACED)
+            print("suspended, echo", echoes(), flush=True)
+            child.send_signal(signal.SIGCONT)
+            wait(echoes, False)
+            print("hidden again", flush=True)
+            child.send_signal(signal.SIGINT)
+        else:
+            child.send_signal(getattr(signal, sys.argv[1]))
+        child.wait()
+        print("ended by", -child.returncode, "echo", echoes(), flush=True)
+        """
+
+    @Test(.needs(.python), arguments: [("SIGINT", 2), ("SIGTERM", 15), ("SIGHUP", 1), ("SIGQUIT", 3)])
+    func `a signal ends the prompt and restores terminal echo`(name: String, number: Int) async throws {
+        try await withScratchFolder { scratch in
+            let said = try await run(name, scratch)
+
+            #expect(said == ["hidden", "ended by \(number) echo True"])
+        }
+    }
+
+    @Test(.needs(.python)) func `a suspended prompt restores echo for the shell and disables it on resume`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let said = try await run("suspend", scratch)
+
+            #expect(said == ["hidden", "suspended, echo True", "hidden again", "ended by 2 echo True"])
+        }
+    }
+
+    private func run(_ name: String, _ scratch: ScratchFolder) async throws -> [String] {
+        let arguments = ["-c", Self.scenario, name, try Executable.built("patchbay"), "join", "-"]
+        return try await Program.run("python3", arguments, in: scratch)
+    }
+}

@@ -1,0 +1,26 @@
+import TestSupport
+
+/// A broker with a usbmuxd-compatible server.
+struct RunningUsbmuxServer {
+    let path: String
+    let broker: RunningBroker
+
+    init(in scratch: ScratchFolder, phones: UsbmuxdFixture?) async throws {
+        path = scratch.file("mux")
+        // The folder is the broker's home, from which it reads its configuration.
+        try scratch.makeFolder(".config/patchbay")
+        let text = "[devices]\nserve_usbmuxd = \"unix:\(path)\"\nprobe_ports = []\n"
+        try scratch.write(text, to: ".config/patchbay/patchbay.toml")
+        broker = try await RunningBroker(in: scratch, phones: phones)
+    }
+
+    /// The environment that makes libusbmuxd use this server.
+    var environment: [String: String] { ["USBMUXD_SOCKET_ADDRESS": "UNIX:\(path)"] }
+
+    /// Waits until the server lists exactly these devices.
+    func lists(_ udids: Set<String>) async throws {
+        try await eventually("the facade lists \(udids)") {
+            Set(try MuxPeer(to: path).devices().keys) == udids
+        }
+    }
+}

@@ -1,0 +1,138 @@
+import FoundationEssentials
+import JSON
+import Logging
+import Model
+import AccessControl
+import Registry
+import SystemIO
+import Synchronization
+
+@testable import MCP
+
+/// An `AppProxy` with in-memory dependencies.
+final class AppProxyFixture: Sendable {
+    let registry = EndpointRegistry()
+    let authorizer: PermissiveAuthorizer
+    let storage: FakeCacheStorage
+    let proxy: AppProxy
+    let owner = AgentCaller(.process(uid: 0, pid: 1, executable: SanitizedText("test")), permissions: nil)
+
+    init(
+        _ dialer: any Dialer,
+        storage: FakeCacheStorage = FakeCacheStorage(),
+        _ adjust: (inout UpstreamTimeouts) -> Void = { _ in }
+    ) {
+        var limits = UpstreamTimeouts()
+        adjust(&limits)
+        authorizer = PermissiveAuthorizer()
+        self.storage = storage
+        proxy = AppProxy(
+            registry: registry,
+            dialer: dialer,
+            authorizer: authorizer,
+            storage: storage,
+            limitSize: { result, _, _ in result },
+            limits: limits,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    /// Runs the proxy during the body.
+    func run(_ body: @Sendable () async throws -> Void) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.proxy.run() }
+            try await body()
+            group.cancelAll()
+            while (try? await group.next()) != nil {}
+        }
+    }
+
+    /// Calls a tool. An error is returned as the result that an agent with the broker's tools gets.
+    func call(_ call: ToolCall, of caller: AgentCaller) async -> JSONObject {
+        do { return try await proxy.call(call, of: caller) } catch { return error.result(for: .brokerAgent) }
+    }
+
+    /// Adds an app at a port to the registry.
+    @discardableResult
+    func appear(
+        _ name: String = "shop",
+        port: UInt16 = 5_000,
+        kind: EndpointKind = .appreveal,
+        source: Sighting.Source = .config
+    ) async -> Endpoint? {
+        let sighting = Sighting(
+            id: Sighting.ID(source: source, key: name),
+            kind: kind,
+            app: SanitizedText("com.example.\(name)"),
+            appIsBundleID: true,
+            name: SanitizedText(name),
+            routes: [.network(NetworkRoute(address: "127.0.0.1", port: port))]
+        )
+        await registry.apply(.seen(sighting))
+        return await registry.endpoint(seenAs: sighting.id)
+    }
+
+    func disappear(_ name: String = "shop") async {
+        await registry.apply(.lost(Sighting.ID(source: .config, key: name)))
+    }
+}
+
+/// An authorizer that permits everything by default.
+final class PermissiveAuthorizer: EndpointAuthorizer {
+    private struct State {
+        var secret: EndpointSecret?
+        var isUnapproved = false
+        var events: [EndpointCallEvent] = []
+        var tokenResults: [Bool] = []
+    }
+
+    private let state = Mutex(State())
+    private let (stream, out) = AsyncStream.makeStream(of: EndpointID.self)
+
+    var events: [EndpointCallEvent] { state.withLock { $0.events } }
+    func rejectAll() { state.withLock { $0.isUnapproved = true } }
+
+    func set(secret: String, of id: EndpointID) throws {
+        let secret = try EndpointSecret(secret)
+        state.withLock { $0.secret = secret }
+        out.yield(id)
+    }
+
+    func access(to endpoint: Endpoint, for caller: AgentCaller) async -> EndpointAccess {
+        state.withLock { state in
+            let access = EndpointAccess(
+                state.isUnapproved ? [] : endpoint.routes.map { AuthorizedRoute($0.route, secret: state.secret) },
+                isUnapproved: state.isUnapproved
+            )
+            return caller.may(.secretUse, on: endpoint) ? access : access.withoutSecrets
+        }
+    }
+
+    let generation: UInt64 = 0
+    func isLive(_ caller: AgentCaller) -> Bool { true }
+    func deliver<Value: Sendable, Failure: Error>(
+        for caller: AgentCaller,
+        since generation: UInt64,
+        _ write: () throws(Failure) -> Value
+    ) throws(Failure) -> Value? { try write() }
+    func register(for caller: AgentCaller, onRevoke: @escaping @Sendable () -> Void) throws -> GrantSession? { nil }
+    func unregister(_ session: GrantSession) {}
+
+    /// The recorded results of token use, in order.
+    var tokenResults: [Bool] { state.withLock { $0.tokenResults } }
+    func recordSecretResult(for endpoint: Endpoint, accepted: Bool) async {
+        state.withLock { $0.tokenResults.append(accepted) }
+    }
+
+    func audit(_ event: EndpointCallEvent, by caller: AgentCaller) async { state.withLock { $0.events.append(event) } }
+    func changes() async -> AsyncStream<EndpointID> { stream }
+}
+
+final class FakeCacheStorage: AppCacheStorage {
+    private let texts = Mutex<[EndpointID: String]>([:])
+
+    func text(of id: EndpointID) -> String? { texts.withLock { $0[id] } }
+    func load(_ id: EndpointID) async -> String? { text(of: id) }
+    func save(_ text: String, of id: EndpointID) async { texts.withLock { $0[id] = text } }
+    func delete(_ id: EndpointID) async { texts.withLock { $0[id] = nil } }
+}

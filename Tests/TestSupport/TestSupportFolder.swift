@@ -1,0 +1,20 @@
+import FoundationEssentials
+
+/// The folders of the test support's sources and of its build products, which later runs reuse.
+enum TestSupportFolder {
+    static let sources = String(#filePath.dropLast("/TestSupportFolder.swift".count))
+
+    /// The folder `.build/rig` of the package.
+    static let build = String(sources.dropLast("/Tests/TestSupport".count)) + "/.build/rig"
+
+    /// Runs a build step under a lock, because several test processes may run it at once.
+    static func build(
+        _ command: String,
+        _ arguments: [String],
+        within limit: Duration,
+        in scratch: ScratchFolder
+    ) async throws {
+        try FileManager.default.createDirectory(atPath: build, withIntermediateDirectories: true)
+        try await Program.run("flock", ["\(build)/lock", command] + arguments, in: scratch, within: limit)
+    }
+}

@@ -1,0 +1,191 @@
+import Glibc
+import SystemIO
+import Synchronization
+import Testing
+
+import Tunnels
+
+/// EOF of a stream with a link checker, as seen by the client.
+@Suite(.timeLimit(.minutes(1)))
+struct LinkLossTests {
+    /// A link checker with a result that the test controls.
+    private final class FakeLinkChecker: LinkChecker {
+        private typealias Completion = @Sendable (Bool) -> Void
+
+        private let pending = AsyncStream.makeStream(of: Completion.self)
+        private let count = Atomic(0)
+        private let immediateResult: Bool?
+
+        /// - Parameter immediateResult: The result to return at once; nil to wait for `complete(isReachable:)`.
+        init(_ immediateResult: Bool? = nil) { self.immediateResult = immediateResult }
+
+        var checkCount: Int { count.load(ordering: .relaxed) }
+
+        func check(_ completion: @escaping @Sendable (Bool) -> Void) {
+            count.add(1, ordering: .relaxed)
+            if let immediateResult { completion(immediateResult) } else { pending.continuation.yield(completion) }
+        }
+
+        func complete(isReachable: Bool) async {
+            for await completion in pending.stream { return completion(isReachable) }
+        }
+    }
+
+    private let relay = Relay(idle: .seconds(2))
+    private let probe = RelayProbe()
+
+    private func connect(_ linkChecker: FakeLinkChecker, isUnix: Bool = false) async throws -> (
+        client: Stream, target: Stream
+    ) {
+        let (client, accepted) = isUnix ? Stream.pair() : try await Stream.tcpPair()
+        let (relayTarget, target) = Stream.pair()
+        relay.adopt(
+            client: accepted.handOver(),
+            target: Connection(descriptor: relayTarget.handOver(), halfClose: .destroys).checked(by: linkChecker),
+            observer: probe
+        )
+        return (client, target)
+    }
+
+    @Test func `EOF reaches the client if the link still exists`() async throws {
+        let (client, target) = try await connect(FakeLinkChecker(true))
+
+        try await target.send(pattern(100_000))
+        target.finish()
+
+        #expect(try await client.receiveToEnd() == pattern(100_000))
+        #expect(try await probe.outcome()?.reason == .finished)
+        await relay.stop()
+    }
+
+    @Test func `a lost link resets the client after every received byte`() async throws {
+        let (client, target) = try await connect(FakeLinkChecker(false))
+
+        try await target.send(pattern(100_000))
+        target.finish()
+
+        #expect(try await client.receive(100_000) == pattern(100_000))
+        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+        #expect(try await probe.outcome()?.reason == .linkLost)
+        await relay.stop()
+    }
+
+    @Test func `a stalled client gets every byte before the reset`() async throws {
+        let (client, target) = try await connect(FakeLinkChecker(false))
+        let bytes = pattern(8 << 20)
+
+        async let sent: Void = {
+            try await target.send(bytes)
+            target.finish()
+        }()
+        try await probe.standstill()
+        #expect(try await client.receive(bytes.count) == bytes)
+
+        try await sent
+        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+        await relay.stop()
+    }
+
+    @Test func `bytes do not wait for the link check, only EOF does`() async throws {
+        let linkChecker = FakeLinkChecker()
+        let (client, target) = try await connect(linkChecker)
+
+        try await target.send(pattern(1_000))
+        target.finish()
+        #expect(try await client.receive(1_000) == pattern(1_000))
+        let early = try await withTimeout(.milliseconds(100), clock: ContinuousClock()) {
+            try await client.receiveSome()
+        }
+        #expect(early == nil)
+        await linkChecker.complete(isReachable: true)
+
+        #expect(try await client.receiveSome().isEmpty)
+        #expect(try await probe.outcome()?.reason == .finished)
+        #expect(linkChecker.checkCount == 1)
+        await relay.stop()
+    }
+
+    @Test func `a half-closed client is reset after a lost link`() async throws {
+        let (client, target) = try await connect(FakeLinkChecker(false))
+
+        try await client.send(Array("request".utf8))
+        client.finish()
+        #expect(try await target.receive(7) == Array("request".utf8))
+        try await target.send(Array("rep".utf8))
+        target.finish()
+
+        #expect(try await client.receive(3) == Array("rep".utf8))
+        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+        #expect(try await probe.outcome()?.reason == .linkLost)
+        await relay.stop()
+    }
+
+    @Test func `a link check without a result counts as a lost link`() async throws {
+        let (client, target) = try await connect(FakeLinkChecker())
+        let start = ContinuousClock.now
+
+        target.finish()
+
+        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+        #expect(ContinuousClock.now - start < .seconds(2))
+        #expect(try await probe.outcome()?.reason == .linkLost)
+        await relay.stop()
+    }
+
+    @Test func `a unix socket client sees EOF after every received byte, because it cannot be reset`() async throws {
+        let (client, target) = try await connect(FakeLinkChecker(false), isUnix: true)
+
+        try await target.send(pattern(100_000))
+        target.finish()
+
+        #expect(try await client.receive(100_000) == pattern(100_000))
+        #expect(try await client.receiveSome().isEmpty)
+        #expect(try await probe.outcome()?.reason == .linkLost)
+        await relay.stop()
+    }
+
+    @Test func `a unix socket client that is still sending sees a reset`() async throws {
+        let (client, target) = try await connect(FakeLinkChecker(false), isUnix: true)
+        let sender = client.duplicate()
+
+        async let isBroken = (try? await sender.send(pattern(8 << 20))) == nil
+        try await probe.standstill()
+        target.finish()
+
+        #expect(await isBroken)
+        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+        #expect(try await probe.outcome()?.reason == .linkLost)
+        await relay.stop()
+    }
+
+    @Test func `no link check runs if the client closes the stream`() async throws {
+        let linkChecker = FakeLinkChecker()
+        var (client, target): (Stream?, Stream) = try await connect(linkChecker)
+
+        try await client?.send([1, 2, 3])
+        #expect(try await target.receive(3) == [1, 2, 3])
+        client = nil
+
+        #expect(try await target.receiveSome().isEmpty)
+        #expect(try await probe.outcome()?.reason == .finished)
+        #expect(linkChecker.checkCount == 0)
+        await relay.stop()
+    }
+
+    @Test func `a late result of a link check is ignored`() async throws {
+        let linkChecker = FakeLinkChecker()
+        let (client, target) = try await connect(linkChecker)
+        target.finish()
+        #expect(try await eventually { linkChecker.checkCount == 1 })
+
+        await relay.closeConnections(of: probe)
+        let (next, peer) = try await connect(FakeLinkChecker(true))
+        await linkChecker.complete(isReachable: false)
+
+        try await peer.send([7])
+        #expect(try await next.receive(1) == [7])
+        #expect(probe.outcomes.map(\.reason) == [.aborted])
+        withExtendedLifetime(client) {}
+        await relay.stop()
+    }
+}
