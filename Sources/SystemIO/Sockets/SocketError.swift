@@ -1,9 +1,9 @@
-package import Glibc
+import Glibc
 
 /// The reason why a socket operation failed. The description names the address.
 package enum SocketError: Error, Hashable, Sendable {
     /// Another process listens on the address; the PID is known for unix sockets only.
-    case inUse(SocketAddress, by: pid_t? = nil)
+    case inUse(SocketAddress, by: Int32? = nil)
     /// The path exists and is not a socket.
     case notASocket(path: String)
     /// The peer did not answer before the deadline.
@@ -18,6 +18,12 @@ package enum SocketError: Error, Hashable, Sendable {
     package var isExhaustion: Bool {
         guard case .failed(let call, _, let code) = self else { return false }
         return [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) || call == "epoll_ctl" && code == ENOSPC
+    }
+
+    /// The message of the errno without the object; the description of any other error.
+    package var reason: String {
+        guard case .failed(_, _, let code) = self else { return description }
+        return Self.message(for: code)
     }
 
     /// The message of an errno (strerror(3), thread-safe since glibc 2.32).
