@@ -78,7 +78,7 @@ let package = Package(
         module("SystemIO", ["CLinux", "Model", logging]),
 
         // Sources of sightings.
-        module("Discovery", ["CAvahi", "CLinux", "Model", logging, lifecycle]),
+        module("Discovery", ["CAvahi", "CLinux", "Model", "SystemIO", logging, lifecycle]),
         module("Devices", ["CLinux", "CUsbmuxd", "Model", "SystemIO", logging, lifecycle]),
         module("Probing", ["Model", "SystemIO", logging, lifecycle, nioCore, nioPosix, nioHTTP1]),
 
@@ -120,7 +120,7 @@ let package = Package(
         // Test infrastructure: starts real daemons in private directories. A separate Makefile builds the C part.
         .target(
             name: "TestSupport",
-            dependencies: ["CLinux", "SystemIO"],
+            dependencies: ["CLinux", "Model", "SystemIO"],
             path: "Tests/TestSupport",
             exclude: ["demo", "lineapp.py", "sampleapp.py", "systemd", "usbmuxd"],
             swiftSettings: settings
@@ -131,7 +131,7 @@ let package = Package(
             path: "Tests/Bench",
             swiftSettings: settings
         ),
-        tests("BenchTests", ["bench"]),
+        tests("BenchTests", ["bench", "TestSupport"]),
         tests("ModelTests", ["Model"]),
         tests("JSONTests", ["JSON"]),
         tests("ImagesTests", ["CImages", "Images"]),
@@ -140,7 +140,7 @@ let package = Package(
         tests("DevicesTests", ["CLinux", "Devices", "Model", "SystemIO", "TestSupport", logging, lifecycle]),
         tests("ProbingTests", ["Model", "Probing", "SystemIO", "TestSupport", logging]),
         tests("RegistryTests", ["Model", "Registry"]),
-        tests("TunnelsTests", ["CLinux", "Model", "SystemIO", "Tunnels", logging, lifecycle]),
+        tests("TunnelsTests", ["CLinux", "Model", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]),
         tests(
             "UsbmuxServerTests",
             ["Devices", "Model", "SystemIO", "TestSupport", "Tunnels", "UsbmuxServer", logging]

@@ -8,7 +8,6 @@ package enum AccessError: Error, Hashable, Sendable {
     /// Too many wrong attempts came from this client. `retryAfter` is in seconds.
     case tooManyAttempts(retryAfter: Int)
     case notAToken
-    case notAPairingString(String)
     /// The caller is authenticated and asked for more than the invite, grant or role allows.
     case tooWide(String)
     case outOfRange(String)
@@ -40,7 +39,6 @@ extension AccessError: CustomStringConvertible {
             "the token is missing, wrong, used, expired or revoked; ask an owner of this broker for an invite (patchbay pair)"
         case .tooManyAttempts(let seconds): "too many wrong tokens from this client; try again in \(seconds) s"
         case .notAToken: "this is not a Patchbay token, or it is mistyped or incomplete; copy the whole token"
-        case .notAPairingString(let why): "this is not a pairing string: \(why)"
         case .tooWide(let what): "the request exceeds what may be granted: \(what)"
         case .outOfRange(let what): what
         case .limit(let what): what

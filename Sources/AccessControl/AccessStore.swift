@@ -1,11 +1,13 @@
-import Crypto
-import FoundationEssentials
+package import FoundationEssentials
 package import Logging
 package import Model
 import Synchronization
 import SystemIO
 
 /// Stores every invite, grant, approval and endpoint secret, and saves each change before the call returns.
+///
+/// The services `invites`, `grants`, `requests`, `approvals` and `secrets` have the operations. The store has the
+/// state, the commit and the audit log.
 ///
 /// Survives `kill -9` and power loss: when a call returns, its change is in the database (WAL, `synchronous=FULL`) and
 /// in the audit log (fdatasync(2)). When a call throws `notSaved`, either nothing was committed, or the change is
@@ -16,24 +18,21 @@ package actor AccessStore {
     private static let thread = ThreadExecutor(named: "patchbay-pair")
     /// Maximum time that last-use times and the clock's high-water mark stay unsaved.
     static let saveInterval: Duration = .seconds(60)
+    /// Maximum delay of a call's audit entry. Writing each entry separately would delay a call by several milliseconds
+    /// (fsync(2)).
+    private static let auditFlushInterval: Duration = .seconds(1)
 
     let logger: Logger
     let keys: Keyring
     let reading: @Sendable () -> ClockReading
-    private let database: AccessDatabase
-    private var auditLog: AuditLog
+    private var writer: ChangeWriter
     nonisolated let auditReader: AuditLogReader
-    private let failurePoint: @Sendable (FailurePoint) -> Void
 
-    nonisolated let sharedState: Mutex<SharedAccessState>
+    /// The state in memory. Its operations do not wait for the disk.
+    package nonisolated let live: LiveAccess
     var requestQueue = AccessRequestQueue()
     var userCodeLimiter: UserCodeAttemptLimiter
     var attemptLimiter = FailedAttemptLimiter()
-    private var head: AuditEntry.Head
-    /// Audit entries that are committed to the database and not yet in the audit file. `flushed` is the last one in the
-    /// file.
-    private var pending: [PersistedState.PendingLine] = []
-    private var flushed: Int
     /// Number of committed changes since the start.
     private var commits = 0
     /// Revocations that are in effect but could not be saved. The next commit includes them.
@@ -47,6 +46,12 @@ package actor AccessStore {
     package private(set) var findings: [String]
     /// The reason why the last change could not be saved; nil after a successful commit.
     package private(set) var storageProblem: String?
+
+    package nonisolated var invites: InviteService { InviteService(store: self) }
+    package nonisolated var grants: GrantService { GrantService(store: self) }
+    package nonisolated var requests: AccessRequestService { AccessRequestService(store: self) }
+    package nonisolated var approvals: EndpointApprovalService { EndpointApprovalService(store: self) }
+    package nonisolated var secrets: EndpointSecretService { EndpointSecretService(store: self) }
 
     /// Opens the state folder, repairs it after a crash, and applies the revocations of the audit log. Blocks; call it
     /// only at startup.
@@ -72,7 +77,7 @@ package actor AccessStore {
         try PrivateFile.check(folder: folder)
         let isNew = try !PrivateFile.check(file: "\(folder)/\(AccessDatabase.name)")
         let keys = Keyring(try SealingKey.load(credentials: credentials, folder: folder, isNew: isNew))
-        var (database, contents, findings) = try Self.open(folder, keys)
+        var (database, contents, findings) = try AccessDatabase.opened(in: folder, keys: keys)
         findings += contents.damaged
 
         let audit = try AuditLog(in: folder, segment: auditSegment)
@@ -84,25 +89,19 @@ package actor AccessStore {
         var state = AccessState(contents)
         let losses = state.replay(recovery.unknown, at: clock.now)
         state.apply(losses)
-        sharedState = Mutex(SharedAccessState(state, clock))
+        live = LiveAccess(state, clock, reading: reading)
         unsaved = losses
         if !findings.isEmpty {
-            var event = AuditEvent(.repaired, by: .broker, from: .broker)
-            event.detail = findings.joined(separator: "; ")
-            unsaved.events.append(event)
+            let detail = findings.joined(separator: "; ")
+            unsaved.events.append(AuditEvent(.repaired, by: .broker, from: .broker, detail: detail))
         }
 
-        self.database = database
-        auditLog = audit
+        writer = ChangeWriter(database, audit, after: recovery, failurePoint: failurePoint)
         auditReader = AuditLogReader(folder)
         self.keys = keys
         self.findings = findings
         self.logger = logger
         self.reading = reading
-        self.failurePoint = failurePoint
-        head = recovery.head
-        pending = recovery.missing
-        flushed = recovery.written.number
         userCodeLimiter = contents.userCodeLimiter
         for finding in findings {
             logger.error("a stored access control file has a problem", metadata: ["what": "\(finding)"])
@@ -112,38 +111,29 @@ package actor AccessStore {
     /// Saves pending changes and closes the database.
     package func close() throws {
         try save()
-        try database.close()
-        sharedState.withLock { $0.wakeUp }?.finish()
+        try writer.close()
+        live.content.withLock { $0.wakeUp }?.finish()
     }
 
     /// A copy of the current state.
-    var state: AccessState { sharedState.withLock { $0.state } }
+    var state: AccessState { live.content.withLock { $0.state } }
+
+    nonisolated func now() -> MonotonicTime { live.now() }
 
     /// Difference between the logical clock and the wall clock; zero when the wall clock is not behind.
     package var wallClockLag: Duration {
-        let reading = reading()
-        return sharedState.withLock { shared in
-            shared.clock.advance(to: reading)
-            return shared.clock.wallClockLag
-        }
+        _ = now()
+        return live.content.withLock { $0.clock.wallClockLag }
     }
 
-    /// Verifies the hash chain of the whole audit log.
-    package func verifyAudit() async throws -> AuditVerification {
-        try flush()
-        return try await auditReader.verify(endingAt: head)
+    /// Runs a closure on the store's thread. No other operation runs before the closure ends or awaits.
+    func transaction<Value: Sendable>(
+        _ body: @Sendable (isolated AccessStore) async throws -> Value
+    ) async rethrows -> Value {
+        try await body(self)
     }
 
-    nonisolated func now() -> MonotonicTime {
-        let reading = reading()
-        return sharedState.withLock { $0.clock.advance(to: reading) }
-    }
-
-    /// Saves a change, then applies the change.
-    ///
-    /// Order: reserve space for the audit entries; commit the rows and the entries in one transaction; append the
-    /// entries to the audit file; fdatasync(2); return. A crash before the commit changes nothing. If the
-    /// crash comes after the commit, the next start appends the missing entries to the file.
+    /// Saves a change, then applies the change. `ChangeWriter` has the order of the writes.
     func commit(_ change: ChangeSet) throws {
         do {
             try write(change)
@@ -156,45 +146,19 @@ package actor AccessStore {
 
     private func write(_ change: ChangeSet) throws {
         let now = now()
-        try flush()
         var combined = unsaved + change
+        let lastUsed = live.content.withLock { $0.unsavedLastUsed }
         let named = Set(combined.grants.map(\.id))
-        let (saved, used) = sharedState.withLock { shared in
-            (shared.unsavedLastUsed, shared.unsavedLastUsed.subtracting(named).compactMap { shared.state.grants[$0] })
-        }
-        combined.grants += used
+        combined.grants += lastUsed.subtracting(named).compactMap { state.grants[$0] }
         let buffered = auditBuffer.events
         combined.events += buffered
-        var next = head
-        let lines = try combined.events.map { event in
-            let wall = Date(timeIntervalSince1970: Double(reading().wall) / 1_000)
-            let line = AuditEntry(
-                number: next.number + 1,
-                previousHash: next.hash,
-                wallTime: wall,
-                logicalTime: now,
-                event: event
-            )
-            let (text, head) = try line.encoded()
-            next = head
-            return PersistedState.PendingLine(number: line.number, text: text)
-        }
-        try auditLog.reserve(for: lines.reduce(0) { $0 + $1.text.count + 1 })
-        try database.commit(
-            combined,
-            lines: lines,
-            head: next,
-            flushed: flushed,
-            highWater: now,
-            failurePoint: failurePoint
-        )
-        sharedState.withLock { shared in
-            shared.apply(combined)
-            shared.unsavedLastUsed.subtract(saved)
+        let wallTime = Date(timeIntervalSince1970: Double(reading().wall) / 1_000)
+        try writer.commit(combined, at: now, wallTime: wallTime)
+        live.content.withLock { content in
+            content.apply(combined)
+            content.unsavedLastUsed.subtract(lastUsed)
         }
         commits += 1
-        head = next
-        pending += lines
         unsaved = ChangeSet()
         auditBuffer.remove(first: buffered.count)
         oldestBufferedAt = nil
@@ -202,28 +166,41 @@ package actor AccessStore {
         // The change is now in effect, even if the audit file cannot be written. The next operation writes the missing
         // entries first.
         defer {
-            if !change.grants.isEmpty || !change.invites.isEmpty { wake() }
-            publishApprovalChange(combined)
+            if !change.grants.isEmpty || !change.invites.isEmpty { live.wake() }
+            for id in combined.changedEndpoints { approvalChangeSubscribers.send(id) }
         }
-        try flush()
-        failurePoint(.beforeReply)
+        try writer.finish()
     }
 
     /// Ends grants, invites, approvals or secrets. The change takes effect at once, even if the disk fails. Then saves
     /// it, and closes the affected sessions meanwhile.
     func endAndCommit(_ change: ChangeSet) async throws {
-        let cancellations = sharedState.withLock { shared in
-            shared.apply(change)
-            return shared.sessions.removeAll(of: change.endedGrants)
+        let cancellations = live.content.withLock { content in
+            content.apply(change)
+            return content.sessions.removeAll(of: change.endedGrants)
         }
         // Runs in parallel with the commit, because the disk may be slow or full.
         async let areCancelled: Void = GrantSessions.cancel(cancellations)
         let commits = commits
         let result = Result { try commit(change) }
-        // A committed change lacks only its audit entry, which `flush` retries.
+        // A committed change lacks only its audit entry, which the next commit appends.
         if case .failure = result, self.commits == commits { unsaved = unsaved + change }
         await areCancelled
         try result.get()
+    }
+
+    func saveUserCodeLimiter() throws { try writer.save(userCodeLimiter) }
+}
+
+/// Saving without a change, when `ExpirationService` asks for it.
+extension AccessStore {
+    /// Returns a new wake-up stream for each wait. A stream whose reader was cancelled is finished and cannot be
+    /// used again.
+    func makeWakes() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        live.content.withLock { $0.wakeUp = continuation }
+        auditBuffer.setWakeUp(continuation)
+        return stream
     }
 
     /// Returns the time until buffered audit events have to be written; nil when the buffer is empty.
@@ -235,20 +212,6 @@ package actor AccessStore {
         return count >= AuditBuffer.flushThreshold ? .zero : Self.auditFlushInterval - (now - since)
     }
 
-    func saveUserCodeLimiter() throws { try database.save(userCodeLimiter, as: "userCodeLimiter") }
-
-    /// Wakes `ExpirationService`, because the next deadline may have moved forward.
-    nonisolated func wake() { sharedState.withLock { $0.wakeUp }?.yield() }
-
-    /// Returns a new wake-up stream for each wait. A stream whose reader was cancelled is finished and cannot be
-    /// reused.
-    func makeWakes() -> AsyncStream<Void> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        sharedState.withLock { $0.wakeUp = continuation }
-        auditBuffer.setWakeUp(continuation)
-        return stream
-    }
-
     /// Saves the clock and the last-use times if the last save is `saveInterval` ago, or if audit events are due.
     func saveIfDue(at now: MonotonicTime) throws {
         let isFlushDue = auditFlushDelay(at: now).map { $0 <= .zero } ?? false
@@ -256,98 +219,76 @@ package actor AccessStore {
     }
 
     private func save() throws { try commit(ChangeSet()) }
-
-    /// Appends the committed audit entries to the audit file.
-    private func flush() throws {
-        guard let last = pending.last else { return }
-        try auditLog.append(pending.map(\.text), failurePoint: failurePoint)
-        flushed = last.number
-        pending = []
-    }
-
-    private static func open(_ folder: String, _ keys: Keyring) throws -> (AccessDatabase, PersistedState, [String]) {
-        do {
-            let database = try AccessDatabase(in: folder, keys: keys)
-            return (database, try database.read(), [])
-        } catch  where AccessDatabase.isDamage(error) {
-            let path = "\(folder)/\(AccessDatabase.name)"
-            let aside = PrivateFile.setAside(path, companions: AccessDatabase.companions)
-            let database = try AccessDatabase(in: folder, keys: keys)
-            let finding =
-                "\(path) was damaged and is kept as \(aside); no client is paired any more; pair again, or stop the broker and put a"
-                + " good copy there"
-            return (database, try database.read(), [finding])
-        }
-    }
 }
 
-/// The in-memory access state: clock, grants, and the sessions that depend on them.
-///
-/// One lock protects the state. The lock is never held during disk I/O, so authenticating a valid token does not wait
-/// for a commit. Two operations are atomic under the lock: check a grant and register a session; end a grant and
-/// collect its sessions. Only `AccessStore` modifies permissions.
-struct SharedAccessState: Sendable {
-    var clock: MonotonicWallClock
-    var state: AccessState
-    /// Incremented whenever a grant ends, or an approval or a secret changes.
-    private(set) var generation: UInt64 = 0
-    var sessions = GrantSessions()
-    /// IDs of grants whose last-use time is not yet saved.
-    var unsavedLastUsed: Set<String> = []
-    /// Sealed secrets that their apps rejected.
-    var rejected: [EndpointID: Data] = [:]
-    /// Wakes `ExpirationService` when a deadline may have moved forward.
-    var wakeUp: AsyncStream<Void>.Continuation?
-
-    init(_ state: AccessState, _ clock: MonotonicWallClock) {
-        self.state = state
-        self.clock = clock
-    }
-
-    mutating func apply(_ change: ChangeSet) {
-        state.apply(change)
-        if change.altersTrust { generation &+= 1 }
-    }
-
-    /// Returns whether a grant is valid at a time.
-    func isLive(_ grant: String, at now: MonotonicTime) -> Bool {
-        state.grants[grant].map { $0.endReason(at: now) == nil } ?? false
-    }
-
-    /// Records the use of a grant.
-    mutating func touch(_ grant: String, at now: MonotonicTime) {
-        state.touch(grant, at: now)
-        unsavedLastUsed.insert(grant)
-    }
-}
-
-/// Checks for deliveries to apps: no delivery happens after its permission ended.
+/// The audit log.
 extension AccessStore {
-    /// The generation of grants, approvals and secrets. Read the generation before looking up routes and secrets.
-    package nonisolated var generation: UInt64 { sharedState.withLock { $0.generation } }
-
-    /// Runs the write of a delivery, unless a grant, an approval or a secret ended or changed since a generation.
+    /// Counts a failed attempt, and records the attempt in the audit log unless the client had too many lately.
     ///
-    /// Holds the lock during the write, so no grant ends and no approval changes meanwhile. The write must not block.
-    /// - Parameters:
-    ///   - grant: The caller's grant; nil for an owner.
-    ///   - generation: Value of `generation` before the delivery's routes and secret were looked up.
-    ///   - write: Must return immediately.
-    /// - Returns: The result of the write; nil when the write did not run.
-    /// - Throws: The error of the write.
-    package nonisolated func deliver<Value: Sendable, Failure: Error>(
-        under grant: String?,
-        since generation: UInt64,
-        _ write: () throws(Failure) -> Value
-    ) throws(Failure) -> Value? {
-        let reading = reading()
-        return try sharedState.withLock { (shared) throws(Failure) -> Value? in
-            guard shared.generation == generation else { return nil }
-            if let grant {
-                let now = shared.clock.advance(to: reading)
-                guard shared.isLive(grant, at: now) else { return nil }
-            }
-            return try write()
+    /// - Returns: The error to throw.
+    func reject(
+        _ token: Token,
+        because reason: String,
+        saving change: ChangeSet? = nil,
+        from source: RequestSource,
+        at now: MonotonicTime
+    ) throws -> AccessError {
+        let pause = attemptLimiter.recordFailure(from: source, at: now)
+        if let change {
+            // Wrong secrets for an existing invite are always saved.
+            try commit(change)
+        } else if pause == nil {
+            // Records only IDs that exist; an unknown ID may be arbitrary text.
+            let event = AuditEvent(
+                .refused,
+                by: .anonymous,
+                from: source,
+                invite: state.invites[token.id]?.id,
+                grant: state.grants[token.id]?.id,
+                detail: reason
+            )
+            try commit(ChangeSet([event]))
         }
+        return pause.map { .tooManyAttempts(retryAfter: $0) } ?? .refused
+    }
+
+    /// Counts a malformed token as a failed attempt. The error does not give the reason.
+    ///
+    /// - Returns: The error to throw, the same as for a rejected token.
+    package func rejectMalformedToken(from source: RequestSource) throws -> AccessError {
+        try reject(Token(random: .grant), because: "not a token", from: source, at: now())
+    }
+
+    /// Records in the audit log that a caller was denied an owner-only operation. Limited to a few entries per minute
+    /// and client.
+    package func auditDenied(_ action: String, of caller: AuditActor, from source: RequestSource) throws {
+        guard attemptLimiter.recordFailure(from: source, at: now()) == nil else { return }
+        try commit(ChangeSet([AuditEvent(.refused, by: caller, from: source, detail: action)]))
+    }
+
+    /// Records a call of an endpoint in the audit log, within one second and before an orderly shutdown.
+    ///
+    /// Does not wait for the store's thread, which may be blocked on the disk. A crash may lose the entries of the last
+    /// second; nothing else depends on them.
+    package nonisolated func auditCall(_ call: EndpointCallEvent, by caller: AuditActor, from source: RequestSource) {
+        var event = AuditEvent(.called, by: caller, from: source, endpoint: call.endpoint, detail: call.outcome)
+        event.subject = call.subject
+        event.bytes = call.bytes
+        guard !auditBuffer.append(event) else { return }
+        logger.error(
+            "an endpoint call was dropped from the audit log: the buffer is full",
+            metadata: ["endpoint": "\(call.endpoint)"]
+        )
+    }
+
+    /// Returns lines of the audit log, oldest first: those after a line number, or the last ones.
+    package func auditLines(after number: Int?, limit: Int) async throws -> [Data] {
+        try await auditReader.lines(after: number, limit: limit)
+    }
+
+    /// Verifies the hash chain of the whole audit log.
+    package func verifyAudit() async throws -> AuditVerification {
+        try writer.flush()
+        return try await auditReader.verify(endingAt: writer.head)
     }
 }

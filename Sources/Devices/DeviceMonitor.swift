@@ -115,10 +115,10 @@ package actor DeviceMonitor: Service {
 
     private func runSessions() async {
         let watcher = address.path.map { DirectoryWatcher(path: $0) }
-        var pause = Backoff()
+        var backoff = Backoff.reconnecting
         while !Task.isCancelled {
             // Arm the watch before the attempt, so that a socket created after a failed attempt is not missed.
-            if watcher?.arm() == true { pause.reset() }
+            if watcher?.arm() == true { backoff.reset() }
             let before = sessionCount
             do {
                 try await listen()
@@ -127,13 +127,13 @@ package actor DeviceMonitor: Service {
             } catch {
                 // Cancelled: the loop ends.
             }
-            if await pause.wait(orChangeOf: watcher, clock: clock) { pause.reset() }
+            if await backoff.wait(orChangeOf: watcher, clock: clock) { backoff.reset() }
         }
     }
 
     /// Handles one run of usbmuxd from Listen to its end. Always ends by throwing.
     private func listen() async throws {
-        let session = try await Deadline(limit: Self.replyTimeout, clock: clock).run("Listen") { [address, clock] in
+        let session = try await withTimeout(Self.replyTimeout, clock: clock, request: "Listen") { [address, clock] in
             let socket = try await address.connect(clock: clock)
             var usbmuxd = UsbmuxConnection(over: socket.number)
             guard case .result(.ok) = try await usbmuxd.request(.listen) else {

@@ -64,39 +64,3 @@ struct DirectoryWatcher: Sendable {
         }
     }
 }
-
-/// The pause between two attempts to reach usbmuxd: 5 ms at first, doubled each time up to 1 s.
-///
-/// The first pause is short because a bound socket appears in its directory a moment before it listens.
-struct Backoff: Sendable {
-    private static let first = Duration.milliseconds(5)
-    private static let last = Duration.seconds(1)
-
-    private(set) var length = first
-
-    mutating func reset() { length = Self.first }
-
-    /// Waits and doubles the next pause. Returns true if the watch reported a change. Ends early when cancelled.
-    mutating func wait(orChangeOf watcher: DirectoryWatcher?, clock: any Clock<Duration>) async -> Bool {
-        let length = length
-        self.length = min(length * 2, Self.last)
-        return await withTaskGroup(of: Bool.self) { group in
-            group.addTask {
-                try? await clock.sleep(for: length)
-                return false
-            }
-            if let watcher {
-                group.addTask {
-                    do {
-                        try await watcher.change()
-                        return true
-                    } catch {
-                        return false
-                    }
-                }
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? false
-        }
-    }
-}

@@ -25,7 +25,7 @@ final class BonjourStatus: Sendable {
 
     private struct State {
         var phase = Phase.stopped
-        var counts = ServiceTable.Counts()
+        var counts = ServiceTally.Counts()
         var advertised = 0
         /// Types that Avahi does not browse, with the reason.
         var failedTypes: [ServiceType: String] = [:]
@@ -49,7 +49,7 @@ final class BonjourStatus: Sendable {
     /// Replaces the reported state.
     func report(
         _ phase: Phase,
-        counts: ServiceTable.Counts = ServiceTable.Counts(),
+        counts: ServiceTally.Counts = ServiceTally.Counts(),
         advertised: Int = 0,
         failedTypes: [ServiceType: String] = [:]
     ) {

@@ -8,8 +8,6 @@ package struct Grant: Hashable, Sendable, Codable, Identifiable {
         /// The grant was not used within its idle timeout.
         case idle
         case revoked
-        /// An old token of the grant was used after a rotation. Another party has a copy.
-        case reused
     }
 
     package let id: String
@@ -61,13 +59,11 @@ package enum GrantBinding: Hashable, Sendable, Codable {
     case bearer
     /// The client is a process of this user and connects through the unix socket.
     case user(UInt32)
-    /// The client proved possession of this key: the SHA-256 of its SubjectPublicKeyInfo, in lower-case hexadecimal.
-    case key(String)
 }
 
-/// Encodes as `"bearer"`, `{"user": 1001}` or `{"key": "…"}`.
+/// Encodes as `"bearer"` or `{"user": 1001}`.
 extension GrantBinding {
-    private enum Keys: String, CodingKey { case user, key }
+    private enum Keys: String, CodingKey { case user }
 
     package init(from decoder: any Decoder) throws {
         if let word = try? decoder.singleValueContainer().decode(String.self) {
@@ -80,11 +76,7 @@ extension GrantBinding {
             return
         }
         let container = try decoder.container(keyedBy: Keys.self)
-        if let user = try container.decodeIfPresent(UInt32.self, forKey: .user) {
-            self = .user(user)
-        } else {
-            self = .key(try container.decode(String.self, forKey: .key))
-        }
+        self = .user(try container.decode(UInt32.self, forKey: .user))
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -95,15 +87,11 @@ extension GrantBinding {
         case .user(let user):
             var container = encoder.container(keyedBy: Keys.self)
             try container.encode(user, forKey: .user)
-        case .key(let key):
-            var container = encoder.container(keyedBy: Keys.self)
-            try container.encode(key, forKey: .key)
         }
     }
 }
 
-/// A grant with its token: the response to a redemption, a rotation or a delegation. No other response contains the
-/// token.
+/// A grant with its token: the response to a redemption. No other response contains the token.
 package struct IssuedGrant: Sendable, Codable {
     package let grant: Grant
     /// The secret token `pbg_…`. Clients send it as `Authorization: Bearer pbg_…`.
@@ -113,40 +101,6 @@ package struct IssuedGrant: Sendable, Codable {
         self.grant = grant
         self.token = token
     }
-}
-
-/// The part of a grant to delegate: the body of `POST /v1/grants/{id}/delegate`.
-package struct DelegationSpec: Hashable, Sendable, Codable {
-    package var name: SanitizedText
-    package var permissions: Permissions
-    /// The lifetime in seconds. Nil means 8 hours, or the remaining lifetime of the parent if that is shorter.
-    package var lifetimeSeconds: Int?
-    /// The idle timeout in seconds. Nil means two hours.
-    package var idleSeconds: Int?
-    /// Restricts the grant to processes of this user on the unix socket. Nil creates a bearer grant.
-    package var user: UInt32?
-
-    package init(
-        name: SanitizedText,
-        permissions: Permissions,
-        lifetimeSeconds: Int? = nil,
-        idleSeconds: Int? = nil,
-        user: UInt32? = nil
-    ) {
-        self.name = name
-        self.permissions = permissions
-        self.lifetimeSeconds = lifetimeSeconds
-        self.idleSeconds = idleSeconds
-        self.user = user
-    }
-}
-
-/// Options for replacing the token of a grant: the body of `POST /v1/grants/{id}/rotate`.
-package struct RotationSpec: Hashable, Sendable, Codable {
-    /// The time in seconds for which the old token remains valid, 0 to 60. Nil means 0.
-    package var graceSeconds: Int?
-
-    package init(graceSeconds: Int? = nil) { self.graceSeconds = graceSeconds }
 }
 
 /// The IDs of the ended grants and invites: the response to a revocation.

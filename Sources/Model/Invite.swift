@@ -87,7 +87,7 @@ package struct IssuedInvite: Sendable, Codable {
     package let invite: Invite
     /// The secret token `pbi_…`.
     package let token: String
-    /// The pairing string `PATCHBAY:1:…`, which contains the token. Nil if the broker has no TCP listener.
+    /// The pairing string `PATCHBAY:1:127.0.0.1:PORT::TOKEN`, a secret. Nil if the broker has no TCP listener.
     package let pairing: String?
     /// The pairing string as a QR code (SVG), equally secret. Nil unless the request asked for the code.
     package let qr: String?

@@ -57,11 +57,6 @@ package actor EndpointRegistry {
     /// The endpoint of a sighting; nil if not listed.
     package func endpoint(seenAs id: Sighting.ID) -> Endpoint? { table.endpoint(seenAs: id) }
 
-    /// Applies all events of a source until the stream ends.
-    package func applyAll(_ events: some AsyncSequence<SightingEvent, Never> & Sendable) async {
-        for await event in events { apply(event) }
-    }
-
     /// Applies one event of a source.
     package func apply(_ event: SightingEvent) {
         publish(table.apply(event, at: now()))

@@ -14,75 +14,40 @@ package struct EndpointTable: Sendable {
         case removed(Endpoint)
     }
 
-    /// An endpoint with its servers and its liveness.
-    struct Entry: Sendable {
-        var record: PersistedEndpoint
-        var servers: Set<ServerKey> = []
-        /// The network addresses given by the endpoint's advertisements.
-        var addresses: Set<String> = []
-        /// The launch currently reported over USB.
-        var launch: SanitizedText?
-        var liveness = Liveness()
-    }
-
-    /// The maximum number of listed endpoints.
-    package static let limit = 4_096
-    /// The number of places that unapproved advertisements must leave free.
-    package static let reserve = 1_024
-    /// The maximum number of endpoints from advertisements for one network address.
-    package static let limitPerAddress = 64
-
-    var entries: [EndpointID: Entry] = [:]
-    var sightings: [Sighting.ID: Sighting] = [:]
-    var stale: Set<Sighting.ID> = []
-    var sightingsByServer: [ServerKey: Set<Sighting.ID>] = [:]
-    var endpointByServer: [ServerKey: EndpointID] = [:]
-    var serversByPort: [ServerKey.PortKey: Set<ServerKey>] = [:]
-    var endpointsByIdentity: [IdentityKey: Set<EndpointID>] = [:]
-    /// The current ID of an endpoint by its former ID from the time before its app was identified.
-    var aliases: [EndpointID: EndpointID] = [:]
-    /// The endpoints that came from advertisements, and the endpoints that no source sees.
-    var advertised: Set<EndpointID> = []
-    var unseen: Set<EndpointID> = []
-    /// The endpoints that came from advertisements, by network address.
-    var endpointsByAddress: [String: Set<EndpointID>] = [:]
+    private let limits: EndpointLimits
+    private var list: EndpointIndex
+    private var sightings = SightingIndex()
     /// The approvals and secrets that access control holds.
-    var trusts: [EndpointID: EndpointTrust]
+    private var trusts: [EndpointID: EndpointTrust]
     /// The app that answered on a route instead of the announced one.
-    var mismatches: [Route: SanitizedText] = [:]
-    package internal(set) var retired: RetiredIDs
+    private var mismatches: [Route: SanitizedText] = [:]
     package private(set) var refusals = Refusals()
 
     package init(
         records: [PersistedEndpoint] = [],
         trusts: [EndpointID: EndpointTrust] = [:],
-        retired: RetiredIDs = RetiredIDs()
+        retired: RetiredIDs = RetiredIDs(),
+        limits: EndpointLimits = .standard
     ) {
         self.trusts = trusts
-        self.retired = retired
-        for record in records {
-            var record = record
-            record.endpoint.state = .offline
-            record.endpoint.reason = "not seen since the broker started"
-            record.endpoint.routes = []
-            record.endpoint.sources = []
-            record.endpoint.approval = ApprovalPolicy.approval(
-                of: record.endpoint,
-                trusts[record.endpoint.id]?.approval
-            )
-            insert(Entry(record: record))
+        self.limits = limits
+        list = EndpointIndex(retired: retired)
+        for var record in records {
+            record.endpoint.goOffline(reason: "not seen since the broker started")
+            let approval = trusts[record.endpoint.id]?.approval
+            record.endpoint.approval = ApprovalPolicy.approval(of: record.endpoint, approval)
+            list.insert(record)
         }
     }
 
-    package var endpoints: [Endpoint] { entries.values.map(\.record.endpoint).sorted { $0.id < $1.id } }
-    package var records: [PersistedEndpoint] { entries.values.map(\.record).sorted { $0.endpoint.id < $1.endpoint.id } }
+    package var endpoints: [Endpoint] { list.all.map(\.record.endpoint).sorted { $0.id < $1.id } }
+    package var records: [PersistedEndpoint] { list.all.map(\.record).sorted { $0.endpoint.id < $1.endpoint.id } }
+    package var retired: RetiredIDs { list.retired }
 
-    package subscript(_ id: EndpointID) -> Endpoint? {
-        (entries[id] ?? aliases[id].flatMap { entries[$0] })?.record.endpoint
-    }
+    package subscript(_ id: EndpointID) -> Endpoint? { list.entry(everCalled: id)?.record.endpoint }
 
     package func endpoint(seenAs id: Sighting.ID) -> Endpoint? {
-        sightings[id].flatMap { endpointByServer[ServerKey(of: $0)] }.flatMap { self[$0] }
+        endpointID(seenAs: id).flatMap { list[$0]?.record.endpoint }
     }
 
     /// Applies an event of a source and returns the changes.
@@ -96,51 +61,40 @@ package struct EndpointTable: Sendable {
             return removeSightings([id], at: now)
         case .sourceLost(let source):
             refusals.remove(of: source)
-            let gone = sightings.keys.filter { $0.source == source }
-            stale.formUnion(gone)
-            return refresh(gone.compactMap { sightings[$0].flatMap { endpointByServer[ServerKey(of: $0)] } })
+            let gone = sightings.markStale(of: source)
+            return refresh(gone.compactMap { endpointID(seenAs: $0) })
         case .sourceReconciled(let source):
-            return removeSightings(stale.filter { $0.source == source }, at: now)
+            return removeSightings(sightings.staleIDs(of: source), at: now)
         }
-    }
-
-    private mutating func removeSightings(_ ids: some Sequence<Sighting.ID>, at now: Date) -> [Change] {
-        let touched = Set(ids.compactMap { remove($0) })
-        return touched.sorted().flatMap { separate(from: $0, at: now) } + refresh(touched)
     }
 
     /// Records the result of a probe; nil means success.
     package mutating func report(_ failure: DialError?, of id: EndpointID, at now: Date) -> [Change] {
-        guard var entry = entries[id], !entry.servers.isEmpty else { return [] }
+        guard let entry = list[id], !entry.isUnseen else { return [] }
         if let failure {
-            entry.liveness.failed(failure)
+            list.update(id) { $0.liveness.failed(failure) }
             // The server on this port has ended. The next one is identified again.
-            if failure.reason == .refused {
-                for route in entry.record.endpoint.routes { mismatches[route.route] = nil }
-            }
+            if failure.reason == .refused { forgetMismatches(of: entry.record.endpoint) }
         } else {
-            // Most probes change nothing.
-            let isNews = entry.liveness.state != .online
-            entry.liveness.succeeded()
-            entry.record.endpoint.lastSeenAt = now
-            if !isNews {
-                entries[id] = entry
-                return []
+            list.update(id) {
+                $0.liveness.succeeded()
+                $0.record.endpoint.lastSeenAt = now
             }
+            // Most probes change nothing.
+            if entry.liveness.state == .online { return [] }
         }
-        entries[id] = entry
         return refresh([id])
     }
 
     /// Updates the approval and secret of an endpoint.
     package mutating func setTrust(_ trust: EndpointTrust, of id: EndpointID, at now: Date) -> [Change] {
         trusts[id] = trust == .none ? nil : trust
-        guard let entry = entries[id] else { return [] }
+        guard let entry = list[id] else { return [] }
         // The approval may have been the only reason why an advertisement belonged to a USB endpoint.
         let changes = separate(from: id, at: now)
-        if entry.servers.isEmpty, entry.record.source == .bonjour, trust.approval == nil {
+        if entry.isUnseen, entry.record.source == .bonjour, trust.approval == nil {
             // Whether it needs an approval depends on the route under which it returns.
-            entries[id]?.record.endpoint.approval = .pending
+            list.update(id) { $0.record.endpoint.approval = .pending }
             var after = entry.record.endpoint
             after.approval = .pending
             return after == entry.record.endpoint ? changes : changes + [.changed(after)]
@@ -156,92 +110,128 @@ package struct EndpointTable: Sendable {
 
     /// Records the name that the server of an endpoint reported over an approved route.
     package mutating func setServer(_ name: SanitizedText, version: SanitizedText?, of id: EndpointID) -> [Change] {
-        guard let before = entries[id]?.record.endpoint, before.server != name else { return [] }
-        entries[id]?.record.endpoint.server = name
-        if let version { entries[id]?.record.endpoint.version = version }
+        guard let before = list[id]?.record.endpoint, before.server != name else { return [] }
+        list.update(id) {
+            $0.record.endpoint.server = name
+            if let version { $0.record.endpoint.version = version }
+        }
         // Refreshing may change other fields. If it does not, the new name alone is a change.
         let changes = refresh([id])
-        return changes.isEmpty ? entries[id].map { [.changed($0.record.endpoint)] } ?? [] : changes
+        return changes.isEmpty ? list[id].map { [.changed($0.record.endpoint)] } ?? [] : changes
     }
 
     /// Accepts the next server that answers, under any name. Called on an owner's request.
     package mutating func acceptServer(of id: EndpointID) -> [Change] {
-        guard let endpoint = entries[id]?.record.endpoint else { return [] }
-        entries[id]?.record.endpoint.server = nil
-        for route in endpoint.routes { mismatches[route.route] = nil }
+        guard let endpoint = list[id]?.record.endpoint else { return [] }
+        list.update(id) { $0.record.endpoint.server = nil }
+        forgetMismatches(of: endpoint)
         return refresh([id])
     }
 
     /// Removes an endpoint that no source sees.
     package mutating func removeUnseen(_ id: EndpointID) throws(RegistryError) -> Change {
-        guard let entry = entries[id] else { throw .noSuchEndpoint(id.text) }
-        guard entry.servers.isEmpty else { throw .stillPresent(id) }
-        retire(id)
+        guard let entry = list[id] else { throw .noSuchEndpoint(id.text) }
+        guard entry.isUnseen else { throw .stillPresent(id) }
+        list.retire(id)
         return .removed(entry.record.endpoint)
     }
 
+    /// The current matcher. Do not store it (`EndpointMatcher`).
+    private var matcher: EndpointMatcher { EndpointMatcher(endpoints: list, sightings: sightings, trusts: trusts) }
+
+    private func endpointID(seenAs id: Sighting.ID) -> EndpointID? {
+        sightings.server(of: id).flatMap { list.id(of: $0) }
+    }
+
+    private mutating func forgetMismatches(of endpoint: Endpoint) {
+        for route in endpoint.routes { mismatches[route.route] = nil }
+    }
+}
+
+/// The effects of a sighting.
+extension EndpointTable {
     private mutating func observe(_ sighting: Sighting, at now: Date) -> [Change] {
         let server = ServerKey(of: sighting)
-        let isNews = sightings[sighting.id] != sighting
+        let old = sightings[sighting.id]
         var touched: [EndpointID] = []
         var former: EndpointID?
-        if let old = sightings[sighting.id], ServerKey(of: old) != server, let endpointID = remove(sighting.id) {
+        if let old, ServerKey(of: old) != server {
             // The app moved to another port or host. Release its old server before the new one is matched.
-            touched.append(endpointID)
-            former = endpointID
-        }
-        if let old = sightings[sighting.id], old.launchID != sighting.launchID {
+            former = remove(sighting.id)
+            touched = former.map { [$0] } ?? []
+        } else if let old, old.launchID != sighting.launchID {
             for route in old.routes { mismatches[route] = nil }
         }
-        sightings[sighting.id] = sighting
-        stale.remove(sighting.id)
-        sightingsByServer[server, default: []].insert(sighting.id)
-        if let portKey = server.portKey { serversByPort[portKey, default: []].insert(server) }
+        sightings.insert(sighting)
 
-        let superseded = supersededEndpoints(by: sighting, on: server)
-        var changes = superseded.compactMap { entries[$0].map { Change.removed($0.record.endpoint) } }
-        for id in superseded { remove(id) }
-        if endpointByServer[server] == nil {
-            guard let assignment = assignEndpoint(for: server, of: sighting, from: former, at: now) else {
-                refusals.add(sighting.id, limitReached(by: sighting))
+        let superseded = matcher.superseded(by: sighting, on: server)
+        var changes = superseded.compactMap { list[$0].map { Change.removed($0.record.endpoint) } }
+        for id in superseded { list.remove(id) }
+        if list.id(of: server) == nil {
+            guard let added = place(sighting, on: server, movedFrom: former, at: now) else {
                 _ = remove(sighting.id)
                 return changes + refresh(touched)
             }
-            changes += assignment.evicted.map(Change.removed)
-            assign(server, to: assignment.id)
-            if assignment.isNew { changes += add(assignment.id) }
+            changes += added
         }
-        if let id = endpointByServer[server] {
+        if let id = list.id(of: server) {
             refusals.remove(sighting.id)
-            // A line in the configuration does not prove that a server is running.
-            if sighting.id.source != .config { entries[id]?.record.endpoint.lastSeenAt = now }
-            // A changed sighting proves that the server is alive. A repeated one does not.
-            if isNews { entries[id]?.liveness.succeeded() }
-            recordIdentity(sighting, for: id)
-            addAliases(superseded, to: id)
+            list.update(id) {
+                // A line in the configuration does not prove that a server is running.
+                if sighting.id.source != .config { $0.record.endpoint.lastSeenAt = now }
+                // A changed sighting proves that the server is alive. A repeated one does not.
+                if old != sighting { $0.liveness.succeeded() }
+                if server.isUSB { $0.launch = sighting.launchID }
+            }
+            list.recordIdentity(sighting, for: id)
+            list.addAliases(superseded, to: id)
             touched.append(id)
-            if server.isUSB { entries[id]?.launch = sighting.launchID }
             changes += mergeAcrossTransports(sighting, on: server)
             changes += separate(from: id, at: now)
         }
         return changes + refresh(touched)
     }
 
+    /// Makes a server part of an endpoint that matches its sighting, or of a new one. Returns nil if a limit forbids a
+    /// new one.
+    private mutating func place(
+        _ sighting: Sighting,
+        on server: ServerKey,
+        movedFrom former: EndpointID?,
+        at now: Date
+    ) -> [Change]? {
+        if let id = matcher.endpoint(for: sighting, on: server, movedFrom: former) {
+            list.assign(server, to: id)
+            return []
+        }
+        var changes: [Change] = []
+        switch limits.room(for: sighting, in: list, trusts: trusts) {
+        case .refused(let limit):
+            refusals.add(sighting.id, limit)
+            return nil
+        case .byEvicting(let endpoint):
+            list.retire(endpoint.id)
+            changes.append(.removed(endpoint))
+        case .available: break
+        }
+        let id = list.add(for: sighting, on: server, at: now)
+        if let added = describe(id) { changes.append(.added(added)) }
+        return changes
+    }
+
     /// Moves advertisements to the USB endpoint that reports the same launch.
     private mutating func mergeAcrossTransports(_ sighting: Sighting, on server: ServerKey) -> [Change] {
         guard let launchID = sighting.launchID, !launchID.isEmpty, let portKey = server.portKey else { return [] }
         var changes: [Change] = []
-        for other in serversByPort[portKey, default: []] where !other.isUSB {
-            guard let endpointID = endpointByServer[other], entries[endpointID]?.record.source == .bonjour,
-                let advertisement = sightingsByServer[other]?.compactMap({ sightings[$0] }).first(where: {
-                    $0.launchID == launchID
-                }),
-                let id = matchAcrossTransports(other, advertisement)
+        for other in sightings.servers(at: portKey) where !other.isUSB {
+            guard let endpointID = list.id(of: other), list[endpointID]?.record.source == .bonjour,
+                let advertisement = sightings.sightings(on: other).first(where: { $0.launchID == launchID }),
+                let id = matcher.usbEndpoint(for: advertisement, on: other)
             else { continue }
-            unassign(other)
-            assign(other, to: id)
-            if let left = entries[endpointID], left.servers.isEmpty {
-                retire(endpointID)
+            list.unassign(other)
+            list.assign(other, to: id)
+            if let left = list[endpointID], left.isUnseen {
+                list.retire(endpointID)
                 changes.append(.removed(left.record.endpoint))
             }
             changes += refresh([endpointID, id])
@@ -251,30 +241,55 @@ package struct EndpointTable: Sendable {
 
     /// Lists advertisements separately again if they no longer belong to a USB endpoint.
     private mutating func separate(from id: EndpointID, at now: Date) -> [Change] {
-        guard let entry = entries[id], entry.record.source == .usbmuxd else { return [] }
-        let unrelated = entry.servers.filter { !belongs($0, to: id) }
-        guard !unrelated.isEmpty else { return [] }
-        let detached = unrelated.flatMap { sightingsByServer[$0] ?? [] }.compactMap { sightings[$0] }
+        guard let entry = list[id], entry.record.source == .usbmuxd else { return [] }
+        let unrelated = entry.servers.filter { !matcher.belongs($0, to: id) }
+        let detached = sightings.sightings(on: unrelated)
         for sighting in detached { _ = remove(sighting.id) }
-        return detached.sorted { $0.id.description < $1.id.description }.flatMap { observe($0, at: now) }
+        return detached.flatMap { observe($0, at: now) }
+    }
+
+    private mutating func removeSightings(_ ids: [Sighting.ID], at now: Date) -> [Change] {
+        let touched = Set(ids.compactMap { remove($0) })
+        return touched.sorted().flatMap { separate(from: $0, at: now) } + refresh(touched)
     }
 
     /// Removes a sighting and returns its endpoint.
     private mutating func remove(_ id: Sighting.ID) -> EndpointID? {
-        guard let sighting = sightings.removeValue(forKey: id) else { return nil }
-        stale.remove(id)
-        let server = ServerKey(of: sighting)
-        let endpointID = endpointByServer[server]
-        sightingsByServer[server]?.remove(id)
-        if sightingsByServer[server]?.isEmpty == true {
-            sightingsByServer[server] = nil
-            unassign(server)
-            if let endpointID, server.isUSB { entries[endpointID]?.launch = nil }
-            if let portKey = server.portKey {
-                serversByPort[portKey]?.remove(server)
-                if serversByPort[portKey]?.isEmpty == true { serversByPort[portKey] = nil }
-            }
+        guard let (server, isLast) = sightings.remove(id) else { return nil }
+        let endpointID = list.id(of: server)
+        if isLast {
+            list.unassign(server)
+            if let endpointID, server.isUSB { list.update(endpointID) { $0.launch = nil } }
         }
         return endpointID
+    }
+
+    /// Describes endpoints again and returns those that changed.
+    private mutating func refresh(_ ids: some Sequence<EndpointID>) -> [Change] {
+        Set(ids).sorted().compactMap { id in
+            guard let before = list[id]?.record.endpoint, let after = describe(id) else { return nil }
+            var comparable = before
+            comparable.lastSeenAt = after.lastSeenAt
+            return comparable == after ? nil : .changed(after)
+        }
+    }
+
+    /// Stores the description of an endpoint by its current sightings, and returns it.
+    private mutating func describe(_ id: EndpointID) -> Endpoint? {
+        guard let entry = list[id] else { return nil }
+        let seen = sightings.sightings(on: entry.servers)
+        let describer = EndpointDescriber(
+            sightings: seen,
+            trust: trusts[id] ?? .none,
+            mismatches: mismatches,
+            liveness: entry.liveness,
+            isStale: seen.allSatisfy { sightings.isStale($0.id) }
+        )
+        let endpoint = describer.describe(entry.record.endpoint)
+        list.update(id) {
+            $0.record.endpoint = endpoint
+            if seen.isEmpty { $0.liveness = Liveness() }
+        }
+        return endpoint
     }
 }

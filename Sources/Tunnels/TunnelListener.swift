@@ -29,12 +29,7 @@ final class TunnelListener: Sendable {
     let addresses: [SocketAddress]
 
     private let authorizer: ClientAuthorizer
-    private let dialer: TargetDialer
-    private let relay: Relay
-    private let routeGeneration: RouteGeneration
-    private let limits: TunnelLimits
-    private let clock: any Clock<Duration>
-    private let logger: Logger
+    private let context: TunnelContext
     private let listeners: [Listener]
     private let phase = Mutex(Phase.idle)
     private let closing = AsyncStream.makeStream(of: Void.self)
@@ -51,24 +46,14 @@ final class TunnelListener: Sendable {
         authorizer: ClientAuthorizer,
         listeners: [Listener],
         metrics: TunnelMetrics,
-        dialer: TargetDialer,
-        relay: Relay,
-        routeGeneration: RouteGeneration,
-        limits: TunnelLimits,
-        clock: any Clock<Duration>,
-        logger: Logger
+        context: TunnelContext
     ) {
         self.id = id
         self.authorizer = authorizer
         self.listeners = listeners
         self.metrics = metrics
         network = NetworkConnectionGroup(of: metrics)
-        self.dialer = dialer
-        self.relay = relay
-        self.routeGeneration = routeGeneration
-        self.limits = limits
-        self.clock = clock
-        self.logger = logger
+        self.context = context
         addresses = listeners.map(\.address)
     }
 
@@ -78,7 +63,7 @@ final class TunnelListener: Sendable {
         guard transition(from: .idle, to: .serving) else { return }
         for address in addresses {
             guard let warning = authorizer.warning(about: address) else { continue }
-            logger.warning("\(warning)", metadata: ["tunnel": "\(id)", "address": "\(address)"])
+            context.logger.warning("\(warning)", metadata: ["tunnel": "\(id)", "address": "\(address)"])
         }
         // The steps before the relay are short and separated by waits. On one thread, no step wakes another thread.
         await withTaskExecutorPreference(Poller.shared) {
@@ -96,7 +81,7 @@ final class TunnelListener: Sendable {
         closing.continuation.finish()
         if transition(from: .idle, to: .closed) { closeListeners() }
         await isClosed.wait()
-        await relay.closeConnections(of: metrics, network)
+        await context.relay.closeConnections(of: metrics, network)
     }
 
     /// Closes all connections over the network. When it returns, none of them relays another byte.
@@ -104,7 +89,7 @@ final class TunnelListener: Sendable {
     /// A client with a dial in progress is reset if the dial used a network route.
     func closeNetworkConnections() async {
         networkCutGeneration.withLock { $0 += 1 }
-        await relay.closeConnections(of: network)
+        await context.relay.closeConnections(of: network)
     }
 
     private func closeListeners() {
@@ -123,7 +108,7 @@ final class TunnelListener: Sendable {
 
     /// Accepts clients, with at most `limits.concurrentDials` of them in progress.
     private func accept(from listener: Listener, _ report: @escaping @Sendable (DialResult) async -> Void) async {
-        let dials = AsyncSemaphore(permits: limits.concurrentDials)
+        let dials = AsyncSemaphore(permits: context.limits.concurrentDials)
         // A discarding group frees finished tasks. In other groups each finished task holds 5 kB until its result is
         // read.
         await withDiscardingTaskGroup { group in
@@ -143,14 +128,14 @@ final class TunnelListener: Sendable {
                 } catch let error as SocketError where error.isExhaustion {
                     permit.release()
                     if !isStarved {
-                        logger.warning(
+                        context.logger.warning(
                             "out of descriptors; clients wait in the accept queue",
                             metadata: ["tunnel": "\(id)", "reason": "\(error)"]
                         )
                     }
                     isStarved = true
                     // The connection stays in the accept queue. After a cancellation the next accept throws.
-                    try? await clock.sleep(for: limits.acceptBackoff)
+                    try? await context.clock.sleep(for: context.limits.acceptBackoff)
                 } catch is CancellationError {
                     return
                 } catch {
@@ -158,8 +143,8 @@ final class TunnelListener: Sendable {
                     if failureCount == 0 { await report(.listening(error: "\(error)")) }
                     // The error may be temporary, for example after a network change. Each delay doubles up to the
                     // limit.
-                    let backoff = limits.acceptBackoff * (1 << min(failureCount, 10))
-                    try? await clock.sleep(for: min(backoff, limits.maxAcceptBackoff))
+                    let backoff = context.limits.acceptBackoff * (1 << min(failureCount, 10))
+                    try? await context.clock.sleep(for: min(backoff, context.limits.maxAcceptBackoff))
                     failureCount += 1
                 }
             }
@@ -192,7 +177,12 @@ final class TunnelListener: Sendable {
             metrics.connectionFailed(failure)
         case .blockedBrowser(let refusal):
             metrics.connectionFailed(DialError(.browser, "\(refusal)"))
-            await ForbiddenResponse.send(refusal, to: client.number, limit: limits.inspection.drain, clock: clock)
+            await ForbiddenResponse.send(
+                refusal,
+                to: client.number,
+                limit: context.limits.inspection.drain,
+                clock: context.clock
+            )
             metrics.connectionClosed()
         }
     }
@@ -205,11 +195,11 @@ final class TunnelListener: Sendable {
     ) async {
         let pendingDial = PendingDial()
         let started = ContinuousClock.now
-        let count = routeGeneration.current
+        let count = context.routeGeneration.current
         let generation = networkCutGeneration.withLock { $0 }
         let usesNetwork = Atomic(false)
         let failure = await pendingDial.dial(for: client.number) {
-            [dialer, target = authorizer.spec.target] () async throws -> Connection in
+            [dialer = context.dialer, target = authorizer.spec.target] () async throws -> Connection in
             try await dialer.dial(target) { route in
                 usesNetwork.store(route.isNetwork, ordering: .relaxed)
             }
@@ -223,7 +213,7 @@ final class TunnelListener: Sendable {
                 guard !isNetwork || count == generation, let client = waiting.take(), let connection = stream.take()
                 else { return false }
                 metrics.connected(after: took)
-                relay.adopt(
+                context.relay.adopt(
                     client: client,
                     target: connection,
                     inspector: inspector,

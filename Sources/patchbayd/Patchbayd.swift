@@ -82,9 +82,9 @@ struct Patchbayd: AsyncParsableCommand {
         CLinux_map_blocks(1 << 20)
         let environment = ProcessInfo.processInfo.environment
         do {
-            let configuration = try Configuration.load(explicit: config, environment: environment)
+            let configuration = try ConfigurationLoader(environment: environment).load(explicit: config)
             if checkConfig {
-                try configuration.check(environment)
+                try ConfigurationValidator(configuration: configuration).check(environment)
                 return print("\(Self.origin(of: configuration, environment)): the configuration is valid")
             }
             let daemon = try await Daemon(
@@ -106,7 +106,7 @@ struct Patchbayd: AsyncParsableCommand {
     /// The configuration file, or the paths at which none was found.
     static func origin(of configuration: Configuration, _ environment: [String: String]) -> String {
         if let file = configuration.file { return SanitizedText(file, limit: .max).text }
-        let places = Configuration.places(environment).joined(separator: " nor at ")
+        let places = ConfigurationLoader(environment: environment).searchPaths.joined(separator: " nor at ")
         return "there is no file at \(places), so every key is at its default"
     }
 

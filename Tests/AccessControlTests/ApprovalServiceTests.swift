@@ -67,7 +67,7 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             let real = try Self.endpoint(Self.network())
-            let approval = try await store.approve(real, by: Fixture.owner, from: Fixture.socket)
+            let approval = try await store.approvals.approve(real, by: Fixture.owner, from: Fixture.socket)
             #expect(ApprovalPolicy.decision(on: Self.network(), approval) == .approved)
             // Port and launch change whenever the app restarts.
             #expect(ApprovalPolicy.decision(on: Self.network(port: 5_000, boot: "2"), approval) == .approved)
@@ -95,19 +95,19 @@ import Testing
             let store = try Fixture.store(in: scratch)
             let endpoint = try Self.endpoint(Self.network("192.168.1.20", port: 80), Self.network("192.168.1.21"))
             await #expect(throws: AccessError.self) {
-                try await store.approve(endpoint, by: Fixture.owner, from: Fixture.socket)
+                try await store.approvals.approve(endpoint, by: Fixture.owner, from: Fixture.socket)
             }
             await #expect(throws: AccessError.self) {
-                try await store.approve(endpoint, at: "192.168.1.99", by: Fixture.owner, from: Fixture.socket)
+                try await store.approvals.approve(endpoint, at: "192.168.1.99", by: Fixture.owner, from: Fixture.socket)
             }
-            let second = try await store.approve(
+            let second = try await store.approvals.approve(
                 endpoint,
                 at: "192.168.1.21",
                 by: Fixture.owner,
                 from: Fixture.socket
             )
             #expect(second.addresses.map(\.address) == ["192.168.1.21"])
-            let both = try await store.approve(
+            let both = try await store.approvals.approve(
                 endpoint,
                 at: "192.168.1.20",
                 port: 80,
@@ -117,7 +117,11 @@ import Testing
             #expect(both.addresses.map(\.address) == ["192.168.1.21", "192.168.1.20"])
             #expect(ApprovalPolicy.approvedRoutes(of: endpoint, both).count == 2)
             await #expect(throws: AccessError.self) {
-                try await store.approve(try Self.endpoint(Self.usb()), by: Fixture.owner, from: Fixture.socket)
+                try await store.approvals.approve(
+                    try Self.endpoint(Self.usb()),
+                    by: Fixture.owner,
+                    from: Fixture.socket
+                )
             }
         }
     }
@@ -129,14 +133,14 @@ import Testing
             let secret = try EndpointSecret("f00dfeed" + String(repeating: "5", count: 56))
             let real = try Self.endpoint(Self.network())
             await #expect(throws: AccessError.self) {
-                try await store.setSecret(secret, of: real, by: Fixture.owner, from: Fixture.socket)
+                try await store.secrets.set(secret, of: real, by: Fixture.owner, from: Fixture.socket)
             }
-            try await store.approve(real, by: Fixture.owner, from: Fixture.socket)
-            try await store.setSecret(secret, of: real, by: Fixture.owner, from: Fixture.socket)
+            try await store.approvals.approve(real, by: Fixture.owner, from: Fixture.socket)
+            try await store.secrets.set(secret, of: real, by: Fixture.owner, from: Fixture.socket)
             try await store.close()
             store = try Fixture.store(in: scratch, clock: clock)
 
-            #expect(try await store.secret(of: real, over: Self.network())?.reveal() == secret.reveal())
+            #expect(try store.secrets.secret(of: real, over: Self.network())?.reveal() == secret.reveal())
             let others = [
                 Self.network("192.168.1.66"), Self.network(host: "evil.local"), Self.network(boot: "2"),
                 Self.network(boot: nil),
@@ -145,14 +149,14 @@ import Testing
             ]
             for other in others {
                 let endpoint = try Self.endpoint(other)
-                await #expect(throws: AccessError.self) { try await store.secret(of: endpoint, over: other) }
+                #expect(throws: AccessError.self) { try store.secrets.secret(of: endpoint, over: other) }
             }
             // A route that the endpoint does not have is rejected.
-            await #expect(throws: AccessError.self) { try await store.secret(of: real, over: try Self.usb()) }
+            #expect(throws: AccessError.self) { try store.secrets.secret(of: real, over: try Self.usb()) }
             // A new approval has no secret.
             let moved = try Self.endpoint(Self.network(host: "evil.local"))
-            try await store.approve(moved, by: Fixture.owner, from: Fixture.socket)
-            #expect(try await store.secret(of: moved, over: moved.routes[0]) == nil)
+            try await store.approvals.approve(moved, by: Fixture.owner, from: Fixture.socket)
+            #expect(try store.secrets.secret(of: moved, over: moved.routes[0]) == nil)
         }
     }
 
@@ -162,12 +166,12 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             let both = try Self.endpoint(Self.usb(), Self.network())
-            try await store.setSecret(EndpointSecret("abc"), of: both, by: Fixture.owner, from: Fixture.socket)
-            try await store.approve(both, by: Fixture.owner, from: Fixture.socket)
+            try await store.secrets.set(EndpointSecret("abc"), of: both, by: Fixture.owner, from: Fixture.socket)
+            try await store.approvals.approve(both, by: Fixture.owner, from: Fixture.socket)
 
-            #expect(try await store.secret(of: both, over: try Self.usb())?.reveal() == "abc")
-            await #expect(throws: AccessError.self) { try await store.secret(of: both, over: Self.network()) }
-            let routes = store.access(to: both).routes
+            #expect(try store.secrets.secret(of: both, over: try Self.usb())?.reveal() == "abc")
+            #expect(throws: AccessError.self) { try store.secrets.secret(of: both, over: Self.network()) }
+            let routes = store.secrets.access(to: both).routes
             #expect(routes.map { $0.secret != nil } == [true, false])
         }
     }
@@ -178,18 +182,18 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             let endpoint = try Self.endpoint(Self.usb())
-            try await store.setSecret(EndpointSecret("abc"), of: endpoint, by: Fixture.owner, from: Fixture.socket)
+            try await store.secrets.set(EndpointSecret("abc"), of: endpoint, by: Fixture.owner, from: Fixture.socket)
 
-            store.recordSecretResult(for: endpoint.id, accepted: false)
-            #expect(await !store.holdsSecret(of: endpoint))
+            store.secrets.recordResult(for: endpoint.id, accepted: false)
+            #expect(!store.secrets.isUsable(for: endpoint))
             // The rejected secret is still sent, because the app may have been shutting down.
-            #expect(try await store.secret(of: endpoint, over: endpoint.routes[0])?.reveal() == "abc")
-            store.recordSecretResult(for: endpoint.id, accepted: true)
-            #expect(await store.holdsSecret(of: endpoint))
+            #expect(try store.secrets.secret(of: endpoint, over: endpoint.routes[0])?.reveal() == "abc")
+            store.secrets.recordResult(for: endpoint.id, accepted: true)
+            #expect(store.secrets.isUsable(for: endpoint))
 
-            store.recordSecretResult(for: endpoint.id, accepted: false)
-            try await store.setSecret(EndpointSecret("def"), of: endpoint, by: Fixture.owner, from: Fixture.socket)
-            #expect(await store.holdsSecret(of: endpoint))
+            store.secrets.recordResult(for: endpoint.id, accepted: false)
+            try await store.secrets.set(EndpointSecret("def"), of: endpoint, by: Fixture.owner, from: Fixture.socket)
+            #expect(store.secrets.isUsable(for: endpoint))
         }
     }
 
@@ -198,9 +202,9 @@ import Testing
             let store = try Fixture.store(in: scratch)
             let (old, new, later) = (Self.network(boot: "1"), Self.network(boot: "2"), Self.network(boot: "3"))
             let real = try Self.endpoint(old)
-            try await store.approve(real, by: Fixture.owner, from: Fixture.socket)
+            try await store.approvals.approve(real, by: Fixture.owner, from: Fixture.socket)
             func saveSecret() async throws {
-                try await store.setSecret(
+                try await store.secrets.set(
                     EndpointSecret("abc"),
                     of: real,
                     isForUnseen: true,
@@ -212,7 +216,7 @@ import Testing
                 var sent: [Bool] = []
                 for route in routes {
                     let endpoint = try Self.endpoint(route)
-                    sent.append((try? await store.secret(of: endpoint, over: route)) != nil)
+                    sent.append((try? store.secrets.secret(of: endpoint, over: route)) != nil)
                 }
                 return sent
             }
@@ -226,14 +230,14 @@ import Testing
             #expect(others == [false, false, false])
 
             // The launch that existed before rejects the secret while shutting down.
-            try await store.confirmSecret(of: real, accepted: false)
+            try await store.secrets.confirm(of: real, accepted: false)
             #expect(try await sent(new) == [true])
-            try await store.confirmSecret(of: try Self.endpoint(new), accepted: true)
+            try await store.secrets.confirm(of: try Self.endpoint(new), accepted: true)
             #expect(try await sent(old, new, later) == [false, true, false])
-            #expect(store.access(to: try Self.endpoint(new)).routes.first?.secret?.reveal() == "abc")
+            #expect(store.secrets.access(to: try Self.endpoint(new)).routes.first?.secret?.reveal() == "abc")
 
             try await saveSecret()
-            try await store.confirmSecret(of: try Self.endpoint(new), accepted: false)
+            try await store.secrets.confirm(of: try Self.endpoint(new), accepted: false)
             #expect(try await sent(old, new, later) == [true, false, false])
         }
     }
@@ -243,10 +247,14 @@ import Testing
     {
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
-            try await store.approve(try Self.endpoint(Self.network()), by: Fixture.owner, from: Fixture.socket)
+            try await store.approvals.approve(
+                try Self.endpoint(Self.network()),
+                by: Fixture.owner,
+                from: Fixture.socket
+            )
             let away = try Self.endpoint()
             func saveSecret(on port: UInt16?) async throws {
-                try await store.setSecret(
+                try await store.secrets.set(
                     EndpointSecret("abc"),
                     of: away,
                     on: port,
@@ -256,7 +264,7 @@ import Testing
                 )
             }
             func isSent(_ route: EndpointRoute) async throws -> Bool {
-                (try? await store.secret(of: try Self.endpoint(route), over: route)) != nil
+                (try? store.secrets.secret(of: try Self.endpoint(route), over: route)) != nil
             }
             try await saveSecret(on: Self.network().port)
             #expect(try await isSent(Self.network(boot: nil)))
@@ -270,11 +278,11 @@ import Testing
             try await saveSecret(on: nil)
             #expect(try await isSent(Self.network(boot: "1")))
             #expect(try await !isSent(Self.network("192.168.1.66")))
-            try await store.confirmSecret(of: try Self.endpoint(Self.network(boot: "1")), accepted: true)
+            try await store.secrets.confirm(of: try Self.endpoint(Self.network(boot: "1")), accepted: true)
             #expect(try await isSent(Self.network(boot: "1")))
             #expect(try await !isSent(Self.network(boot: "2")))
 
-            try await store.revokeApproval(of: away.id, by: Fixture.owner, from: Fixture.socket)
+            try await store.approvals.revoke(of: away.id, by: Fixture.owner, from: Fixture.socket)
             await #expect(throws: AccessError.self) { try await saveSecret(on: nil) }
         }
     }
@@ -283,12 +291,12 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             let endpoint = try Self.endpoint(Self.usb())
-            try await store.setSecret(EndpointSecret("abc"), of: endpoint, by: Fixture.owner, from: Fixture.socket)
-            #expect(await store.approval(of: endpoint.id) == nil)
-            #expect(await store.holdsSecret(of: endpoint))
+            try await store.secrets.set(EndpointSecret("abc"), of: endpoint, by: Fixture.owner, from: Fixture.socket)
+            #expect(store.approvals.trust(of: endpoint.id).approval == nil)
+            #expect(store.secrets.isUsable(for: endpoint))
 
-            try await store.deleteSecret(of: endpoint.id, by: Fixture.owner, from: Fixture.socket)
-            #expect(try await store.secret(of: endpoint, over: endpoint.routes[0]) == nil)
+            try await store.secrets.delete(of: endpoint.id, by: Fixture.owner, from: Fixture.socket)
+            #expect(try store.secrets.secret(of: endpoint, over: endpoint.routes[0]) == nil)
         }
     }
 
@@ -315,8 +323,7 @@ import Testing
             SecretRecord(
                 endpoint: endpoint,
                 bindings: [.init(origin: origin, launch: launch)],
-                sealed: sealed,
-                setAt: MonotonicTime(milliseconds: 0)
+                sealed: sealed
             )
         }
         let sealed = try keys.seal(EndpointSecret("hunter2"), context: record(Data()).context)

@@ -11,7 +11,7 @@ import Testing
     private func fill(_ scratch: ScratchFolder) async throws -> (head: AuditEntry.Head, text: Data) {
         let store = try Fixture.store(in: scratch)
         for number in 0..<4 { _ = try await store.grant(to: "\(number)") }
-        try await store.revoke(.all, by: Fixture.owner, from: Fixture.socket)
+        try await store.grants.revoke(.all, by: Fixture.owner, from: Fixture.socket)
         try await store.close()
         let text = try Data(contentsOf: URL(filePath: scratch.file("audit.jsonl")))
         let last = try #require(text.split(separator: UInt8(ascii: "\n")).last)
@@ -70,7 +70,7 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             let (grant, _) = try await store.grant(to: "evil\u{1B}[2J name")
-            try await store.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
+            try await store.grants.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
             let events = try Fixture.audit(in: scratch).map(\.event)
             #expect(events.map(\.action) == [.invited, .redeemed, .revoked])
             #expect(events[0].who == Fixture.owner && events[0].from == Fixture.socket)
@@ -216,10 +216,12 @@ import Testing
             let wakes = await store.makeWakes()
 
             await #expect(throws: AccessError.self) {
-                try await store.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
+                try await store.grants.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
             }
 
-            await #expect(throws: AccessError.self) { try await store.authenticate(token, from: Fixture.loopback) }
+            await #expect(throws: AccessError.self) {
+                try await store.grants.authenticate(token, from: Fixture.loopback)
+            }
             for await _ in wakes { break }
             broken.withLock { broken in
                 broken?.repair()

@@ -48,15 +48,19 @@ struct BusyDiskTests {
             let store = try Fixture.store(in: scratch) { disk.block($0) }
             let (grant, token) = try await store.grant()
             disk.isSlow.withLock { $0 = true }
-            async let invited = store.invite(InviteTerms(Fixture.reader), by: Fixture.owner, from: Fixture.socket)
+            async let invited = store.invites.create(
+                InviteTerms(Fixture.reader),
+                by: Fixture.owner,
+                from: Fixture.socket
+            )
             for await _ in disk.reached {}
 
-            #expect(try await store.authenticate(token, from: Fixture.loopback).id == grant.id)
-            store.unregister(try store.register(under: grant.id) {})
+            #expect(try await store.grants.authenticate(token, from: Fixture.loopback).id == grant.id)
+            store.live.unregister(try store.live.register(under: grant.id) {})
 
             disk.resume()
             _ = try await invited
-            #expect(try await store.authenticate(token, from: Fixture.loopback).id == grant.id)
+            #expect(try await store.grants.authenticate(token, from: Fixture.loopback).id == grant.id)
         }
     }
 
@@ -66,13 +70,13 @@ struct BusyDiskTests {
             let store = try Fixture.store(in: scratch) { disk.block($0) }
             let (grant, _) = try await store.grant()
             let closed = AsyncStream.makeStream(of: Void.self)
-            _ = try store.register(under: grant.id) { closed.continuation.finish() }
+            _ = try store.live.register(under: grant.id) { closed.continuation.finish() }
             disk.isSlow.withLock { $0 = true }
-            async let ended = store.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
+            async let ended = store.grants.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
             for await _ in disk.reached {}
 
             for await _ in closed.stream {}
-            #expect(throws: AccessError.refused) { try store.register(under: grant.id) {} }
+            #expect(throws: AccessError.refused) { try store.live.register(under: grant.id) {} }
 
             disk.resume()
             #expect(try await ended == [grant.id])

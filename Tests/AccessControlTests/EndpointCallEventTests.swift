@@ -34,10 +34,10 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             let both = try Self.endpoint([Self.usb(), Self.network])
-            try await store.setSecret(EndpointSecret("abc"), of: both, by: Fixture.owner, from: Fixture.socket)
+            try await store.secrets.set(EndpointSecret("abc"), of: both, by: Fixture.owner, from: Fixture.socket)
 
-            let now = store.access(to: both)
-            let later = store.access(to: try Self.endpoint([Self.usb(boot: "2")]))
+            let now = store.secrets.access(to: both)
+            let later = store.secrets.access(to: try Self.endpoint([Self.usb(boot: "2")]))
 
             #expect(now.routes.map(\.route) == [try Self.usb().route])
             #expect(now.routes.first?.secret?.reveal() == "abc")
@@ -54,7 +54,7 @@ import Testing
                 try Self.endpoint([EndpointRoute(.network(NetworkRoute(address: "192.168.1.20", port: port)))])
             }
             let store = try Fixture.store(in: scratch)
-            try await store.setSecret(
+            try await store.secrets.set(
                 EndpointSecret("new"),
                 of: shop(5_000),
                 on: 6_000,
@@ -64,10 +64,10 @@ import Testing
             try await store.close()
             let again = try Fixture.store(in: scratch)
 
-            #expect(again.access(to: try shop(6_000)).routes.first?.secret?.reveal() == "new")
-            #expect(await again.holdsSecret(of: try shop(6_000)))
-            #expect(again.access(to: try shop(7_000)).routes.first?.secret == nil)
-            #expect(again.access(to: try shop(7_000)).isSecretOutdated)
+            #expect(again.secrets.access(to: try shop(6_000)).routes.first?.secret?.reveal() == "new")
+            #expect(again.secrets.isUsable(for: try shop(6_000)))
+            #expect(again.secrets.access(to: try shop(7_000)).routes.first?.secret == nil)
+            #expect(again.secrets.access(to: try shop(7_000)).isSecretOutdated)
         }
     }
 
@@ -75,8 +75,8 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
 
-            let discovered = store.access(to: try Self.endpoint([Self.network]))
-            let away = store.access(to: try Self.endpoint([]))
+            let discovered = store.secrets.access(to: try Self.endpoint([Self.network]))
+            let away = store.secrets.access(to: try Self.endpoint([]))
 
             #expect(discovered.isUnapproved && discovered.routes.isEmpty)
             #expect(!away.isUnapproved && away.routes.isEmpty)
@@ -87,13 +87,13 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             let lan = try Self.endpoint([Self.network])
-            var changes = await store.approvalChanges().makeAsyncIterator()
+            var changes = store.approvals.changes().makeAsyncIterator()
 
-            try await store.approve(lan, by: Fixture.owner, from: Fixture.socket)
+            try await store.approvals.approve(lan, by: Fixture.owner, from: Fixture.socket)
             #expect(await changes.next() == lan.id)
-            try await store.setSecret(EndpointSecret("abc"), of: lan, by: Fixture.owner, from: Fixture.socket)
+            try await store.secrets.set(EndpointSecret("abc"), of: lan, by: Fixture.owner, from: Fixture.socket)
             #expect(await changes.next() == lan.id)
-            try await store.deleteSecret(of: lan.id, by: Fixture.owner, from: Fixture.socket)
+            try await store.secrets.delete(of: lan.id, by: Fixture.owner, from: Fixture.socket)
             #expect(await changes.next() == lan.id)
         }
     }
@@ -108,9 +108,9 @@ import Testing
             store.auditCall(use, by: Fixture.owner, from: Fixture.socket)
             store.auditCall(use, by: .grant("abcdefgh"), from: Fixture.loopback)
             #expect(try Fixture.audit(in: scratch).isEmpty)
-            #expect(await store.expire().pause <= .seconds(1))
+            #expect(await ExpirationService(of: store).expire().pause <= .seconds(1))
             clock.pass(1.1)
-            _ = await store.expire()
+            _ = await ExpirationService(of: store).expire()
 
             let events = try Fixture.audit(in: scratch).map(\.event)
             #expect(events.map(\.action) == [.called, .called])

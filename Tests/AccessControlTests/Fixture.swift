@@ -69,16 +69,42 @@ enum Fixture {
     }
 }
 
+extension Token {
+    /// Returns the same secret under another ID.
+    func withID(_ id: String) -> Token {
+        Token(kind, id: id, secret: String(reveal().split(separator: "_")[2]))
+    }
+}
+
 extension AccessStore {
+    /// Creates an invite under a grant and redeems it.
+    func child(of grant: Grant, _ permissions: Permissions, to name: String = "child") async throws -> (
+        Grant, Token
+    ) {
+        let (_, invite) = try await invites.create(
+            InviteTerms(permissions),
+            by: .grant(grant.id),
+            from: Fixture.loopback
+        )
+        return try await invites.redeem(invite, for: Fixture.client(name), from: Fixture.loopback)
+    }
+
     /// Creates an invite and redeems it.
     func grant(
         _ permissions: Permissions = Fixture.reader,
         lifetime: Int? = nil,
         idle: Int = 7_200,
         to name: String = "agent"
-    ) throws -> (Grant, Token) {
+    ) async throws -> (Grant, Token) {
         let terms = InviteTerms(permissions, grantLifetime: lifetime, grantIdle: idle)
-        let (_, invite) = try invite(terms, by: Fixture.owner, from: Fixture.socket)
-        return try redeem(invite, for: Fixture.client(name), from: Fixture.loopback)
+        let (_, invite) = try await invites.create(terms, by: Fixture.owner, from: Fixture.socket)
+        return try await invites.redeem(invite, for: Fixture.client(name), from: Fixture.loopback)
+    }
+}
+
+/// Size of long tests: small by default, full with `PATCHBAY_SOAK=1` (`make soak`).
+enum Scale {
+    static func pick(short: Int, soak: Int) -> Int {
+        ProcessInfo.processInfo.environment["PATCHBAY_SOAK"] == "1" ? soak : short
     }
 }

@@ -12,27 +12,21 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             let (parent, _) = try await store.grant(Permissions([.endpointCall, .inviteCreate], on: .all))
-            let terms = InviteTerms(Permissions([.endpointCall], on: .all))
-            let (child, _) = try await store.delegate(
-                under: parent.id,
-                to: SanitizedText("b"),
-                terms,
-                from: Fixture.loopback
-            )
+            let (child, _) = try await store.child(of: parent, Permissions([.endpointCall], on: .all))
             let (other, _) = try await store.grant()
             let closed = Mutex<[String]>([])
             for grant in [parent, child, other] {
-                _ = try store.register(under: grant.id) {
+                _ = try store.live.register(under: grant.id) {
                     for _ in 0..<100 { await Task.yield() }
                     closed.withLock { $0.append(grant.id) }
                 }
             }
 
-            let ended = try await store.revoke(.one(parent.id), by: Fixture.owner, from: Fixture.socket)
+            let ended = try await store.grants.revoke(.one(parent.id), by: Fixture.owner, from: Fixture.socket)
 
             #expect(Set(closed.withLock { $0 }) == [parent.id, child.id])
             #expect(Set(ended) == [parent.id, child.id])
-            #expect(store.isLive(other.id))
+            #expect(store.live.isLive(other.id))
         }
     }
 
@@ -42,7 +36,7 @@ import Testing
             let (grant, _) = try await store.grant()
             let isRunning = Atomic(false)
             let (started, starting) = AsyncStream.makeStream(of: Void.self)
-            async let body: Void = store.withSession(under: grant.id) {
+            async let body: Void = store.live.withSession(under: grant.id) {
                 isRunning.store(true, ordering: .sequentiallyConsistent)
                 starting.finish()
                 try? await Task.sleep(for: .seconds(60))
@@ -51,7 +45,7 @@ import Testing
             }
             for await _ in started {}
 
-            try await store.revoke(.all, by: Fixture.owner, from: Fixture.socket)
+            try await store.grants.revoke(.all, by: Fixture.owner, from: Fixture.socket)
 
             let isStillRunning = isRunning.load(ordering: .sequentiallyConsistent)
             #expect(!isStillRunning)
@@ -61,7 +55,7 @@ import Testing
             } catch {
                 #expect(error as? AccessError == .refused)
             }
-            await #expect(throws: AccessError.refused) { try await store.withSession(under: grant.id) {} }
+            await #expect(throws: AccessError.refused) { try await store.live.withSession(under: grant.id) {} }
         }
     }
 
@@ -73,7 +67,7 @@ import Testing
             let steps = Mutex<[String]>([])
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { @Sendable in
-                    try? await store.withSession(under: grant.id) {
+                    try? await store.live.withSession(under: grant.id) {
                         starting.finish()
                         try? await Task.sleep(for: .seconds(60))
                         for _ in 0..<1_000 { await Task.yield() }
@@ -83,7 +77,7 @@ import Testing
                 for await _ in started {}
                 group.addTask { @Sendable in
                     withUnsafeCurrentTask { $0?.cancel() }
-                    _ = try? await store.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
+                    _ = try? await store.grants.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
                     steps.withLock { $0.append("revoked") }
                 }
             }
@@ -96,14 +90,14 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try AccessStore(in: scratch.path, logger: Fixture.quiet)
             let (grant, _) = try await store.grant()
-            _ = try store.register(under: grant.id) {}
-            let clock = CountingClock()
+            _ = try store.live.register(under: grant.id) {}
+            let clock = RecordingClock()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await ExpirationService(of: store, clock: clock).run() }
                 try await Task.sleep(for: .milliseconds(1_300))
                 group.cancelAll()
             }
-            #expect((2...6).contains(clock.sleeps), "\(clock.sleeps) times")
+            #expect((2...6).contains(clock.sleeps.count), "\(clock.sleeps.count) times")
         }
     }
 
@@ -112,8 +106,8 @@ import Testing
             let store = try Fixture.store(in: scratch)
             let (grant, _) = try await store.grant()
             await #expect(throws: AccessError.refused) {
-                try await store.withSession(under: grant.id) {
-                    try await store.revoke(.one(grant.id), by: .grant(grant.id), from: Fixture.loopback)
+                try await store.live.withSession(under: grant.id) {
+                    try await store.grants.revoke(.one(grant.id), by: .grant(grant.id), from: Fixture.loopback)
                     try await Task.sleep(for: .seconds(60))
                 }
             }
@@ -127,7 +121,7 @@ import Testing
             let store = try Fixture.store(in: scratch, clock: clock)
             let (grant, _) = try await store.grant(lifetime: 3_600, idle: 3_600)
             let (closed, closing) = AsyncStream.makeStream(of: Void.self)
-            _ = try store.register(under: grant.id) { closing.finish() }
+            _ = try store.live.register(under: grant.id) { closing.finish() }
 
             let took = try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await ExpirationService(of: store).run() }
@@ -140,7 +134,7 @@ import Testing
             }
 
             #expect(took < .seconds(1))
-            #expect(await store.grants.first?.endReason == .expired)
+            #expect(await store.grants.list.first?.endReason == .expired)
         }
     }
 

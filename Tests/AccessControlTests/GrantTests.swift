@@ -16,7 +16,7 @@ import Testing
             let (_, idle) = try await store.grant(idle: 60, to: "idle")
             clock.pass(60)
             let (revoked, revokedToken) = try await store.grant(to: "revoked")
-            try await store.revoke(.one(revoked.id), by: Fixture.owner, from: Fixture.socket)
+            try await store.grants.revoke(.one(revoked.id), by: Fixture.owner, from: Fixture.socket)
             let (_, good) = try await store.grant(to: "good")
 
             var words: Set<String> = []
@@ -24,12 +24,12 @@ import Testing
                 Token(random: .grant), Fixture.forged(good), revokedToken, expired, idle, Token(random: .invite),
             ] {
                 let error = await #expect(throws: AccessError.refused) {
-                    try await store.authenticate(token, from: Fixture.loopback)
+                    try await store.grants.authenticate(token, from: Fixture.loopback)
                 }
                 words.insert("\(String(describing: error))")
             }
             #expect(words.count == 1)
-            _ = try await store.authenticate(good, from: Fixture.loopback)
+            _ = try await store.grants.authenticate(good, from: Fixture.loopback)
             let reasons = try Fixture.audit(in: scratch).filter { $0.event.action == .refused }.compactMap(
                 \.event.detail
             )
@@ -48,14 +48,16 @@ import Testing
             let (_, token) = try await store.grant(idle: 100)
             for _ in 0..<5 {
                 clock.pass(90)
-                _ = try await store.authenticate(token, from: Fixture.loopback)
+                _ = try await store.grants.authenticate(token, from: Fixture.loopback)
             }
             try await store.close()
             store = try Fixture.store(in: scratch, clock: clock)
             clock.pass(99)
-            _ = try await store.authenticate(token, from: Fixture.loopback)
+            _ = try await store.grants.authenticate(token, from: Fixture.loopback)
             clock.pass(100)
-            await #expect(throws: AccessError.refused) { try await store.authenticate(token, from: Fixture.loopback) }
+            await #expect(throws: AccessError.refused) {
+                try await store.grants.authenticate(token, from: Fixture.loopback)
+            }
         }
     }
 
@@ -63,15 +65,15 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             let terms = InviteTerms(Fixture.reader, binding: .user(1_001))
-            let (_, invite) = try await store.invite(terms, by: Fixture.owner, from: Fixture.socket)
+            let (_, invite) = try await store.invites.create(terms, by: Fixture.owner, from: Fixture.socket)
             await #expect(throws: AccessError.refused) {
-                try await store.redeem(invite, for: Fixture.client("a"), from: .unix(uid: 1_002))
+                try await store.invites.redeem(invite, for: Fixture.client("a"), from: .unix(uid: 1_002))
             }
-            let (_, token) = try await store.redeem(invite, for: Fixture.client("a"), from: .unix(uid: 1_001))
+            let (_, token) = try await store.invites.redeem(invite, for: Fixture.client("a"), from: .unix(uid: 1_001))
 
-            _ = try await store.authenticate(token, from: .unix(uid: 1_001))
-            for origin in [RequestSource.unix(uid: 1_002), Fixture.loopback, .tls(address: "x", key: "k")] {
-                await #expect(throws: AccessError.refused) { try await store.authenticate(token, from: origin) }
+            _ = try await store.grants.authenticate(token, from: .unix(uid: 1_001))
+            for origin in [RequestSource.unix(uid: 1_002), Fixture.loopback] {
+                await #expect(throws: AccessError.refused) { try await store.grants.authenticate(token, from: origin) }
             }
         }
     }
@@ -88,23 +90,13 @@ import Testing
             ]
             for terms in wide {
                 await #expect(throws: AccessError.self) {
-                    try await store.delegate(under: parent.id, to: SanitizedText("b"), terms, from: Fixture.loopback)
-                }
-                await #expect(throws: AccessError.self) {
-                    try await store.invite(terms, by: .grant(parent.id), from: Fixture.loopback)
+                    try await store.invites.create(terms, by: .grant(parent.id), from: Fixture.loopback)
                 }
             }
-            let narrow = InviteTerms(Permissions([.endpointCall], on: .bundles(["a"])))
-            let (child, _) = try await store.delegate(
-                under: parent.id,
-                to: SanitizedText("b"),
-                narrow,
-                from: Fixture.loopback
-            )
+            let narrow = Permissions([.endpointCall], on: .bundles(["a"]))
+            let (child, _) = try await store.child(of: parent, narrow)
             #expect(child.expiresAt <= parent.expiresAt)
-            await #expect(throws: AccessError.self) {
-                try await store.delegate(under: child.id, to: SanitizedText("c"), narrow, from: Fixture.loopback)
-            }
+            await #expect(throws: AccessError.self) { try await store.child(of: child, narrow) }
         }
     }
 
@@ -116,72 +108,29 @@ import Testing
             let (parent, _) = try await store.grant(Self.inviter)
             let (stranger, strangerToken) = try await store.grant(to: "stranger")
             let terms = InviteTerms(Self.inviter)
-            let (_, first) = try await store.invite(terms, by: .grant(parent.id), from: Fixture.loopback)
-            let (child, childToken) = try await store.redeem(first, for: Fixture.client("c"), from: Fixture.loopback)
-            let (_, second) = try await store.invite(terms, by: .grant(child.id), from: Fixture.loopback)
-            await #expect(throws: AccessError.self) {
-                try await store.revoke(.one(stranger.id), by: .grant(parent.id), from: Fixture.loopback)
-            }
-            await #expect(throws: AccessError.self) {
-                try await store.revoke(.one(parent.id), by: .grant(child.id), from: Fixture.loopback)
-            }
-
-            try await store.revoke(.one(parent.id), by: Fixture.owner, from: Fixture.socket)
-
-            await #expect(throws: AccessError.refused) {
-                try await store.authenticate(childToken, from: Fixture.loopback)
-            }
-            await #expect(throws: AccessError.refused) {
-                try await store.redeem(second, for: Fixture.client("d"), from: Fixture.loopback)
-            }
-            _ = try await store.authenticate(strangerToken, from: Fixture.loopback)
-        }
-    }
-
-    @Test func `a rotated secret is valid in its grace period, and later ends the grant tree with an alert`()
-        async throws
-    {
-        try await withScratchFolder { scratch in
-            let clock = TestClock()
-            let store = try Fixture.store(in: scratch, clock: clock)
-            let (grant, old) = try await store.grant(Self.inviter)
-            let narrow = InviteTerms(Permissions([.endpointCall], on: .bundles(["a"])))
-            let (_, child) = try await store.delegate(
-                under: grant.id,
-                to: SanitizedText("b"),
-                narrow,
+            let (_, first) = try await store.invites.create(terms, by: .grant(parent.id), from: Fixture.loopback)
+            let (child, childToken) = try await store.invites.redeem(
+                first,
+                for: Fixture.client("c"),
                 from: Fixture.loopback
             )
-            let (_, new) = try await store.rotate(old, grace: 60, from: Fixture.loopback)
-            clock.pass(59)
-            _ = try await store.authenticate(old, from: Fixture.loopback)
-            _ = try await store.authenticate(new, from: Fixture.loopback)
-
-            clock.pass(1)
-            for token in [old, new, child] {
-                await #expect(throws: AccessError.refused) {
-                    try await store.authenticate(token, from: Fixture.loopback)
-                }
+            let (_, second) = try await store.invites.create(terms, by: .grant(child.id), from: Fixture.loopback)
+            await #expect(throws: AccessError.self) {
+                try await store.grants.revoke(.one(stranger.id), by: .grant(parent.id), from: Fixture.loopback)
             }
-            #expect(await store.grants.allSatisfy { $0.endReason == .reused })
-            #expect(try Fixture.audit(in: scratch).contains { $0.event.action == .reused && $0.event.alert == true })
-        }
-    }
-
-    @Test func `without a grace period the old secret ends the grant, and more than 60 seconds is rejected`()
-        async throws
-    {
-        try await withScratchFolder { scratch in
-            let store = try Fixture.store(in: scratch)
-            let (_, old) = try await store.grant()
-            await #expect(throws: AccessError.self) { try await store.rotate(old, grace: 61, from: Fixture.loopback) }
-            let (_, new) = try await store.rotate(old, from: Fixture.loopback)
-            _ = try await store.authenticate(new, from: Fixture.loopback)
-            for token in [old, new] {
-                await #expect(throws: AccessError.refused) {
-                    try await store.authenticate(token, from: Fixture.loopback)
-                }
+            await #expect(throws: AccessError.self) {
+                try await store.grants.revoke(.one(parent.id), by: .grant(child.id), from: Fixture.loopback)
             }
+
+            try await store.grants.revoke(.one(parent.id), by: Fixture.owner, from: Fixture.socket)
+
+            await #expect(throws: AccessError.refused) {
+                try await store.grants.authenticate(childToken, from: Fixture.loopback)
+            }
+            await #expect(throws: AccessError.refused) {
+                try await store.invites.redeem(second, for: Fixture.client("d"), from: Fixture.loopback)
+            }
+            _ = try await store.grants.authenticate(strangerToken, from: Fixture.loopback)
         }
     }
 
@@ -192,17 +141,17 @@ import Testing
             let (_, good) = try await store.grant()
             for _ in 0..<10 {
                 await #expect(throws: AccessError.refused) {
-                    try await store.authenticate(Token(random: .grant), from: Fixture.loopback)
+                    try await store.grants.authenticate(Token(random: .grant), from: Fixture.loopback)
                 }
             }
             clock.pass(20)
             await #expect(throws: AccessError.tooManyAttempts(retryAfter: 40)) {
-                try await store.authenticate(Token(random: .grant), from: Fixture.loopback)
+                try await store.grants.authenticate(Token(random: .grant), from: Fixture.loopback)
             }
-            _ = try await store.authenticate(good, from: Fixture.loopback)
+            _ = try await store.grants.authenticate(good, from: Fixture.loopback)
             clock.pass(40)
             await #expect(throws: AccessError.refused) {
-                try await store.authenticate(Token(random: .grant), from: Fixture.loopback)
+                try await store.grants.authenticate(Token(random: .grant), from: Fixture.loopback)
             }
         }
     }
@@ -213,7 +162,10 @@ import Testing
             var answers: [AccessError] = []
             for number in 1...20 {
                 do {
-                    _ = try await store.authenticate(Token(random: .grant), from: .tcp(address: "127.0.0.\(number)"))
+                    _ = try await store.grants.authenticate(
+                        Token(random: .grant),
+                        from: .tcp(address: "127.0.0.\(number)")
+                    )
                 } catch {
                     answers.append(error as? AccessError ?? .notAToken)
                 }
@@ -231,7 +183,7 @@ import Testing
             let store = try Fixture.store(in: scratch, clock: clock)
             let (_, token) = try await store.grant()
             func guess() async -> AccessError? {
-                do { _ = try await store.authenticate(Fixture.forged(token), from: Fixture.loopback) } catch {
+                do { _ = try await store.grants.authenticate(Fixture.forged(token), from: Fixture.loopback) } catch {
                     return error as? AccessError
                 }
                 return nil
@@ -240,20 +192,20 @@ import Testing
             for _ in 0...FailedAttemptLimiter.limit { _ = await guess() }
             if case .tooManyAttempts? = await guess() {} else { Issue.record("guesses are not limited") }
             let terms = AccessTerms(Fixture.reader, name: SanitizedText("agent"))
-            _ = try await store.request(terms, by: Fixture.owner)
+            _ = try await store.requests.create(terms, by: Fixture.owner)
             for _ in 1..<UserCodeAttemptLimiter.limit {
-                _ = try? await store.deny("WRONG", by: Fixture.owner, from: Fixture.socket)
+                _ = try? await store.requests.deny("WRONG", by: Fixture.owner, from: Fixture.socket)
             }
 
             clock.setWall(by: -10 * 365 * 86_400)
-            try await store.recoverClock(by: Fixture.owner, from: Fixture.socket)
-            #expect(await store.requests.count == 1)
+            try await ExpirationService(of: store).recoverClock(by: Fixture.owner, from: Fixture.socket)
+            #expect(await store.requests.pending.count == 1)
 
             clock.pass(3_601)
             #expect(await guess() == .refused)
-            #expect(await store.requests.isEmpty)
-            _ = try? await store.deny("WRONG", by: Fixture.owner, from: Fixture.socket)
-            _ = try await store.request(terms, by: Fixture.owner)
+            #expect(await store.requests.pending.isEmpty)
+            _ = try? await store.requests.deny("WRONG", by: Fixture.owner, from: Fixture.socket)
+            _ = try await store.requests.create(terms, by: Fixture.owner)
         }
     }
 
@@ -263,17 +215,23 @@ import Testing
             let store = try Fixture.store(in: scratch, clock: clock)
             let (_, old) = try await store.grant()
             clock.setWall(by: 315_360_000)
-            await #expect(throws: AccessError.refused) { try await store.authenticate(old, from: Fixture.loopback) }
+            await #expect(throws: AccessError.refused) {
+                try await store.grants.authenticate(old, from: Fixture.loopback)
+            }
             clock.setWall(by: -315_360_000)
-            await #expect(throws: AccessError.refused) { try await store.authenticate(old, from: Fixture.loopback) }
+            await #expect(throws: AccessError.refused) {
+                try await store.grants.authenticate(old, from: Fixture.loopback)
+            }
             #expect(await store.wallClockLag > .seconds(315_000_000))
 
-            try await store.recoverClock(by: Fixture.owner, from: Fixture.socket)
+            try await ExpirationService(of: store).recoverClock(by: Fixture.owner, from: Fixture.socket)
 
             #expect(await store.wallClockLag == .zero)
-            await #expect(throws: AccessError.refused) { try await store.authenticate(old, from: Fixture.loopback) }
+            await #expect(throws: AccessError.refused) {
+                try await store.grants.authenticate(old, from: Fixture.loopback)
+            }
             let (_, new) = try await store.grant(to: "new")
-            _ = try await store.authenticate(new, from: Fixture.loopback)
+            _ = try await store.grants.authenticate(new, from: Fixture.loopback)
         }
     }
 
@@ -289,7 +247,9 @@ import Testing
             clock.reboot()
             store = try Fixture.store(in: scratch, clock: clock)
 
-            await #expect(throws: AccessError.refused) { try await store.authenticate(token, from: Fixture.loopback) }
+            await #expect(throws: AccessError.refused) {
+                try await store.grants.authenticate(token, from: Fixture.loopback)
+            }
             #expect(await store.wallClockLag >= .seconds(7_199))
         }
     }

@@ -38,7 +38,7 @@ import Testing
     @Test func `security.md states the odds of guessing an invite`() throws {
         let length = TokenFormat.Kind.invite.secretLength
         let bits = Double(length) * log2(Self.letters)
-        let guesses = AccessState.wrongLimit
+        let guesses = InviteRedemption.wrongLimit
         let usual = InviteTerms(Self.bearer).lifetime / 60
         let longest = InviteTerms.lifetimes.upperBound / 3_600
         let row = """
@@ -99,21 +99,21 @@ import Testing
             var store = try Fixture.store(in: scratch, clock: clock)
             let lifetime = InviteTerms.lifetimes.upperBound
             let terms = InviteTerms(Fixture.reader, uses: 100, lifetime: lifetime)
-            let (_, invite) = try await store.invite(terms, by: Fixture.owner, from: Fixture.socket)
+            let (_, invite) = try await store.invites.create(terms, by: Fixture.owner, from: Fixture.socket)
             var looked = 0
             for place in 0..<24 {
-                let before = await store.invites.first?.failedAttempts
+                let before = await store.invites.list.first?.failedAttempts
                 let origin = place.isMultiple(of: 3) ? Fixture.loopback : .unix(uid: UInt32(place))
-                _ = try? await store.redeem(Fixture.forged(invite), for: Fixture.client("x"), from: origin)
-                if await store.invites.first?.failedAttempts != before { looked += 1 }
+                _ = try? await store.invites.redeem(Fixture.forged(invite), for: Fixture.client("x"), from: origin)
+                if await store.invites.list.first?.failedAttempts != before { looked += 1 }
                 clock.pass(Double(lifetime) / 25)
                 try await store.close()
                 store = try Fixture.store(in: scratch, clock: clock)
             }
 
-            #expect(looked == AccessState.wrongLimit)
+            #expect(looked == InviteRedemption.wrongLimit)
             await #expect(throws: AccessError.refused) {
-                try await store.redeem(invite, for: Fixture.client("a"), from: Fixture.socket)
+                try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.socket)
             }
         }
     }
@@ -122,7 +122,7 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             for _ in 0..<FailedAttemptLimiter.limit {
-                _ = try? await store.authenticate(Token(random: .grant), from: .unix(uid: .max))
+                _ = try? await store.grants.authenticate(Token(random: .grant), from: .unix(uid: .max))
             }
             let text = try Data(contentsOf: URL(filePath: scratch.file("audit.jsonl")))
             let lines = text.split(separator: UInt8(ascii: "\n"))

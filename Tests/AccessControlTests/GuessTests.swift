@@ -14,7 +14,7 @@ import Testing
         let other: Token
         let ended: Token
         var invite: Token
-        var guessesLeft = AccessState.wrongLimit
+        var guessesLeft = InviteRedemption.wrongLimit
         var invites = 1
         var random = SeededGenerator(seed: 5)
 
@@ -23,8 +23,12 @@ import Testing
             good = try await store.grant(to: "good").1
             other = try await store.grant(to: "other").1
             ended = try await store.grant(to: "ended").1
-            try await store.revoke(.one(ended.id), by: Fixture.owner, from: Fixture.socket)
-            invite = try await store.invite(InviteTerms(Fixture.reader), by: Fixture.owner, from: Fixture.socket).1
+            try await store.grants.revoke(.one(ended.id), by: Fixture.owner, from: Fixture.socket)
+            invite = try await store.invites.create(
+                InviteTerms(Fixture.reader),
+                by: Fixture.owner,
+                from: Fixture.socket
+            ).1
         }
 
         /// Returns the token with one letter of its secret changed and a matching checksum.
@@ -47,20 +51,24 @@ import Testing
                 default: ended
                 }
             let origin = number.isMultiple(of: 2) ? Fixture.loopback : .unix(uid: 1_001)
-            return (try? await store.authenticate(token, from: origin)) != nil
+            return (try? await store.grants.authenticate(token, from: origin)) != nil
         }
 
         /// Tries an invite. An invite is burnt after five attempts and then replaced, so every guess is made at an open
         /// invite.
         private mutating func guessInvite() async throws -> Bool {
             if guessesLeft == 0 {
-                invite = try await store.invite(InviteTerms(Fixture.reader), by: Fixture.owner, from: Fixture.socket).1
-                guessesLeft = AccessState.wrongLimit
+                invite = try await store.invites.create(
+                    InviteTerms(Fixture.reader),
+                    by: Fixture.owner,
+                    from: Fixture.socket
+                ).1
+                guessesLeft = InviteRedemption.wrongLimit
                 invites += 1
             }
             guessesLeft -= 1
             let token = guessesLeft.isMultiple(of: 2) ? nearMiss(of: invite) : Fixture.forged(invite)
-            return (try? await store.redeem(token, for: Fixture.client("x"), from: Fixture.loopback)) != nil
+            return (try? await store.invites.redeem(token, for: Fixture.client("x"), from: Fixture.loopback)) != nil
         }
     }
 
@@ -74,12 +82,12 @@ import Testing
             }
 
             #expect(accepted == 0)
-            _ = try await store.authenticate(targets.good, from: Fixture.loopback)
+            _ = try await store.grants.authenticate(targets.good, from: Fixture.loopback)
             // Every created and burnt invite, and one minute of grant guesses for each of two clients.
             let lines = try Fixture.audit(in: scratch).count
-            let limit = 7 + targets.invites * (1 + AccessState.wrongLimit) + 2 * FailedAttemptLimiter.limit
+            let limit = 7 + targets.invites * (1 + InviteRedemption.wrongLimit) + 2 * FailedAttemptLimiter.limit
             #expect(lines <= limit, "\(lines) of at most \(limit)")
-            #expect(await store.invites.filter { $0.endReason == .burnt }.count >= targets.invites - 1)
+            #expect(await store.invites.list.filter { $0.endReason == .burnt }.count >= targets.invites - 1)
         }
     }
 }

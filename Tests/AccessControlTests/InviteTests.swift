@@ -11,21 +11,25 @@ import Testing
     @Test func `redeeming an invite gives one grant and spends the invite`() async throws {
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
-            let (invite, token) = try await store.invite(
+            let (invite, token) = try await store.invites.create(
                 InviteTerms(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             )
-            let (grant, secret) = try await store.redeem(token, for: Fixture.client("a"), from: Fixture.loopback)
+            let (grant, secret) = try await store.invites.redeem(
+                token,
+                for: Fixture.client("a"),
+                from: Fixture.loopback
+            )
 
             #expect(grant.permissions == Fixture.reader && grant.invite == invite.id && grant.name.text == "a")
-            #expect(try await store.authenticate(secret, from: Fixture.loopback).id == grant.id)
-            #expect(await store.invites.first?.endReason == .spent)
+            #expect(try await store.grants.authenticate(secret, from: Fixture.loopback).id == grant.id)
+            #expect(await store.invites.list.first?.endReason == .spent)
             // A thousand further attempts are rejected and change nothing.
             let before = await store.state
             for attempt in 0..<1_000 {
                 await #expect(throws: AccessError.self) {
-                    try await store.redeem(token, for: Fixture.client("b\(attempt)"), from: Fixture.loopback)
+                    try await store.invites.redeem(token, for: Fixture.client("b\(attempt)"), from: Fixture.loopback)
                 }
             }
             let after = await store.state
@@ -38,41 +42,40 @@ import Testing
         try await withScratchFolder { scratch in
             let clock = TestClock()
             let store = try Fixture.store(in: scratch, clock: clock)
-            let (_, invite) = try await store.invite(
+            let (_, invite) = try await store.invites.create(
                 InviteTerms(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             )
-            let (_, first) = try await store.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
+            let (_, first) = try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
 
             clock.pass(59)
-            let (_, again) = try await store.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
+            let (_, again) = try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
             #expect(again.reveal() == first.reveal())
             await #expect(throws: AccessError.refused) {
-                try await store.redeem(invite, for: Fixture.client("b"), from: Fixture.loopback)
+                try await store.invites.redeem(invite, for: Fixture.client("b"), from: Fixture.loopback)
             }
             clock.pass(1)
             await #expect(throws: AccessError.refused) {
-                try await store.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
+                try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
             }
-            #expect(await store.grants.count == 1)
+            #expect(await store.grants.list.count == 1)
         }
     }
 
-    @Test func `a repeated redemption does not return a revoked or rotated grant`() async throws {
+    @Test func `a repeated redemption does not return a revoked grant`() async throws {
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
-            let (_, one) = try await store.invite(InviteTerms(Fixture.reader), by: Fixture.owner, from: Fixture.socket)
-            let (grant, _) = try await store.redeem(one, for: Fixture.client("a"), from: Fixture.loopback)
-            try await store.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
-            let (_, two) = try await store.invite(InviteTerms(Fixture.reader), by: Fixture.owner, from: Fixture.socket)
-            let (_, secret) = try await store.redeem(two, for: Fixture.client("a"), from: Fixture.loopback)
-            _ = try await store.rotate(secret, from: Fixture.loopback)
+            let (_, invite) = try await store.invites.create(
+                InviteTerms(Fixture.reader),
+                by: Fixture.owner,
+                from: Fixture.socket
+            )
+            let (grant, _) = try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
+            try await store.grants.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
 
-            for invite in [one, two] {
-                await #expect(throws: AccessError.refused) {
-                    try await store.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
-                }
+            await #expect(throws: AccessError.refused) {
+                try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
             }
         }
     }
@@ -81,18 +84,22 @@ import Testing
         try await withScratchFolder { scratch in
             let clock = TestClock()
             let store = try Fixture.store(in: scratch, clock: clock)
-            let (_, early) = try await store.invite(
+            let (_, early) = try await store.invites.create(
                 InviteTerms(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             )
-            let (_, late) = try await store.invite(InviteTerms(Fixture.reader), by: Fixture.owner, from: Fixture.socket)
+            let (_, late) = try await store.invites.create(
+                InviteTerms(Fixture.reader),
+                by: Fixture.owner,
+                from: Fixture.socket
+            )
 
             clock.pass(599)
-            _ = try await store.redeem(early, for: Fixture.client("a"), from: Fixture.loopback)
+            _ = try await store.invites.redeem(early, for: Fixture.client("a"), from: Fixture.loopback)
             clock.pass(1)
             await #expect(throws: AccessError.refused) {
-                try await store.redeem(late, for: Fixture.client("a"), from: Fixture.loopback)
+                try await store.invites.redeem(late, for: Fixture.client("a"), from: Fixture.loopback)
             }
         }
     }
@@ -101,25 +108,29 @@ import Testing
         try await withScratchFolder { scratch in
             let clock = TestClock()
             var store = try Fixture.store(in: scratch, clock: clock)
-            let (_, invite) = try await store.invite(
+            let (_, invite) = try await store.invites.create(
                 InviteTerms(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             )
             func guess() async {
                 await #expect(throws: AccessError.refused) {
-                    try await store.redeem(Fixture.forged(invite), for: Fixture.client("x"), from: Fixture.loopback)
+                    try await store.invites.redeem(
+                        Fixture.forged(invite),
+                        for: Fixture.client("x"),
+                        from: Fixture.loopback
+                    )
                 }
             }
             for _ in 0..<4 { await guess() }
             try await store.close()
             store = try Fixture.store(in: scratch, clock: clock)
-            #expect(await store.invites.first?.failedAttempts == 4)
+            #expect(await store.invites.list.first?.failedAttempts == 4)
             await guess()
 
-            #expect(await store.invites.first?.endReason == .burnt)
+            #expect(await store.invites.list.first?.endReason == .burnt)
             await #expect(throws: AccessError.refused) {
-                try await store.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
+                try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
             }
             #expect(try Fixture.audit(in: scratch).last { $0.event.action == .burnt }?.event.alert == true)
         }
@@ -129,12 +140,16 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             let terms = InviteTerms(Fixture.reader, uses: 3)
-            let (_, invite) = try await store.invite(terms, by: Fixture.owner, from: Fixture.socket)
+            let (_, invite) = try await store.invites.create(terms, by: Fixture.owner, from: Fixture.socket)
 
             let granted = await withTaskGroup(of: Bool.self) { group in
                 for racer in 0..<50 {
                     group.addTask {
-                        (try? await store.redeem(invite, for: Fixture.client("\(racer)"), from: Fixture.loopback))
+                        (try? await store.invites.redeem(
+                            invite,
+                            for: Fixture.client("\(racer)"),
+                            from: Fixture.loopback
+                        ))
                             != nil
                     }
                 }
@@ -142,7 +157,7 @@ import Testing
             }
 
             #expect(granted == 3)
-            #expect(await store.grants.count == 3)
+            #expect(await store.grants.list.count == 3)
         }
     }
 
@@ -152,15 +167,14 @@ import Testing
             let shop = try #require(EndpointID("shop"))
             let bank = try #require(EndpointID("bank"))
             let terms = InviteTerms(Permissions([.endpointCall, .admin], on: .endpoints([shop])))
-            let (_, invite) = try await store.invite(terms, by: Fixture.owner, from: Fixture.socket)
-            func redeem(_ permissions: Permissions, _ binding: GrantBinding = .bearer) async throws {
+            let (_, invite) = try await store.invites.create(terms, by: Fixture.owner, from: Fixture.socket)
+            func redeem(_ permissions: Permissions) async throws {
                 let request = Redemption(
                     client: Data(repeating: 1, count: 32),
                     name: SanitizedText("a"),
-                    permissions: permissions,
-                    binding: binding
+                    permissions: permissions
                 )
-                _ = try await store.redeem(invite, for: request, from: Fixture.socket)
+                _ = try await store.invites.redeem(invite, for: request, from: Fixture.socket)
             }
 
             for wide in [
@@ -169,9 +183,9 @@ import Testing
             ] {
                 await #expect(throws: AccessError.self) { try await redeem(wide) }
             }
-            #expect(await store.invites.first?.useCount == 0)
+            #expect(await store.invites.list.first?.useCount == 0)
             try await redeem(Permissions([.endpointCall], on: .endpoints([shop])))
-            #expect(await store.invites.first?.useCount == 1)
+            #expect(await store.invites.list.first?.useCount == 1)
         }
     }
 
@@ -185,9 +199,9 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             await #expect(throws: AccessError.self) {
-                try await store.invite(terms, by: Fixture.owner, from: Fixture.socket)
+                try await store.invites.create(terms, by: Fixture.owner, from: Fixture.socket)
             }
-            #expect(await store.invites.isEmpty)
+            #expect(await store.invites.list.isEmpty)
         }
     }
 }

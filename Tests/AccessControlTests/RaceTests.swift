@@ -29,7 +29,7 @@ private struct StoreSpender: Spender {
 
     func spend(_ number: Int, by racer: Int) async -> Bool {
         let client = Fixture.client("\(racer)/\(number)")
-        return (try? await store.redeem(invites[number], for: client, from: Fixture.loopback)) != nil
+        return (try? await store.invites.redeem(invites[number], for: client, from: Fixture.loopback)) != nil
     }
 }
 
@@ -63,15 +63,16 @@ private final class Count: Sendable {
             var invites: [Token] = []
             for _ in 0..<count {
                 invites.append(
-                    try await store.invite(InviteTerms(Fixture.reader), by: Fixture.owner, from: Fixture.socket).1
+                    try await store.invites.create(InviteTerms(Fixture.reader), by: Fixture.owner, from: Fixture.socket)
+                        .1
                 )
             }
 
             let won = await race(StoreSpender(store: store, invites: invites), count: count)
 
             #expect(won == count)
-            #expect(await store.grants.count == count)
-            #expect(Set(await store.grants.compactMap(\.invite)).count == count)
+            #expect(await store.grants.list.count == count)
+            #expect(Set(await store.grants.list.compactMap(\.invite)).count == count)
             #expect(try await store.verifyAudit().firstInvalidEntry == nil)
         }
     }
@@ -104,7 +105,7 @@ private final class Count: Sendable {
                             if opener == openers - 1 { while ended.value == 0 { await Task.yield() } }
                             for _ in 0..<(round + opener) % 5 * opener { await Task.yield() }
                             alive.add(1)
-                            let use = try? store.register(under: grant.id) {
+                            let use = try? store.live.register(under: grant.id) {
                                 alive.add(-1)
                             }
                             if use == nil {
@@ -116,7 +117,7 @@ private final class Count: Sendable {
                     }
                     group.addTask {
                         begun.add(1)
-                        _ = try? await store.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
+                        _ = try? await store.grants.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
                         ended.add(1)
                     }
                 }

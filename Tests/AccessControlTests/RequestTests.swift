@@ -12,15 +12,15 @@ import Testing
     private static let key = Data(repeating: 7, count: 32)
     private static let terms = AccessTerms(Fixture.reader, name: SanitizedText("agent"))
 
-    private func poll(_ store: AccessStore, _ handle: Token) async throws -> AccessStore.RequestState {
-        try await store.poll(handle, client: Self.key, name: SanitizedText("agent"), from: Self.source)
+    private func poll(_ store: AccessStore, _ handle: Token) async throws -> AccessRequestService.State {
+        try await store.requests.poll(handle, client: Self.key, name: SanitizedText("agent"), from: Self.source)
     }
 
     @Test func `an approval gives a grant to the requester only`() async throws {
         try await withScratchFolder { scratch in
             let clock = TestClock()
             let store = try Fixture.store(in: scratch, clock: clock)
-            let (request, handle) = try await store.request(Self.terms, by: Self.agent)
+            let (request, handle) = try await store.requests.create(Self.terms, by: Self.agent)
             #expect(request.userCode.wholeMatch(of: /[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}/) != nil)
             clock.pass(5)
             guard case .waiting = try await poll(store, handle) else {
@@ -29,10 +29,15 @@ import Testing
             }
             // In lower case and with a space, as a person may type it.
             let typed = request.userCode.lowercased().replacing("-", with: " ")
-            let approved = try await store.approve(typed, by: Fixture.owner, from: Fixture.socket)
+            let approved = try await store.requests.approve(typed, by: Fixture.owner, from: Fixture.socket)
             #expect(approved.requester == Self.agent)
             await #expect(throws: AccessError.refused) {
-                try await store.poll(handle, client: Self.key, name: SanitizedText("x"), from: .unix(uid: 1_002))
+                try await store.requests.poll(
+                    handle,
+                    client: Self.key,
+                    name: SanitizedText("x"),
+                    from: .unix(uid: 1_002)
+                )
             }
 
             guard case .granted(let grant, let token) = try await poll(store, handle),
@@ -43,8 +48,8 @@ import Testing
             }
             #expect(grant.binding == .user(1_001) && grant.permissions == Fixture.reader)
             #expect(token.reveal() == again.reveal())
-            _ = try await store.authenticate(token, from: Self.source)
-            #expect(await store.requests.isEmpty)
+            _ = try await store.grants.authenticate(token, from: Self.source)
+            #expect(await store.requests.pending.isEmpty)
             #expect(
                 try Fixture.audit(in: scratch).contains {
                     $0.event.action == .approved && $0.event.who == Fixture.owner
@@ -57,16 +62,16 @@ import Testing
         try await withScratchFolder { scratch in
             let clock = TestClock()
             let store = try Fixture.store(in: scratch, clock: clock)
-            let (request, handle) = try await store.request(Self.terms, by: Self.agent)
-            _ = try await store.deny(request.userCode, by: Fixture.owner, from: Fixture.socket)
+            let (request, handle) = try await store.requests.create(Self.terms, by: Self.agent)
+            _ = try await store.requests.deny(request.userCode, by: Fixture.owner, from: Fixture.socket)
             guard case .denied = try await poll(store, handle) else {
                 Issue.record("it is not denied")
                 return
             }
-            let (late, lateHandle) = try await store.request(Self.terms, by: Self.agent)
+            let (late, lateHandle) = try await store.requests.create(Self.terms, by: Self.agent)
             clock.pass(300)
             await #expect(throws: AccessError.self) {
-                try await store.approve(late.userCode, by: Fixture.owner, from: Fixture.socket)
+                try await store.requests.approve(late.userCode, by: Fixture.owner, from: Fixture.socket)
             }
             for handle in [handle, lateHandle] {
                 await #expect(throws: AccessError.refused) { try await poll(store, handle) }
@@ -78,7 +83,7 @@ import Testing
         try await withScratchFolder { scratch in
             let clock = TestClock()
             let store = try Fixture.store(in: scratch, clock: clock)
-            let (_, handle) = try await store.request(Self.terms, by: Self.agent)
+            let (_, handle) = try await store.requests.create(Self.terms, by: Self.agent)
             clock.pass(1)
             await #expect(throws: AccessError.slowDown(seconds: 10)) { try await poll(store, handle) }
             clock.pass(6)
@@ -91,10 +96,13 @@ import Testing
     @Test func `one user can have eight pending requests, and other users can still request`() async throws {
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
-            for _ in 0..<500 { _ = try? await store.request(Self.terms, by: Self.agent) }
-            #expect(await store.requests.count == 8)
-            _ = try await store.request(Self.terms, by: .process(uid: 5, pid: 1, executable: SanitizedText("x")))
-            #expect(await store.requests.count == 9)
+            for _ in 0..<500 { _ = try? await store.requests.create(Self.terms, by: Self.agent) }
+            #expect(await store.requests.pending.count == 8)
+            _ = try await store.requests.create(
+                Self.terms,
+                by: .process(uid: 5, pid: 1, executable: SanitizedText("x"))
+            )
+            #expect(await store.requests.pending.count == 9)
         }
     }
 
@@ -105,22 +113,30 @@ import Testing
             let wrong = ["0BCDFGHJ", "OBCDFGHJ", "ABCDFGHJ", "BCDFGHJ", "", "BCDF-GHJKL", "ВCDF-GHJK"]
             for number in 0..<19 {
                 await #expect(throws: AccessError.self) {
-                    try await store.approve(wrong[number % wrong.count], by: Fixture.owner, from: Fixture.socket)
+                    try await store.requests.approve(
+                        wrong[number % wrong.count],
+                        by: Fixture.owner,
+                        from: Fixture.socket
+                    )
                 }
             }
             try await store.close()
             store = try Fixture.store(in: scratch, clock: clock)
-            _ = try await store.request(Self.terms, by: Self.agent)
+            _ = try await store.requests.create(Self.terms, by: Self.agent)
             await #expect(throws: AccessError.self) {
-                try await store.approve("BBBB-BBBB", by: Fixture.owner, from: Fixture.socket)
+                try await store.requests.approve("BBBB-BBBB", by: Fixture.owner, from: Fixture.socket)
             }
-            await #expect(throws: AccessError.requestsClosed) { try await store.request(Self.terms, by: Self.agent) }
+            await #expect(throws: AccessError.requestsClosed) {
+                try await store.requests.create(Self.terms, by: Self.agent)
+            }
             try await store.close()
             store = try Fixture.store(in: scratch, clock: clock)
-            await #expect(throws: AccessError.requestsClosed) { try await store.request(Self.terms, by: Self.agent) }
+            await #expect(throws: AccessError.requestsClosed) {
+                try await store.requests.create(Self.terms, by: Self.agent)
+            }
 
-            try await store.unlockRequests()
-            _ = try await store.request(Self.terms, by: Self.agent)
+            try await store.requests.unlock()
+            _ = try await store.requests.create(Self.terms, by: Self.agent)
         }
     }
 
@@ -128,12 +144,12 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             let isRunning = Atomic(true)
-            let (request, _) = try await store.request(Self.terms, by: Self.agent) {
+            let (request, _) = try await store.requests.create(Self.terms, by: Self.agent) {
                 isRunning.load(ordering: .sequentiallyConsistent)
             }
             isRunning.store(false, ordering: .sequentiallyConsistent)
             await #expect(throws: AccessError.requesterExited(code: request.userCode)) {
-                try await store.approve(request.userCode, by: Fixture.owner, from: Fixture.socket)
+                try await store.requests.approve(request.userCode, by: Fixture.owner, from: Fixture.socket)
             }
         }
     }
@@ -141,8 +157,8 @@ import Testing
     @Test func `a user code is never written to the disk`() async throws {
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
-            let (request, handle) = try await store.request(Self.terms, by: Self.agent)
-            _ = try await store.approve(request.userCode, by: Fixture.owner, from: Fixture.socket)
+            let (request, handle) = try await store.requests.create(Self.terms, by: Self.agent)
+            _ = try await store.requests.approve(request.userCode, by: Fixture.owner, from: Fixture.socket)
             _ = try await poll(store, handle)
             try await store.close()
             #expect(try scratch.filesHolding(request.userCode).isEmpty)

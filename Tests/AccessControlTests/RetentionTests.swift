@@ -28,26 +28,30 @@ import Testing
         try await withScratchFolder { scratch in
             let clock = TestClock()
             var store = try Fixture.store(in: scratch, clock: clock)
-            let (_, open) = try await store.invite(InviteTerms(Fixture.reader), by: Fixture.owner, from: Fixture.socket)
+            let (_, open) = try await store.invites.create(
+                InviteTerms(Fixture.reader),
+                by: Fixture.owner,
+                from: Fixture.socket
+            )
             let (grant, _) = try await store.grant()
             let (living, _) = try await store.grant(lifetime: 2_000_000, idle: 2_000_000, to: "other")
-            try await store.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
+            try await store.grants.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
 
             clock.pass(86_000)
-            _ = await store.expire()
-            #expect(await store.grants.count == 2)
-            #expect(await store.invites.count == 3)
+            _ = await ExpirationService(of: store).expire()
+            #expect(await store.grants.list.count == 2)
+            #expect(await store.invites.list.count == 3)
 
             clock.pass(1_001)
-            _ = await store.expire()
-            #expect(await store.grants.map(\.id) == [living.id])
-            #expect(await store.invites.isEmpty, "ten minutes and a day are over")
+            _ = await ExpirationService(of: store).expire()
+            #expect(await store.grants.list.map(\.id) == [living.id])
+            #expect(await store.invites.list.isEmpty, "ten minutes and a day are over")
             try await store.close()
             store = try Fixture.store(in: scratch, clock: clock)
-            #expect(await store.grants.map(\.id) == [living.id])
-            #expect(await store.invites.isEmpty)
+            #expect(await store.grants.list.map(\.id) == [living.id])
+            #expect(await store.invites.list.isEmpty)
             await #expect(throws: AccessError.refused) {
-                try await store.redeem(open, for: Fixture.client("late"), from: Fixture.loopback)
+                try await store.invites.redeem(open, for: Fixture.client("late"), from: Fixture.loopback)
             }
             let log = try Fixture.audit(in: scratch)
             #expect(log.contains { $0.event.ended == [grant.id] })

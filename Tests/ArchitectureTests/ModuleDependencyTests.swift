@@ -11,7 +11,7 @@ import Testing
         "Model": [],
         "JSON": [],
         "SystemIO": ["CLinux", "Model", "Logging"],
-        "Discovery": ["CAvahi", "CLinux", "Model", "Logging", "ServiceLifecycle"],
+        "Discovery": ["CAvahi", "CLinux", "Model", "SystemIO", "Logging", "ServiceLifecycle"],
         "Devices": ["CLinux", "CUsbmuxd", "Model", "SystemIO", "Logging", "ServiceLifecycle"],
         "Probing": ["Model", "SystemIO", "Logging", "ServiceLifecycle", "NIOCore", "NIOPosix", "NIOHTTP1"],
         "Registry": ["Model"],

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import bench
@@ -7,7 +8,7 @@ import Testing
 
     @Test func `a fragmented Connect opens the app at its port when complete`() {
         var conversation = MuxConversation(udid: Phone.udid, apps: apps)
-        let request = MuxMessage.connect(port: 9_876)
+        let request = MuxMessage.connect(1, 9_876)
 
         conversation.append(request.dropLast())
         #expect(conversation.next() == .wait)
@@ -18,7 +19,7 @@ import Testing
     @Test func `a port without an app is refused, and the session continues`() {
         var conversation = MuxConversation(udid: Phone.udid, apps: apps)
 
-        conversation.append((MuxMessage.connect(port: 1) + MuxMessage.connect(port: 9_876))[...])
+        conversation.append((MuxMessage.connect(1, 1) + MuxMessage.connect(1, 9_876))[...])
         #expect(conversation.next() == .answer(MuxMessage.result(3, tag: 1)))
         #expect(conversation.next() == .open(.echo, answer: MuxMessage.result(0, tag: 1)))
     }

@@ -5,9 +5,11 @@ import Testing
 
 @Suite struct PatchbayClientTests {
     @Test func `a list request escapes its filters, and its response is decoded`() async throws {
-        let list = EndpointList(revision: 9, endpoints: [Samples.endpoint])
+        let list = EndpointList(revision: 9, endpoints: [SampleDocuments.endpoint])
 
-        try await ScriptedBroker.with(.pieces([ScriptedBroker.json(try Samples.json(list))])) { broker, client in
+        try await ScriptedBroker.with(.pieces([ScriptedBroker.json(try SampleDocuments.json(list))])) {
+            broker,
+            client in
             let answer = try await client.endpoints(state: .online, app: "a&b c", since: 8, wait: 1)
 
             #expect(answer == list)
@@ -20,12 +22,12 @@ import Testing
     }
 
     @Test func `a response may arrive in any number of pieces`() async throws {
-        let text = ScriptedBroker.json(try Samples.json(TunnelList(tunnels: [Samples.tunnel])))
+        let text = ScriptedBroker.json(try SampleDocuments.json(TunnelList(tunnels: [SampleDocuments.tunnel])))
 
         try await ScriptedBroker.with(.pieces(text.map(String.init))) { _, client in
             let tunnels = try await client.tunnels().tunnels
 
-            #expect(tunnels == [Samples.tunnel])
+            #expect(tunnels == [SampleDocuments.tunnel])
         }
     }
 
@@ -42,15 +44,15 @@ import Testing
     }
 
     @Test func `a body is sent as JSON with its length`() async throws {
-        let answer = ScriptedBroker.json(try Samples.json(Samples.tunnel), status: "201 Created")
+        let answer = ScriptedBroker.json(try SampleDocuments.json(SampleDocuments.tunnel), status: "201 Created")
 
         try await ScriptedBroker.with(.pieces([answer])) { broker, client in
-            #expect(try await client.open(Samples.tunnel.spec) == Samples.tunnel)
+            #expect(try await client.open(SampleDocuments.tunnel.spec) == SampleDocuments.tunnel)
 
             let request = try #require(broker.requests.first)
             #expect(request.hasPrefix("POST /v1/tunnels HTTP/1.1\r\n"))
             #expect(request.contains("Content-Type: application/json\r\n"))
-            let body = try Samples.json(Samples.tunnel.spec)
+            let body = try SampleDocuments.json(SampleDocuments.tunnel.spec)
             #expect(request.contains("Content-Length: \(body.utf8.count)\r\n"))
             #expect(request.hasSuffix("\r\n\r\n" + body))
         }
@@ -67,7 +69,7 @@ import Testing
     @Test func `a problem document is thrown unchanged`() async throws {
         let problem = Problem(.notFound, "no endpoint \"x\"", hint: "patchbay list")
         let answer = ScriptedBroker.json(
-            try Samples.json(problem),
+            try SampleDocuments.json(problem),
             status: "404 Not Found",
             type: "application/problem+json"
         )

@@ -11,26 +11,26 @@ import Testing
         binding: .bearer,
         parent: nil,
         invite: nil,
-        createdAt: Samples.date,
-        expiresAt: Samples.date,
-        lastUsedAt: Samples.date,
+        createdAt: SampleDocuments.date,
+        expiresAt: SampleDocuments.date,
+        lastUsedAt: SampleDocuments.date,
         idleSeconds: 1,
         endReason: nil
     )
 
     @Test func `a secret travels in the body, and its request names only the endpoint`() async throws {
         try await ScriptedBroker.with(.pieces(["HTTP/1.1 204 No Content\r\n\r\n"])) { broker, client in
-            try await client.setSecret("geheim", of: Samples.endpoint.id)
+            try await client.setSecret("geheim", of: SampleDocuments.endpoint.id)
 
             let request = try #require(broker.requests.first)
-            #expect(request.hasPrefix("PUT /v1/endpoints/\(Samples.endpoint.id)/secret HTTP/1.1\r\n"))
+            #expect(request.hasPrefix("PUT /v1/endpoints/\(SampleDocuments.endpoint.id)/secret HTTP/1.1\r\n"))
             #expect(request.hasSuffix(#"{"secret":"geheim"}"#))
         }
     }
 
     @Test func `a redemption returns the grant with its token`() async throws {
         let answer = ScriptedBroker.json(
-            try Samples.json(IssuedGrant(grant: Self.grant, token: "pbg_x")),
+            try SampleDocuments.json(IssuedGrant(grant: Self.grant, token: "pbg_x")),
             status: "201 Created"
         )
         try await ScriptedBroker.with(.pieces([answer])) { broker, client in

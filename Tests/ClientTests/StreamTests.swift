@@ -5,11 +5,12 @@ import Testing
 
 @Suite struct StreamTests {
     @Test func `the stream delivers snapshot, changes and devices in order, and requests missed events`() async throws {
-        let list = EndpointList(revision: 4, endpoints: [Samples.endpoint])
-        let change = EndpointChange(revision: 5, kind: .changed, endpoint: Samples.endpoint)
+        let list = EndpointList(revision: 4, endpoints: [SampleDocuments.endpoint])
+        let change = EndpointChange(revision: 5, kind: .changed, endpoint: SampleDocuments.endpoint)
         let pieces = [
-            ScriptedBroker.streamHead, ": hello\n\n", "id: 4\nevent: snapshot\ndata: \(try Samples.json(list))\n\n",
-            "event: novelty\ndata: 1\n\n", "id: 5\nevent: endpoint\ndata: \(try Samples.json(change))\n\n",
+            ScriptedBroker.streamHead, ": hello\n\n",
+            "id: 4\nevent: snapshot\ndata: \(try SampleDocuments.json(list))\n\n",
+            "event: novelty\ndata: 1\n\n", "id: 5\nevent: endpoint\ndata: \(try SampleDocuments.json(change))\n\n",
             "event: devices\ndata: {\"schema\":1,\"devices\":[]}\n\n",
         ]
 
@@ -33,27 +34,29 @@ import Testing
     @Test func `ephemeral tunnels report their addresses, then their failures`() async throws {
         let failure = TunnelConnectionFailure(tunnel: "t3", reason: .refused, detail: "nothing listens on port 22")
         let pieces = [
-            ScriptedBroker.streamHead, "event: tunnels\ndata: \(try Samples.json([Samples.tunnel]))\n\n",
-            "event: failure\ndata: \(try Samples.json(failure))\n\n",
+            ScriptedBroker.streamHead,
+            "event: tunnels\ndata: \(try SampleDocuments.json([SampleDocuments.tunnel]))\n\n",
+            "event: failure\ndata: \(try SampleDocuments.json(failure))\n\n",
         ]
 
         try await ScriptedBroker.with(.pieces(pieces)) { broker, client in
             var events: [EphemeralTunnelEvent] = []
-            try await client.openEphemeralTunnels([Samples.tunnel.spec]) { events.append($0) }
+            try await client.openEphemeralTunnels([SampleDocuments.tunnel.spec]) { events.append($0) }
 
-            #expect(events == [.opened([Samples.tunnel]), .failure(failure)])
+            #expect(events == [.opened([SampleDocuments.tunnel]), .failure(failure)])
             #expect(broker.requests.first?.hasPrefix("POST /v1/tunnels/ephemeral HTTP/1.1") == true)
         }
     }
 
     @Test func `an ephemeral advertisement reports each of its names`() async throws {
         let pieces = [
-            ScriptedBroker.streamHead, "event: advertisement\ndata: \(try Samples.json(Samples.advertisement))\n\n",
+            ScriptedBroker.streamHead,
+            "event: advertisement\ndata: \(try SampleDocuments.json(SampleDocuments.advertisement))\n\n",
         ]
 
         try await ScriptedBroker.with(.pieces(pieces)) { _, client in
             var names: [String] = []
-            try await client.publishEphemeralAdvertisement(Samples.advertisement.spec) {
+            try await client.publishEphemeralAdvertisement(SampleDocuments.advertisement.spec) {
                 names.append($0.publishedName.text)
             }
 

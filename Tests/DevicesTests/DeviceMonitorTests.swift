@@ -18,11 +18,11 @@ import Testing
                 #expect(status.hint?.contains("sudo apt install usbmuxd") == true)
                 #expect(await monitor.devices() == [])
 
-                let fake = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Samples.phone)]) }
+                let fake = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Phones.one)]) }
                 scratch.atEnd { fake.stop() }
 
                 try await eventually(within: .milliseconds(1500), "the phone is listed") {
-                    await monitor.devices().map(\.udid.text) == [Samples.phone]
+                    await monitor.devices().map(\.udid.text) == [Phones.one]
                 }
                 try await eventually("the status is good") { await monitor.status().state == .ok }
             }
@@ -34,7 +34,7 @@ import Testing
             let isHung = Mutex(false)
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 if isHung.withLock({ $0 }) { return client.waitForEnd() }
-                client.behave(phones: [(1, Samples.phone)])
+                client.behave(phones: [(1, Phones.one)])
             }
             try await withMonitor(at: fake.address) { monitor in
                 try await eventually("the status is good") { await monitor.status().state == .ok }
@@ -57,12 +57,16 @@ import Testing
         try await withScratchFolder { scratch in
             let path = scratch.file("usbmuxd")
             let first = try FakeUsbmuxd(at: path) { client in
-                guard client.request() == "Listen" else { return client.send(Samples.frame(Samples.list([]))) }
-                client.send(Samples.result(0))
-                client.send(Samples.frame(Samples.attached(1, Samples.phone), tag: 0))
-                client.send(Samples.frame(Samples.attached(2, Samples.phone, transport: "Telepathy"), tag: 0))
-                client.send(Samples.frame("<dict><key>MessageType</key><string>Paired</string></dict>", tag: 0))
-                client.send(Samples.frame(Samples.detached(1), tag: 0))
+                guard client.request() == "Listen" else {
+                    return client.send(MuxMessage.propertyList(MuxMessage.list([])))
+                }
+                client.send(MuxMessage.result(0))
+                client.send(MuxMessage.propertyList(MuxMessage.attached(1, Phones.one), tag: 0))
+                client.send(MuxMessage.propertyList(MuxMessage.attached(2, Phones.one, transport: "Telepathy"), tag: 0))
+                client.send(
+                    MuxMessage.propertyList("<dict><key>MessageType</key><string>Paired</string></dict>", tag: 0)
+                )
+                client.send(MuxMessage.propertyList(MuxMessage.detached(1), tag: 0))
                 client.waitForEnd()
             }
             try await withMonitor(at: .unix(path: path)) { monitor in
@@ -76,7 +80,7 @@ import Testing
                 first.stop()
                 told = []
                 await next()
-                let second = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Samples.other)]) }
+                let second = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Phones.two)]) }
                 scratch.atEnd { second.stop() }
                 await next()
                 await next()
@@ -105,9 +109,9 @@ import Testing
         try await withScratchFolder { scratch in
             let isMad = Mutex(true)
             let fake = try FakeUsbmuxd(in: scratch) { client in
-                guard isMad.withLock({ $0 }) else { return client.behave(phones: [(1, Samples.phone)]) }
+                guard isMad.withLock({ $0 }) else { return client.behave(phones: [(1, Phones.one)]) }
                 _ = client.request()
-                client.send(Samples.result(0) + garbage.bytes)
+                client.send(MuxMessage.result(0) + garbage.bytes)
             }
             try await withMonitor(at: fake.address) { monitor in
                 try await eventually("it was tried") { fake.accepted > 2 }
@@ -121,8 +125,8 @@ import Testing
     @Test func `a failed list removes no device`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { client in
-                guard client.request() == "Listen" else { return client.send(Samples.result(1)) }
-                client.send(Samples.result(0) + Samples.frame(Samples.attached(1, Samples.phone), tag: 0))
+                guard client.request() == "Listen" else { return client.send(MuxMessage.result(1)) }
+                client.send(MuxMessage.result(0) + MuxMessage.propertyList(MuxMessage.attached(1, Phones.one), tag: 0))
                 client.waitForEnd()
             }
             try await withMonitor(at: fake.address) { monitor in

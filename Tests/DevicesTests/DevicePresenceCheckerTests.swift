@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import TestSupport
 import SystemIO
 import Synchronization
 import Testing
@@ -32,7 +33,7 @@ import Testing
         }
 
         func list(_ numbers: UInt32...) throws {
-            let udid = try #require(UDID(Samples.phone))
+            let udid = try #require(UDID(Phones.one))
             lists.continuation.yield(
                 numbers.map { UsbmuxDeviceRecord(deviceID: $0, udid: udid, transport: .usb, productID: nil) }
             )

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Model
+import TestSupport
 import Testing
 
 @testable import Devices
@@ -9,7 +10,7 @@ import Testing
 
     private static func record(
         _ deviceID: UInt32,
-        _ udid: String = Samples.phone,
+        _ udid: String = Phones.one,
         _ transport: Device.Transport = .usb
     ) throws -> UsbmuxDeviceRecord {
         UsbmuxDeviceRecord(deviceID: deviceID, udid: try #require(UDID(udid)), transport: transport)
@@ -22,7 +23,7 @@ import Testing
         let again = table.attach(try Self.record(1), at: now)
         let went = table.detach(1)
 
-        let device = Device(udid: try #require(UDID(Samples.phone)), transport: .usb, attachedAt: now)
+        let device = Device(udid: try #require(UDID(Phones.one)), transport: .usb, attachedAt: now)
         #expect(came == [.attached(device)])
         #expect(again == [])
         #expect(went == [.detached(device)])
@@ -37,14 +38,14 @@ import Testing
         #expect(table.attach(try Self.record(2), at: now) == [])
         #expect(table.detach(1) == [])
 
-        #expect(table.record(of: try #require(UDID(Samples.phone)))?.deviceID == 2)
+        #expect(table.record(of: try #require(UDID(Phones.one)))?.deviceID == 2)
     }
 
     @Test func `USB is preferred to the network`() throws {
         var table = DeviceTable()
-        let udid = try #require(UDID(Samples.phone))
+        let udid = try #require(UDID(Phones.one))
         _ = table.attach(try Self.record(1), at: now)
-        _ = table.attach(try Self.record(2, Samples.phone, .network), at: now)
+        _ = table.attach(try Self.record(2, Phones.one, .network), at: now)
 
         #expect(table.devices.map(\.transport) == [.usb, .network])
         #expect(table.record(of: udid)?.deviceID == 1)
@@ -56,22 +57,22 @@ import Testing
         var table = DeviceTable()
         _ = table.attach(try Self.record(1), at: now)
 
-        let events = table.attach(try Self.record(1, Samples.other), at: now)
+        let events = table.attach(try Self.record(1, Phones.two), at: now)
 
         #expect(events.count == 2)
-        #expect(table.record(of: try #require(UDID(Samples.phone))) == nil)
-        #expect(table.devices.map(\.udid.text) == [Samples.other])
+        #expect(table.record(of: try #require(UDID(Phones.one))) == nil)
+        #expect(table.devices.map(\.udid.text) == [Phones.two])
     }
 
     @Test func `a list adds unreported devices and does not restore detached ones`() throws {
         var table = DeviceTable()
         _ = table.attach(try Self.record(1), at: now)
         table.expectList()
-        _ = table.attach(try Self.record(3, Samples.other), at: now)
+        _ = table.attach(try Self.record(3, Phones.two), at: now)
         _ = table.detach(1)
 
         let events = table.reconcile(
-            with: [try Self.record(1), try Self.record(2, Samples.phone, .network)],
+            with: [try Self.record(1), try Self.record(2, Phones.one, .network)],
             at: now
         )
 

@@ -10,7 +10,7 @@ import Testing
     @Test func `it works with descriptors above 1024, where libusbmuxd would abort`() async throws {
         try await withScratchFolder { scratch in
             try FileDescriptorLimit.raise()
-            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(1, Samples.phone)], welcome: "hello") }
+            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(1, Phones.one)], welcome: "hello") }
             var held: [CInt] = []
             defer { for number in held { close(number) } }
             for _ in 0..<1100 { held.append(try #require(Optional(dup(2)).flatMap { $0 >= 0 ? $0 : nil })) }
@@ -20,7 +20,7 @@ import Testing
             #expect(try await client.listDevices().map(\.deviceID) == [1])
             let connection = try await client.connect(deviceID: 1, port: 1)
 
-            #expect(try await read(5, from: connection) == "hello")
+            #expect(try await connection.receive(5) == Array("hello".utf8))
         }
     }
 
@@ -78,7 +78,7 @@ import Testing
             do {
                 let connection = try await client.connect(deviceID: 1, port: 1)
 
-                #expect(try await read(5, from: connection) == "hello")
+                #expect(try await connection.receive(5) == Array("hello".utf8))
                 // A blocking socket would wait here forever.
                 var byte: UInt8 = 0
                 #expect(recv(connection.descriptor.number, &byte, 1, 0) == -1)

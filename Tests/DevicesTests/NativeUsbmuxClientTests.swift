@@ -15,14 +15,14 @@ import Testing
         var bytes: [UInt8] {
             switch self {
             case .nothingAndClose: []
-            case .truncatedHeader: Array(Samples.result(0).prefix(7))
-            case .truncatedBody: Samples.result(0).dropLast(9)
+            case .truncatedHeader: Array(MuxMessage.result(0).prefix(7))
+            case .truncatedBody: MuxMessage.result(0).dropLast(9)
             case .fourGigabytes: UsbmuxHeader(length: .max, version: 1, kind: 8, tag: 1).encoded
             case .shorterThanHeader: UsbmuxHeader(length: 3, version: 1, kind: 8, tag: 1).encoded
             case .wrongVersion: UsbmuxMessage(tag: 1, body: .result(.badVersion)).encoded
-            case .wrongTag: Samples.result(0, tag: 77)
+            case .wrongTag: MuxMessage.result(0, tag: 77)
             case .binaryList: UsbmuxMessage(tag: 1, body: .propertyList(Array("bplist00\u{8}".utf8))).encoded
-            case .bomb: Samples.frame(String(repeating: "<array>", count: 60_000))
+            case .bomb: MuxMessage.propertyList(String(repeating: "<array>", count: 60_000))
             case .endlessBody:
                 UsbmuxHeader(length: 1 << 20, version: 1, kind: 8, tag: 1).encoded + [UInt8](repeating: 60, count: 5000)
             case .noise: (0..<9999).map { UInt8(truncatingIfNeeded: $0 &* 7919 >> 3) }
@@ -71,12 +71,12 @@ import Testing
     @Test func `valid replies are decoded`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) {
-                $0.behave(phones: [(1, Samples.phone), (2, Samples.other)])
+                $0.behave(phones: [(1, Phones.one), (2, Phones.two)])
             }
             let client = NativeUsbmuxClient(address: fake.address)
 
             #expect(try await client.listDevices().map(\.deviceID) == [1, 2])
-            #expect(try await client.readBUID() == "30142955-4440")
+            #expect(try await client.readBUID() == "30142955-4440-1111-2222-000000000000")
         }
     }
 
@@ -101,7 +101,7 @@ import Testing
 
             let connection = try await NativeUsbmuxClient(address: fake.address).connect(deviceID: 1, port: 22)
 
-            #expect(try await read(13, from: connection) == "SSH-2.0-phone")
+            #expect(try await connection.receive(13) == Array("SSH-2.0-phone".utf8))
         }
     }
 
@@ -149,7 +149,7 @@ import Testing
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 guard let text = client.requestText() else { return }
-                if text.contains("<integer>2</integer>") { client.send(Samples.result(0)) }
+                if text.contains("<integer>2</integer>") { client.send(MuxMessage.result(0)) }
                 client.waitForEnd()
             }
             let client = NativeUsbmuxClient(address: fake.address, connectTimeout: .seconds(20))
@@ -212,7 +212,7 @@ import Testing
     @Test func `usbmuxd over TCP works with a numeric address and with a name`() async throws {
         try await withScratchFolder { scratch in
             let server = try LoopbackServer(in: scratch) {
-                FakeClient(number: $0).behave(phones: [(3, Samples.phone)])
+                FakeClient(number: $0).behave(phones: [(3, Phones.one)])
             }
 
             for host in ["127.0.0.1", "localhost"] {

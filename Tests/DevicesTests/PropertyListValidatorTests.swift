@@ -9,12 +9,12 @@ import Testing
     }
 
     @Test(arguments: [
-        Samples.attached(1, Samples.phone), "<dict/>", "<array></array>", "<true/>",
+        MuxMessage.attached(1, Phones.one), "<dict/>", "<array></array>", "<true/>",
         "<dict>\n\t<key>a</key><data>\nAA==</data></dict>",
         "<!-- <dict> --><dict></dict>", "<dict ></dict >", deep(30),
     ])
     func `the elements of property lists are accepted`(inner: String) throws {
-        try PropertyListValidator.validate(Array(Samples.propertyList(inner).utf8))
+        try PropertyListValidator.validate(Array(MuxMessage.document(inner).utf8))
     }
 
     @Test(arguments: [
@@ -34,7 +34,7 @@ import Testing
         let hidden = String(repeating: "<array><!-- </array> -->", count: depth)
         for inner in [Self.deep(depth), String(repeating: "<dict>", count: depth), hidden] {
             #expect(throws: UsbmuxError.self) {
-                try PropertyListValidator.validate(Array(Samples.propertyList(inner).utf8))
+                try PropertyListValidator.validate(Array(MuxMessage.document(inner).utf8))
             }
         }
     }

@@ -7,7 +7,7 @@ import Testing
 @testable import Devices
 
 @Suite struct UsbmuxDialerTests {
-    private static func route(_ udid: String = Samples.phone, port: UInt16 = 9876) throws -> Route {
+    private static func route(_ udid: String = Phones.one, port: UInt16 = 9876) throws -> Route {
         .usb(USBRoute(udid: try #require(UDID(udid)), port: port))
     }
 
@@ -23,13 +23,13 @@ import Testing
 
     @Test func `a device is dialled by its UDID`() async throws {
         try await withScratchFolder { scratch in
-            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(41, Samples.phone)], welcome: "hello") }
+            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(41, Phones.one)], welcome: "hello") }
             try await withMonitor(at: fake.address) { monitor in
                 try await eventually("the phone is listed") { await monitor.devices().count == 1 }
 
                 let connection = try await monitor.dialer.dial(try Self.route())
 
-                #expect(try await read(5, from: connection) == "hello")
+                #expect(try await connection.receive(5) == Array("hello".utf8))
                 #expect(connection.halfClose == .destroys)
             }
         }
@@ -39,7 +39,7 @@ import Testing
         try await withScratchFolder { scratch in
             let code = Mutex<UInt32>(3)
             let fake = try FakeUsbmuxd(in: scratch) { client in
-                client.behave(phones: [(1, Samples.phone)], connect: code.withLock { $0 })
+                client.behave(phones: [(1, Phones.one)], connect: code.withLock { $0 })
             }
             let connectionLimit = UsbmuxConnectionLimit(limit: 1)
             let client = NativeUsbmuxClient(
@@ -56,7 +56,7 @@ import Testing
                 #expect(try await Self.reason(dialer, try Self.route()) == .refused)
                 code.withLock { $0 = 2 }
                 #expect(try await Self.reason(dialer, try Self.route()) == .deviceAbsent)
-                #expect(try await Self.reason(dialer, try Self.route(Samples.other)) == .deviceAbsent)
+                #expect(try await Self.reason(dialer, try Self.route(Phones.two)) == .deviceAbsent)
                 #expect(try await Self.reason(dialer, try Self.route(port: 0)) == .failed)
                 let lan = Route.network(NetworkRoute(address: "127.0.0.1", port: 1))
                 #expect(try await Self.reason(dialer, lan) == .noRoute)
@@ -74,7 +74,7 @@ import Testing
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 guard client.request() == "Listen" else { return client.waitForEnd() }
-                client.send(Samples.result(0) + Samples.frame(Samples.attached(1, Samples.phone), tag: 0))
+                client.send(MuxMessage.result(0) + MuxMessage.propertyList(MuxMessage.attached(1, Phones.one), tag: 0))
                 client.waitForEnd()
             }
             let client = NativeUsbmuxClient(address: fake.address, connectTimeout: .milliseconds(100))
@@ -92,14 +92,16 @@ import Testing
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 let text = client.requestText() ?? ""
                 guard text.contains("<string>Connect</string>") else {
-                    client.send(Samples.result(0) + Samples.frame(Samples.attached(1, Samples.phone), tag: 0))
+                    client.send(
+                        MuxMessage.result(0) + MuxMessage.propertyList(MuxMessage.attached(1, Phones.one), tag: 0)
+                    )
                     return client.waitForEnd()
                 }
                 let isFirst = connects.withLock { count in
                     count += 1
                     return count == 1
                 }
-                client.send(Samples.result(isFirst ? 2 : 0))
+                client.send(MuxMessage.result(isFirst ? 2 : 0))
                 client.waitForEnd()
             }
             try await withMonitor(at: fake.address) { monitor in
@@ -120,7 +122,9 @@ import Testing
             let connects = Mutex(0)
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 guard client.request() == "Connect" else {
-                    client.send(Samples.result(0) + Samples.frame(Samples.attached(1, Samples.phone), tag: 0))
+                    client.send(
+                        MuxMessage.result(0) + MuxMessage.propertyList(MuxMessage.attached(1, Phones.one), tag: 0)
+                    )
                     return client.waitForEnd()
                 }
                 let isSilent = connects.withLock { count in
@@ -128,7 +132,7 @@ import Testing
                     return count <= silences
                 }
                 if isSilent { return }
-                client.send(Samples.result(0))
+                client.send(MuxMessage.result(0))
                 client.waitForEnd()
             }
             try await withMonitor(at: fake.address) { monitor in
@@ -143,12 +147,12 @@ import Testing
     @Test func `a DeviceID reused for another device after a restart never leads to that device`() async throws {
         try await withScratchFolder { scratch in
             let path = scratch.file("usbmuxd")
-            let first = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Samples.phone)], welcome: "right") }
+            let first = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Phones.one)], welcome: "right") }
             // Restarts usbmuxd between the lookup of the DeviceID and its use, which is the worst moment.
             let native = NativeUsbmuxClient(address: .unix(path: path))
             let client = InterruptedClient(native) {
                 first.stop()
-                let second = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Samples.other)], welcome: "wrong") }
+                let second = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Phones.two)], welcome: "wrong") }
                 scratch.atEnd { second.stop() }
             }
             try await withMonitor(at: .unix(path: path), client: client) { monitor in
@@ -165,11 +169,11 @@ import Testing
     @Test func `after a restart with the device connected a dial reaches the right device`() async throws {
         try await withScratchFolder { scratch in
             let path = scratch.file("usbmuxd")
-            let first = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Samples.phone)], welcome: "first") }
+            let first = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Phones.one)], welcome: "first") }
             let client = InterruptedClient(NativeUsbmuxClient(address: .unix(path: path))) {
                 first.stop()
                 let second = try FakeUsbmuxd(at: path) { client in
-                    client.behave(phones: [(1, Samples.other), (2, Samples.phone)], welcome: "second")
+                    client.behave(phones: [(1, Phones.two), (2, Phones.one)], welcome: "second")
                 }
                 scratch.atEnd { second.stop() }
             }
@@ -180,7 +184,7 @@ import Testing
                 try await eventually("both phones are listed") { await monitor.devices().count == 2 }
                 let connection = try await monitor.dialer.dial(try Self.route())
 
-                #expect(try await read(6, from: connection) == "second")
+                #expect(try await connection.receive(6) == Array("second".utf8))
                 #expect(client.lastDeviceID == 2)
             }
         }

@@ -30,7 +30,8 @@ import Testing
     }
 
     @Test func `messages are complete for any split of the bytes`() {
-        let stream = Samples.result(0) + Samples.frame(Samples.detached(3), tag: 0) + Samples.result(3)
+        let stream =
+            MuxMessage.result(0) + MuxMessage.propertyList(MuxMessage.detached(3), tag: 0) + MuxMessage.result(3)
 
         let bytewise = Self.decode(stream.indices.map { stream[$0...$0] })
 
@@ -40,7 +41,7 @@ import Testing
     }
 
     @Test func `reading bytesNeeded bytes consumes nothing of the stream after the reply`() throws {
-        let stream = Samples.result(0) + Array("SSH-2.0".utf8)
+        let stream = MuxMessage.result(0) + Array("SSH-2.0".utf8)
         var rest = stream[...]
         var decoder = UsbmuxFrameDecoder()
 
@@ -71,7 +72,7 @@ import Testing
         decoder.append(bytes)
         let first = #expect(throws: UsbmuxError.self) { try decoder.next() }
 
-        decoder.append(Samples.result(0))
+        decoder.append(MuxMessage.result(0))
         let second = #expect(throws: UsbmuxError.self) { try decoder.next() }
 
         #expect(first == second)
@@ -91,11 +92,12 @@ import Testing
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
     func `random damage never crashes, and the result does not depend on how bytes arrive`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        let sound = Samples.frame(
-            Samples.list([Samples.attached(1, Samples.phone), Samples.attached(2, Samples.other)])
+        let sound = MuxMessage.propertyList(
+            MuxMessage.list([MuxMessage.attached(1, Phones.one), MuxMessage.attached(2, Phones.two)])
         )
         for _ in 0..<50 {
-            var stream = sound + Samples.result(0) + Samples.frame(Samples.attached(7, Samples.phone), tag: 0)
+            var stream =
+                sound + MuxMessage.result(0) + MuxMessage.propertyList(MuxMessage.attached(7, Phones.one), tag: 0)
             for _ in 0..<Int.random(in: 0...6, using: &random) {
                 let place = Int.random(in: 0..<stream.count, using: &random)
                 switch Int.random(in: 0..<4, using: &random) {

@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 import Testing
 
 @testable import Devices
@@ -10,13 +11,17 @@ import Testing
         "<dict>\(outer)<key>Properties</key><dict>\(properties)</dict></dict>"
     }
 
-    private static let serial = "<key>SerialNumber</key><string>\(Samples.phone)</string>"
+    private static func reply(_ inner: String) throws -> UsbmuxReply {
+        try UsbmuxReply(UsbmuxMessage(tag: 0, body: .propertyList(Array(MuxMessage.document(inner).utf8))))
+    }
+
+    private static let serial = "<key>SerialNumber</key><string>\(Phones.one)</string>"
     private static let cable = "<key>ConnectionType</key><string>USB</string>"
 
     @Test func `usbmuxd's own records are decoded completely`() throws {
-        let udid = try #require(UDID(Samples.phone))
+        let udid = try #require(UDID(Phones.one))
 
-        let reply = try Samples.reply(Samples.attached(4, "00008030001A2B3C4D5E6F70"))
+        let reply = try Self.reply(MuxMessage.attached(4, "00008030001A2B3C4D5E6F70"))
 
         #expect(
             reply
@@ -27,20 +32,20 @@ import Testing
     }
 
     @Test(arguments: [
-        record(serial + cable), record(serial), record(cable + "<key>UDID</key><string>\(Samples.phone)</string>"),
+        record(serial + cable), record(serial), record(cable + "<key>UDID</key><string>\(Phones.one)</string>"),
         record(serial + cable + "<key>UDID</key><string></string>"),
         record(cable + "<key>DeviceID</key><integer>4</integer>" + serial, outer: ""),
         record(serial + cable + "<key>ProductID</key><string>odd</string><key>LocationID</key><integer>-1</integer>"),
         record(serial + cable + "<key>NetworkAddress</key><data>AgAA</data>"),
     ])
     func `records of every implementation name the device`(record: String) throws {
-        guard case .devices(let devices) = try Samples.reply(Samples.list([record])) else {
+        guard case .devices(let devices) = try Self.reply(MuxMessage.list([record])) else {
             Issue.record("no list")
             return
         }
 
         #expect(devices.map(\.deviceID) == [4])
-        #expect(devices.map(\.udid.text) == [Samples.phone])
+        #expect(devices.map(\.udid.text) == [Phones.one])
         #expect(devices.map(\.transport) == [.usb])
     }
 
@@ -54,7 +59,7 @@ import Testing
         "<dict><key>DeviceID</key><integer>4</integer></dict>",
     ])
     func `an unusable record does not hide the others`(record: String) throws {
-        let reply = try Samples.reply(Samples.list([record, Samples.attached(9, Samples.other)]))
+        let reply = try Self.reply(MuxMessage.list([record, MuxMessage.attached(9, Phones.two)]))
 
         guard case .devices(let devices) = reply else {
             Issue.record("no list")
@@ -64,8 +69,10 @@ import Testing
     }
 
     @Test func `a device on USB and network has two records`() throws {
-        let reply = try Samples.reply(
-            Samples.list([Samples.attached(1, Samples.phone), Samples.attached(2, Samples.phone, transport: "Network")])
+        let reply = try Self.reply(
+            MuxMessage.list([
+                MuxMessage.attached(1, Phones.one), MuxMessage.attached(2, Phones.one, transport: "Network"),
+            ])
         )
 
         guard case .devices(let devices) = reply else {
@@ -82,7 +89,7 @@ import Testing
         ] as [(UInt32, UsbmuxResult)]
     )
     func `each result code has its name`(code: UInt32, expected: UsbmuxResult) throws {
-        let reply = try Samples.reply(
+        let reply = try Self.reply(
             "<dict><key>MessageType</key><string>Result</string><key>Number</key><integer>\(code)</integer></dict>"
         )
 
@@ -91,14 +98,14 @@ import Testing
     }
 
     @Test func `unsolicited messages are decoded, and unknown ones have no effect`() throws {
-        #expect(try Samples.reply(Samples.detached(5)) == .detached(5))
+        #expect(try Self.reply(MuxMessage.detached(5)) == .detached(5))
         #expect(
-            try Samples.reply("<dict><key>MessageType</key><string>Paired</string></dict>") == .other("Paired")
+            try Self.reply("<dict><key>MessageType</key><string>Paired</string></dict>") == .other("Paired")
         )
         #expect(
-            try Samples.reply("<dict><key>MessageType</key><string>Attached</string></dict>") == .other("Attached")
+            try Self.reply("<dict><key>MessageType</key><string>Attached</string></dict>") == .other("Attached")
         )
-        #expect(try Samples.reply("<dict><key>BUID</key><string>1-2</string></dict>") == .buid("1-2"))
+        #expect(try Self.reply("<dict><key>BUID</key><string>1-2</string></dict>") == .buid("1-2"))
     }
 
     @Test(arguments: [
@@ -107,6 +114,6 @@ import Testing
         "<dict><key>MessageType</key><integer>8</integer></dict>", "<dict><key>a</key></dict>", "<integer>x</integer>",
     ])
     func `a list that is not a reply is an error`(inner: String) {
-        #expect(throws: UsbmuxError.self) { try Samples.reply(inner) }
+        #expect(throws: UsbmuxError.self) { try Self.reply(inner) }
     }
 }

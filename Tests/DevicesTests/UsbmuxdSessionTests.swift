@@ -8,7 +8,7 @@ import Testing
     @Test func `a session owns a stream while its usbmuxd lives, with or without unread data`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { client in
-                client.send(Samples.frame(Samples.detached(1), tag: 0))
+                client.send(MuxMessage.propertyList(MuxMessage.detached(1), tag: 0))
                 client.waitForEnd()
             }
             let session = UsbmuxdSession(listeningOn: try await fake.address.connect(clock: ContinuousClock()))

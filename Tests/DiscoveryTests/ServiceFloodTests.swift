@@ -46,7 +46,7 @@ import Testing
 
         table.found(key("quiet", type: "_debug._tcp"))
         for number in 1_000..<2_000 { table.found(key("flood\(number)")) }
-        table.advance(now: now + ServiceTable.lookupTimeout)
+        table.advance(now: now + LookupTiming(failed: 0).timeout(isFirst: true))
 
         #expect(table.drainActions().contains(.resolve(key("quiet", type: "_debug._tcp"), wantsAddress: false)))
     }
@@ -87,26 +87,26 @@ import Testing
         table.found(key("listed"))
         table.advance(now: moment)
         table.resolved(key("listed"), ResolvedService(host: "h.local", port: 1, txt: TXTRecord()), now: moment)
-        for number in 0...ServiceTable.crowdThreshold { table.found(key("flood\(number)")) }
-        while table.counts.failed <= ServiceTable.crowdThreshold {
+        for number in 0...LookupTiming.crowdThreshold { table.found(key("flood\(number)")) }
+        while table.counts.failed <= LookupTiming.crowdThreshold {
             table.advance(now: moment)
             for key in table.instances.keys where key.name != Array("listed".utf8) {
                 table.unresolved(key, now: moment)
             }
         }
-        moment += ServiceTable.secondLookupDelay
+        moment += LookupTiming.secondLookupDelay
         table.advance(now: moment)
         for number in 100..<300 { table.found(key("flood\(number)")) }
         _ = table.drainActions()
 
-        table.advance(now: moment + ServiceTable.crowdedFirstLookupTimeout)
+        table.advance(now: moment + LookupTiming(failed: table.counts.failed).timeout(isFirst: true))
         #expect(!table.drainActions().contains(.stopResolving(key("listed"))))
     }
 
     @Test func `above the crowd threshold a first lookup ends after 60 ms, before Avahi sends a query`() {
         var (table, moment) = (ServiceTable(), now)
-        for number in 0...ServiceTable.crowdThreshold { table.found(key("flood\(number)")) }
-        while table.counts.failed <= ServiceTable.crowdThreshold {
+        for number in 0...LookupTiming.crowdThreshold { table.found(key("flood\(number)")) }
+        while table.counts.failed <= LookupTiming.crowdThreshold {
             table.advance(now: moment)
             for key in table.instances.keys { table.unresolved(key, now: moment) }
         }

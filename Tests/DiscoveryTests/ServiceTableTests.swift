@@ -108,7 +108,7 @@ import Testing
 
         #expect(table.drainEvents(seenFrom: local) == [.lost(key("a").id)])
         #expect(Set(table.drainActions()) == [.stopResolving(key("a")), .unfollow(host())])
-        #expect(table.hosts.isEmpty && table.instances.isEmpty)
+        #expect(table.hosts.keys.isEmpty && table.instances.isEmpty)
     }
 
     @Test func `two services of one host share its address browsers`() throws {
@@ -139,7 +139,7 @@ import Testing
 
         #expect(table.drainEvents(seenFrom: local) == [.lost(key("a").id)])
         #expect(table.drainActions() == [.refuse(key("a"), reason: "it advertises port 0")])
-        #expect(table.counts == ServiceTable.Counts(found: 1, resolved: 0, failed: 0, refused: 1))
+        #expect(table.counts == ServiceTally.Counts(found: 1, resolved: 0, failed: 0, refused: 1))
     }
 
     @Test func `a service with only loopback addresses is listed as blocked`() throws {
@@ -203,7 +203,7 @@ import Testing
         #expect(Set(asked) == Set(keys))
         #expect(table.instances.values.count { $0.resolution == .watching } == 3)
         #expect(table.instances.values.count { $0.resolution == .idle } == 3)
-        #expect(table.deadline == now + ServiceTable.secondLookupDelay)
+        #expect(table.deadline == now + LookupTiming.secondLookupDelay)
     }
 
     @Test func `above the limit of hosts a resolver returns the address itself`() throws {
@@ -245,9 +245,9 @@ import Testing
 
     @Test func `a service is looked up again shortly after a change and stays listed meanwhile`() throws {
         var table = try listing(key("a"))
-        #expect(table.deadline == now + ServiceTable.secondLookupDelay)
+        #expect(table.deadline == now + LookupTiming.secondLookupDelay)
 
-        table.advance(now: now + ServiceTable.secondLookupDelay)
+        table.advance(now: now + LookupTiming.secondLookupDelay)
         #expect(table.drainActions() == [.stopResolving(key("a")), .resolve(key("a"), wantsAddress: false)])
         table.resolved(key("a"), details("phone.local", port: 9_999), now: now)
 
@@ -257,7 +257,7 @@ import Testing
         }
         #expect(sighting.routes.map(\.port) == [9_999])
         // The same result again is not a change and needs no further lookup.
-        table.advance(now: now + ServiceTable.secondLookupDelay * 2)
+        table.advance(now: now + LookupTiming.secondLookupDelay * 2)
         table.resolved(key("a"), details("phone.local", port: 9_999), now: now)
         #expect(table.deadline == nil)
     }
@@ -359,10 +359,10 @@ import Testing
             }
             #expect(inFlight <= 3 + limits.slow)
             #expect(table.instances.values.count { $0.resolution == .watching } <= 4)
-            #expect(table.hosts.values.count(where: \.isFollowed) <= 2)
+            #expect(table.hosts.followedCount <= 2)
             #expect(table.counts.found == table.instances.count)
             #expect(table.counts.resolved == table.instances.values.count { $0.listed != nil })
-            for host in table.hosts.values { #expect(!host.users.isEmpty) }
+            #expect(Set(table.hosts.keys) == Set(table.instances.values.compactMap(\.host)))
             for event in table.drainEvents(seenFrom: local) {
                 if case .seen(let sighting) = event { #expect(sighting.routes.allSatisfy { $0.port != 0 }) }
             }

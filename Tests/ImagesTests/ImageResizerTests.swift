@@ -12,9 +12,9 @@ import Testing
     private func png(_ bitmap: Bitmap) throws -> [UInt8] { try #require(PNG.file(of: bitmap, limit: 64 << 20)) }
 
     @Test func `a small image is returned unchanged, byte for byte`() async throws {
-        let bytes = try png(Samples.screen(width: 400, height: 800))
+        let bytes = try png(SampleImages.screen(width: 400, height: 800))
 
-        let (original, fitted) = try await ImageResizer().resize(base64: Samples.base64(bytes), to: 1_568)
+        let (original, fitted) = try await ImageResizer().resize(base64: SampleImages.base64(bytes), to: 1_568)
 
         #expect(original.bytes == bytes)
         #expect(fitted == original)
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func `a screenshot is scaled to the requested edge and keeps its proportions`() throws {
-        let small = try resized(png(Samples.screen(width: 1_290, height: 2_796)))
+        let small = try resized(png(SampleImages.screen(width: 1_290, height: 2_796)))
 
         #expect((small.width, small.height) == (723, 1_568))
         #expect(small.bytes.count <= limits.result)
@@ -32,17 +32,17 @@ import Testing
 
     @Test func `the smaller of the two formats is chosen`() throws {
         let flat = try resized(
-            png(Samples.bitmap(width: 2_000, height: 2_000) { _, _ in (200, 100, 50, 255) }),
+            png(SampleImages.bitmap(width: 2_000, height: 2_000) { _, _ in (200, 100, 50, 255) }),
             to: 1_000
         )
-        let photo = try resized(JPEG.file(of: Samples.noise(width: 1_200, height: 900), quality: 90), to: 300)
+        let photo = try resized(JPEG.file(of: SampleImages.noise(width: 1_200, height: 900), quality: 90), to: 300)
 
         #expect(flat.format == .png)
         #expect(photo.format == .jpeg)
     }
 
     @Test func `noise is also brought below the size limit`() throws {
-        let bytes = try JPEG.file(of: Samples.noise(width: 2_400, height: 2_400), quality: 95)
+        let bytes = try JPEG.file(of: SampleImages.noise(width: 2_400, height: 2_400), quality: 95)
 
         let small = try resized(bytes)
 
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func `colours are preserved in both formats`() throws {
-        let bitmap = Samples.bitmap(width: 2_000, height: 1_000) { _, _ in (30, 120, 240, 255) }
+        let bitmap = SampleImages.bitmap(width: 2_000, height: 1_000) { _, _ in (30, 120, 240, 255) }
         for bytes in [try png(bitmap), try JPEG.file(of: bitmap, quality: 95)] {
             let small = try resized(bytes, to: 500)
             let (opened, _) = try PNG.bitmap(of: small.bytes)
@@ -63,9 +63,14 @@ import Testing
     }
 
     @Test func `transparent pixels become white, and invisible colours do not show`() throws {
-        let halfTransparent = Samples.bitmap(width: 4, height: 4) { x, _ in x < 2 ? (0, 0, 255, 0) : (0, 0, 255, 255) }
+        let halfTransparent = SampleImages.bitmap(width: 4, height: 4) { x, _ in
+            x < 2 ? (0, 0, 255, 0) : (0, 0, 255, 255)
+        }
         let clear = try halfTransparent.fitted(to: 4, isOpaque: false)
-        let half = try Samples.bitmap(width: 2, height: 2) { _, _ in (0, 0, 0, 128) }.fitted(to: 1, isOpaque: false)
+        let half = try SampleImages.bitmap(width: 2, height: 2) { _, _ in (0, 0, 0, 128) }.fitted(
+            to: 1,
+            isOpaque: false
+        )
 
         #expect(Array(clear.pixels[0..<4]) == [255, 255, 255, 255])
         #expect(Array(clear.pixels[12..<16]) == [0, 0, 255, 255])
@@ -75,15 +80,15 @@ import Testing
 
     @Test func `a decompression bomb is rejected by its header alone`() {
         #expect(throws: ImageError.tooManyPixels(width: 30_000, height: 30_000)) {
-            try ImageFile(reading: Samples.header(width: 30_000, height: 30_000), within: limits)
+            try ImageFile(reading: SampleImages.header(width: 30_000, height: 30_000), within: limits)
         }
         #expect(throws: ImageError.tooManyPixels(width: 100_000, height: 1)) {
-            try ImageFile(reading: Samples.header(width: 100_000, height: 1), within: limits)
+            try ImageFile(reading: SampleImages.header(width: 100_000, height: 1), within: limits)
         }
     }
 
     @Test func `an image truncated at any point is an error`() throws {
-        let bytes = try png(Samples.screen(width: 300, height: 300))
+        let bytes = try png(SampleImages.screen(width: 300, height: 300))
         for count in [9, 30, 45, bytes.count / 2] {
             #expect(throws: ImageError.self) { try resized(Array(bytes.prefix(count)), to: 100) }
         }
@@ -91,7 +96,7 @@ import Testing
     }
 
     @Test func `random changes of bytes give an image or an error`() throws {
-        let bitmap = Samples.screen(width: 50, height: 40)
+        let bitmap = SampleImages.screen(width: 50, height: 40)
         let files = [try png(bitmap), try JPEG.file(of: bitmap, quality: 75)]
         var state: UInt64 = 7
         func next(_ limit: Int) -> Int {
@@ -111,7 +116,7 @@ import Testing
     }
 
     @Test(arguments: [200, 1_568]) func `half an image is an error, even if the whole image fits`(edge: Int) throws {
-        let bitmap = Samples.screen(width: 800, height: 800)
+        let bitmap = SampleImages.screen(width: 800, height: 800)
         for bytes in [try JPEG.file(of: bitmap, quality: 80), try png(bitmap)] {
             #expect(throws: ImageError.self) { try resized(Array(bytes.prefix(bytes.count / 2)), to: edge) }
             #expect(try resized(bytes, to: edge).longEdge == min(edge, 800))
@@ -119,7 +124,7 @@ import Testing
     }
 
     @Test func `a JPEG with trailing data is accepted`() throws {
-        let bytes = try JPEG.file(of: Samples.screen(width: 80, height: 80), quality: 80) + Array("trailer".utf8)
+        let bytes = try JPEG.file(of: SampleImages.screen(width: 80, height: 80), quality: 80) + Array("trailer".utf8)
 
         #expect(try resized(bytes).bytes == bytes)
     }
@@ -144,7 +149,7 @@ import Testing
     func `no side becomes shorter than one pixel`(width: Int, height: Int, edge: Int, newWidth: Int, newHeight: Int)
         throws
     {
-        let bitmap = try Samples.screen(width: width, height: height).fitted(to: edge, isOpaque: true)
+        let bitmap = try SampleImages.screen(width: width, height: height).fitted(to: edge, isOpaque: true)
 
         #expect((bitmap.width, bitmap.height) == (newWidth, newHeight))
     }

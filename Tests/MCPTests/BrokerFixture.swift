@@ -3,6 +3,7 @@ import JSON
 import Model
 import AccessControl
 import Registry
+import TestSupport
 import Synchronization
 import Testing
 import Tunnels

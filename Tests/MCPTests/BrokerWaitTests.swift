@@ -1,6 +1,7 @@
 import JSON
 import Model
 import Registry
+import TestSupport
 import Synchronization
 import Testing
 

@@ -1,6 +1,7 @@
 import JSON
 import Logging
 import ServiceLifecycle
+import TestSupport
 import Testing
 
 @testable import MCP

@@ -1,5 +1,6 @@
 import JSON
 import Model
+import TestSupport
 import Synchronization
 
 @testable import MCP

@@ -89,14 +89,14 @@ import Testing
     }
 
     @Test func `show prints all facts with the raw TXT record`() {
-        let endpoint = Samples.endpoint(
+        let endpoint = SampleEndpoints.endpoint(
             "com.example.shop",
             on: "Test iPhone",
-            phone: Samples.phone,
+            phone: SampleEndpoints.phone,
             txt: ["bundleId=com.example.shop", "beta", "x="]
         )
 
-        let text = ShowCommand.text(endpoint, now: Samples.date.addingTimeInterval(3), isColoured: false)
+        let text = ShowCommand.text(endpoint, now: SampleEndpoints.date.addingTimeInterval(3), isColoured: false)
 
         #expect(
             text == """
@@ -121,7 +121,7 @@ import Testing
         let status = BrokerStatus(
             version: "0.1.0",
             pid: 42,
-            startedAt: Samples.date,
+            startedAt: SampleEndpoints.date,
             revision: 7,
             endpoints: ["online": 2],
             devices: 0,
@@ -141,7 +141,7 @@ import Testing
         let text = StatusCommand.text(
             status,
             socket: "/run/x.sock",
-            now: Samples.date.addingTimeInterval(60),
+            now: SampleEndpoints.date.addingTimeInterval(60),
             isColoured: false
         )
 
@@ -162,14 +162,14 @@ import Testing
     }
 
     @Test func `the line of a tunnel has the address, the target and the reason of its state`() {
-        let spec = TunnelSpec(local: .tcp(host: nil, port: 0), target: .device(udid: Samples.phone, port: 22))
+        let spec = TunnelSpec(local: .tcp(host: nil, port: 0), target: .device(udid: SampleEndpoints.phone, port: 22))
         let tunnel = Tunnel(
             id: "t3",
             spec: spec,
             owner: 1_000,
             state: .waiting(reason: "the phone is not plugged in"),
             listenAddresses: [.tcp(host: "127.0.0.1", port: 43_211), .tcp(host: "::1", port: 43_211)],
-            createdAt: Samples.date
+            createdAt: SampleEndpoints.date
         )
 
         #expect(
@@ -184,13 +184,13 @@ import Testing
             id: "t3",
             spec: TunnelSpec(
                 local: .tcp(host: nil, port: 1),
-                target: .device(udid: Samples.phone, port: 22),
+                target: .device(udid: SampleEndpoints.phone, port: 22),
                 allowAnyUser: true,
                 allowBrowsers: true
             ),
             owner: 1_000,
             state: .active,
-            createdAt: Samples.date
+            createdAt: SampleEndpoints.date
         )
 
         #expect(TunnelTableView.line(tunnel).hasSuffix("(t3) open to any user and browsers"))
@@ -227,7 +227,7 @@ import Testing
     }
 
     @Test func `list matches an app like show`() {
-        let shop = Samples.endpoint("com.example.shop", on: "x")
+        let shop = SampleEndpoints.endpoint("com.example.shop", on: "x")
 
         for app in ["com.example.shop", "shop", "SHOP"] {
             #expect(WatchPrinter.Filter(app: app).matches(shop, wasShown: false), "\(app)")
@@ -238,17 +238,17 @@ import Testing
     @Test func `the table of tunnels shows the reasons of failed connections`() {
         var tunnel = Tunnel(
             id: "t3",
-            spec: TunnelSpec(local: .tcp(host: nil, port: 1), target: .device(udid: Samples.phone, port: 22)),
+            spec: TunnelSpec(local: .tcp(host: nil, port: 1), target: .device(udid: SampleEndpoints.phone, port: 22)),
             owner: 1_000,
             state: .active,
-            createdAt: Samples.date
+            createdAt: SampleEndpoints.date
         )
         tunnel.statistics.failures = ["refused": 1, "deviceAbsent": 2]
 
         let table = TunnelTableView.table(of: [tunnel]).text(width: nil, isColoured: false)
 
         #expect(table.hasSuffix("failed: 2 phone not plugged in, 1 refused"))
-        let details = TunnelTableView.details(of: tunnel, now: Samples.date, isColoured: false)
+        let details = TunnelTableView.details(of: tunnel, now: SampleEndpoints.date, isColoured: false)
         #expect(details.hasPrefix("t3  active\n  local        tcp:1\n  listening    no\n"))
         #expect(details.contains("\n  failures     2 phone not plugged in, 1 refused\n"))
     }

@@ -9,7 +9,7 @@ import Testing
         (0.5, "now"), (3, "3 s ago"), (125, "2 min ago"), (7_300, "2 h ago"), (200_000, "2 d ago"), (-5, "now"),
     ])
     func `an age is formatted in its largest whole unit`(seconds: Double, text: String) {
-        #expect(Formatting.ago(Samples.date, now: Samples.date.addingTimeInterval(seconds)) == text)
+        #expect(Formatting.ago(SampleEndpoints.date, now: SampleEndpoints.date.addingTimeInterval(seconds)) == text)
     }
 
     @Test(arguments: [

@@ -1,29 +1,18 @@
 import Client
 import FoundationEssentials
 import Model
+import TestSupport
 import Synchronization
 import Testing
 
 @testable import patchbay
 
 @Suite struct LiveTests {
-    /// A clock with recorded sleeps that return immediately.
-    private final class ImmediateClock: Clock, Sendable {
-        let slept = Mutex<[Duration]>([])
-
-        var now: ContinuousClock.Instant { ContinuousClock.now }
-        var minimumResolution: Duration { .zero }
-
-        func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
-            slept.withLock { $0.append(ContinuousClock.now.duration(to: deadline)) }
-            try Task.checkCancellation()
-        }
-    }
-
     private struct Stop: Error {}
 
     @Test func `an unreachable broker fails immediately on the first connection`() async {
-        let stream = RetryingStream(clock: ImmediateClock()) { _ in Issue.record("unexpected message") }
+        let stream = RetryingStream(clock: RecordingClock(isImmediate: true)) { _ in Issue.record("unexpected message")
+        }
 
         await #expect(throws: ClientError.brokerNotRunning(path: "/x")) {
             try await stream.run { _ in throw ClientError.brokerNotRunning(path: "/x") }
@@ -31,7 +20,7 @@ import Testing
     }
 
     @Test func `a restart of the broker is retried and reported once`() async {
-        let clock = ImmediateClock()
+        let clock = RecordingClock(isImmediate: true)
         let notes = Mutex<[String]>([])
         var run = 0
 
@@ -52,7 +41,7 @@ import Testing
         #expect(
             notes.withLock { $0 } == ["lost the connection to the broker; reconnecting", "reconnected to the broker"]
         )
-        let pauses = clock.slept.withLock { $0 }
+        let pauses = clock.sleeps
         #expect(pauses.count == 7)
         #expect(pauses.allSatisfy { $0 <= .seconds(2) })
         #expect(pauses[6] > pauses[0] * 5)
@@ -63,7 +52,7 @@ import Testing
         var run = 0
 
         await #expect(throws: ClientError.refused(problem)) {
-            try await RetryingStream(clock: ImmediateClock()) { _ in }.run { answered in
+            try await RetryingStream(clock: RecordingClock(isImmediate: true)) { _ in }.run { answered in
                 run += 1
                 guard run == 1 else { throw ClientError.refused(problem) }
                 answered()
@@ -73,7 +62,7 @@ import Testing
 
     @Test func `a filter by state includes the change that leaves the state`() {
         let filter = WatchPrinter.Filter(state: .online)
-        let gone = Samples.endpoint("com.example.shop", on: "x", state: .offline)
+        let gone = SampleEndpoints.endpoint("com.example.shop", on: "x", state: .offline)
 
         #expect(filter.matches(gone, wasShown: true))
         #expect(!filter.matches(gone, wasShown: false))
@@ -81,7 +70,7 @@ import Testing
     }
 
     @Test func `a change is one line with sign, state and route`() {
-        let endpoint = Samples.endpoint("com.example.shop", on: "Test iPhone", phone: Samples.phone)
+        let endpoint = SampleEndpoints.endpoint("com.example.shop", on: "Test iPhone", phone: SampleEndpoints.phone)
 
         #expect(
             WatchPrinter.line(
@@ -103,22 +92,27 @@ import Testing
 
     @Test func `an endpoint without an app is listed by name`() {
         let table = EndpointTableView.table(
-            of: [Samples.endpoint("", on: "x", name: "tcp on port 80")],
-            now: Samples.date
+            of: [SampleEndpoints.endpoint("", on: "x", name: "tcp on port 80")],
+            now: SampleEndpoints.date
         )
 
         #expect(table.text(width: nil, isColoured: false).contains("  tcp on port 80  online  "))
     }
 
     @Test func `a change line lists the differences, and there is no line without a difference`() {
-        let before = Samples.endpoint("com.example.shop", on: "x", phone: Samples.phone, txt: ["a=1", "b=2"])
+        let before = SampleEndpoints.endpoint(
+            "com.example.shop",
+            on: "x",
+            phone: SampleEndpoints.phone,
+            txt: ["a=1", "b=2"]
+        )
         var after = before
         func line() -> String? {
             let change = EndpointChange(revision: 2, kind: .changed, endpoint: after)
             return WatchPrinter.line(change, before: before, isColoured: false)
         }
 
-        after.lastSeenAt = Samples.date.addingTimeInterval(15)
+        after.lastSeenAt = SampleEndpoints.date.addingTimeInterval(15)
         #expect(line() == nil)
 
         after.state = .suspect

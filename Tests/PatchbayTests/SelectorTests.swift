@@ -4,9 +4,19 @@ import Testing
 @testable import patchbay
 
 @Suite struct SelectorTests {
-    private let shop = Samples.endpoint("com.example.shop", on: "Test iPhone", phone: Samples.phone)
-    private let shopOnMac = Samples.endpoint("com.example.shop", on: "mac", name: "Shop on Mac", state: .offline)
-    private let till = Samples.endpoint("com.example.till", on: "Test iPad", name: "Till", phone: Samples.otherPhone)
+    private let shop = SampleEndpoints.endpoint("com.example.shop", on: "Test iPhone", phone: SampleEndpoints.phone)
+    private let shopOnMac = SampleEndpoints.endpoint(
+        "com.example.shop",
+        on: "mac",
+        name: "Shop on Mac",
+        state: .offline
+    )
+    private let till = SampleEndpoints.endpoint(
+        "com.example.till",
+        on: "Test iPad",
+        name: "Till",
+        phone: SampleEndpoints.otherPhone
+    )
 
     private func choose(_ text: String) throws -> Endpoint {
         try EndpointSelector(text: text, command: "patchbay show").choose(among: [shop, shopOnMac, till])
@@ -53,33 +63,39 @@ import Testing
     @Test func `the only attached phone is the default`() throws {
         let selector = DeviceSelector(text: nil, command: "patchbay forward 22 --device UDID")
 
-        #expect(try selector.choose(among: [Samples.device(Samples.phone)]) == Samples.phone)
+        #expect(try selector.choose(among: [SampleEndpoints.device(SampleEndpoints.phone)]) == SampleEndpoints.phone)
         #expect(
-            try selector.choose(among: [Samples.device(Samples.phone), Samples.device(Samples.phone, .network)])
-                == Samples.phone
+            try selector.choose(among: [
+                SampleEndpoints.device(SampleEndpoints.phone), SampleEndpoints.device(SampleEndpoints.phone, .network),
+            ])
+                == SampleEndpoints.phone
         )
         #expect(throws: CLIError.self) { try selector.choose(among: []) }
     }
 
     @Test func `two attached phones without a selection are an error`() {
-        let devices = [Samples.device(Samples.otherPhone), Samples.device(Samples.phone)]
+        let devices = [
+            SampleEndpoints.device(SampleEndpoints.otherPhone), SampleEndpoints.device(SampleEndpoints.phone),
+        ]
 
         let error = #expect(throws: CLIError.self) {
             try DeviceSelector(text: nil, command: "patchbay forward 22 --device UDID").choose(among: devices)
         }
 
-        #expect(error?.candidates == [Samples.phone.text, Samples.otherPhone.text])
-        #expect(error?.hint == "patchbay forward 22 --device \(Samples.phone)")
+        #expect(error?.candidates == [SampleEndpoints.phone.text, SampleEndpoints.otherPhone.text])
+        #expect(error?.hint == "patchbay forward 22 --device \(SampleEndpoints.phone)")
     }
 
     @Test func `a unique UDID prefix selects a phone in any spelling`() throws {
-        let devices = [Samples.device(Samples.otherPhone), Samples.device(Samples.phone)]
+        let devices = [
+            SampleEndpoints.device(SampleEndpoints.otherPhone), SampleEndpoints.device(SampleEndpoints.phone),
+        ]
         func choose(_ text: String) throws -> UDID {
             try DeviceSelector(text: text, command: "patchbay devices").choose(among: devices)
         }
 
-        #expect(try choose("00008110") == Samples.otherPhone)
-        #expect(try choose("0000811000aa") == Samples.otherPhone)
+        #expect(try choose("00008110") == SampleEndpoints.otherPhone)
+        #expect(try choose("0000811000aa") == SampleEndpoints.otherPhone)
         #expect(throws: CLIError.self) { try choose("00008") }
         #expect(throws: CLIError.self) { try choose("abc") }
     }
@@ -115,7 +131,7 @@ import Testing
 
         #expect(IproxyCommand.absence(of: request, []) == "no phone is attached")
         #expect(
-            IproxyCommand.absence(of: request, [Samples.device(Samples.phone)]).hasPrefix(
+            IproxyCommand.absence(of: request, [SampleEndpoints.device(SampleEndpoints.phone)]).hasPrefix(
                 "no phone is on the network (-n excludes 1 phone"
             )
         )

@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct ConfigurationTests {
     private func parse(_ text: String) throws -> Configuration {
-        try Configuration.parse(text, file: "patchbay.toml")
+        try ConfigurationLoader.parse(text, file: "patchbay.toml")
     }
 
     private func errorMessage(_ text: String) -> String {
@@ -142,7 +142,7 @@ import Testing
     @Test func `the error for an unreadable file has the reason`() throws {
         func errorMessage(_ path: String) -> String {
             do {
-                return "\(try Configuration.load(explicit: path, environment: [:]))"
+                return "\(try ConfigurationLoader(environment: [:]).load(explicit: path))"
             } catch {
                 return "\(error)"
             }
@@ -158,7 +158,7 @@ import Testing
 
     @Test func `a missing file gives the default configuration, and the searched paths are reported`() throws {
         let environment = ["HOME": "/nowhere"]
-        let configuration = try Configuration.load(explicit: nil, environment: environment)
+        let configuration = try ConfigurationLoader(environment: environment).load(explicit: nil)
 
         #expect(configuration == Configuration())
         let origin = Patchbayd.origin(of: configuration, environment)

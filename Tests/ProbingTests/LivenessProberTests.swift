@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Model
+import TestSupport
 import SystemIO
 import Synchronization
 import Testing
@@ -10,7 +11,7 @@ import Testing
 @Suite struct LivenessProberTests {
     @Test func `a responding route is not delayed by the others`() async {
         let store = Store()
-        let prober = LivenessProber(store: store, dialer: Dialer { $0.port != 1 ? nil : .silence })
+        let prober = LivenessProber(store: store, dialer: answering { $0.port == 1 ? .silence : .connection })
         let start = ContinuousClock.now
 
         await prober.probe(endpoint(ports: [1, 1, 2]))
@@ -21,7 +22,7 @@ import Testing
 
     @Test func `a probe takes at most 5 s with any number of dead routes`() async {
         let store = Store()
-        let prober = LivenessProber(store: store, dialer: Dialer { _ in .silence })
+        let prober = LivenessProber(store: store, dialer: FakeDialer.silent())
         let start = ContinuousClock.now
 
         await prober.probe(endpoint(ports: Array(1...9)))
@@ -34,7 +35,7 @@ import Testing
         let store = Store()
         let prober = LivenessProber(
             store: store,
-            dialer: Dialer { .failure(DialError($0.port == 1 ? .refused : .unreachable, "\($0.port)")) }
+            dialer: answering { .failure(DialError($0.port == 1 ? .refused : .unreachable, "\($0.port)")) }
         )
 
         await prober.probe(endpoint(ports: [1, 2]))
@@ -43,38 +44,26 @@ import Testing
     }
 
     @Test func `if the first route responds at once, no other route is dialled`() async {
-        let dialled = Dialled()
-        let prober = LivenessProber(
-            store: Store(),
-            dialer: Dialer { route in
-                dialled.add(route.port)
-                return nil
-            }
-        )
+        let dialer = answering { _ in .connection }
+        let prober = LivenessProber(store: Store(), dialer: dialer)
 
         await prober.probe(endpoint(ports: [1, 2, 3]))
 
-        #expect(dialled.ports == [1])
+        #expect(dialer.routes.map(\.port) == [1])
     }
 
     @Test func `an unapproved address is never dialled, not even by a probe`() async {
-        let (dialled, store) = (Dialled(), Store())
-        let prober = LivenessProber(
-            store: store,
-            dialer: Dialer { route in
-                dialled.add(route.port)
-                return nil
-            }
-        )
+        let (dialer, store) = (answering { _ in .connection }, Store())
+        let prober = LivenessProber(store: store, dialer: dialer)
         var advert = endpoint(ports: [1, 2])
         for index in advert.routes.indices { advert.routes[index].approval = .pending }
 
         await prober.probe(advert)
-        #expect(dialled.ports.isEmpty && store.reports.isEmpty)
+        #expect(dialer.routes.isEmpty && store.reports.isEmpty)
 
         advert.routes[1].approval = .approved
         await prober.probe(advert)
-        #expect(dialled.ports == [2])
+        #expect(dialer.routes.map(\.port) == [2])
     }
 
     private func endpoint(ports: [UInt16]) -> Endpoint {
@@ -91,6 +80,22 @@ import Testing
         )
     }
 
+    private enum Answer {
+        case connection
+        case silence
+        case failure(DialError)
+    }
+
+    private func answering(_ answer: @escaping @Sendable (Route) -> Answer) -> FakeDialer {
+        FakeDialer { route in
+            switch answer(route) {
+            case .connection: Connection(descriptor: Descriptor(owning: dup(0)), halfClose: .propagates)
+            case .silence: try await FakeDialer.neverConnect()
+            case .failure(let failure): throw failure
+            }
+        }
+    }
+
     private final class Store: LivenessStore {
         private let told = Mutex<[DialError?]>([])
 
@@ -99,34 +104,5 @@ import Testing
         func list(ifChangedSince revision: UInt64?) async -> (endpoints: [Endpoint], revision: UInt64)? { nil }
         func watched() async -> WatchedEndpoints { .all }
         func report(_ failure: DialError?, of id: EndpointID) async { told.withLock { $0.append(failure) } }
-    }
-
-    private final class Dialled: Sendable {
-        private let list = Mutex<[UInt16]>([])
-
-        var ports: [UInt16] { list.withLock { $0 } }
-
-        func add(_ port: UInt16) { list.withLock { $0.append(port) } }
-    }
-
-    /// Answers each dial as configured; nil means a connection.
-    private struct Dialer: SystemIO.Dialer {
-        enum Answer {
-            case silence
-            case failure(DialError)
-        }
-
-        let answer: @Sendable (Route) -> Answer?
-
-        init(_ answer: @escaping @Sendable (Route) -> Answer?) { self.answer = answer }
-
-        func dial(_ route: Route) async throws -> Connection {
-            switch answer(route) {
-            case .failure(let failure): throw failure
-            case .silence: try await Task.sleep(for: .seconds(60))
-            case nil: break
-            }
-            return Connection(descriptor: Descriptor(owning: dup(0)), halfClose: .propagates)
-        }
     }
 }

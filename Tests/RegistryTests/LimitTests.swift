@@ -34,10 +34,10 @@ import Testing
         }
         _ = table.apply(.seen(Seen.network()), at: now)
 
-        #expect(table.endpoints.count == EndpointTable.limitPerAddress + 1)
-        #expect(table.refusals.total == 200 - UInt64(EndpointTable.limitPerAddress))
+        #expect(table.endpoints.count == EndpointLimits.standard.perAddress + 1)
+        #expect(table.refusals.total == 200 - UInt64(EndpointLimits.standard.perAddress))
         #expect(table.endpoints.contains { $0.id.text == "shop-iphone" })
-        #expect(table.refusals.count(by: .perAddress) == 200 - EndpointTable.limitPerAddress)
+        #expect(table.refusals.count(by: .perAddress) == 200 - EndpointLimits.standard.perAddress)
         #expect(table.refusals.count(by: .total) == 0)
 
         _ = table.apply(.sourceLost(.bonjour), at: now)
@@ -51,8 +51,8 @@ import Testing
         _ = table.setTrust(.approving(approved), of: approved.id, at: now)
         _ = table.apply(.lost(Seen.network().id), at: now)
 
-        flood(&table, EndpointTable.limit + 500)
-        #expect(table.endpoints.count <= EndpointTable.limit - EndpointTable.reserve + 1)
+        flood(&table, EndpointLimits.standard.total + 500)
+        #expect(table.endpoints.count <= EndpointLimits.standard.total - EndpointLimits.standard.reserve + 1)
         #expect(table[approved.id] != nil)
         #expect(table.refusals.count(by: .total) > 0)
 
@@ -65,8 +65,8 @@ import Testing
 
     @Test func `the offline endpoint that is gone longest makes room for a new one`() throws {
         var table = EndpointTable()
-        flood(&table, EndpointTable.limit - EndpointTable.reserve)
-        #expect(table.endpoints.count == EndpointTable.limit - EndpointTable.reserve)
+        flood(&table, EndpointLimits.standard.total - EndpointLimits.standard.reserve)
+        #expect(table.endpoints.count == EndpointLimits.standard.total - EndpointLimits.standard.reserve)
         for number in [9, 7, 8] {
             let gone = Seen.network("com.flood.n\(number)", host: "h\(number).local", address: "10.0.0.0")
             _ = table.apply(.lost(gone.id), at: now)

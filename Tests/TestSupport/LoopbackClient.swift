@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 import SystemIO
 
@@ -16,10 +15,7 @@ package enum LoopbackClient {
     ) async -> Value? {
         await withCheckedContinuation { continuation in
             startThread(named: "rig-client") {
-                guard let socket = connect(to: port, receiveBuffer) else { return continuation.resume(returning: nil) }
-                let value = body(PatternPeer(socket.number, deadline: .now + limit))
-                _ = consume socket
-                continuation.resume(returning: value)
+                continuation.resume(returning: connected(to: port, within: limit, receiveBuffer, body))
             }
         }
     }
@@ -33,23 +29,20 @@ package enum LoopbackClient {
         return received == PatternPeer.Received(count: count)
     }
 
-    private static func connect(to port: UInt16, _ receiveBuffer: CInt?) -> Descriptor? {
-        let number = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard number >= 0 else { return nil }
-        let socket = Descriptor(owning: number)
-        if var size = receiveBuffer {
-            setsockopt(number, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<CInt>.size))
+    private static func connected<Value>(
+        to port: UInt16,
+        within limit: Duration,
+        _ receiveBuffer: CInt?,
+        _ body: (PatternPeer) -> Value
+    ) -> Value? {
+        let address = SocketAddress.ipv4(INADDR_LOOPBACK, port: port)
+        do {
+            let stream = try BlockingStream.connect(to: address, receiveBuffer: receiveBuffer)
+            let value = body(PatternPeer(stream.number, deadline: .now + limit))
+            _ = consume stream
+            return value
+        } catch {
+            return nil
         }
-        var name = sockaddr_in()
-        name.sin_family = sa_family_t(AF_INET)
-        name.sin_port = port.bigEndian
-        name.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        let isConnected = withUnsafePointer(to: &name) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(number, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-            }
-        }
-        guard isConnected else { return nil }
-        return socket
     }
 }

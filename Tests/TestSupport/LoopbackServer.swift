@@ -3,13 +3,15 @@ import Glibc
 import SystemIO
 import Synchronization
 
-/// A TCP server on loopback that stands in for an app. Each connection has its own thread.
+/// A TCP server on loopback, or a server on a unix socket, that stands in for an app. Each connection has its own thread.
 package final class LoopbackServer: Sendable {
     private struct State {
         var isOpen = true
         var connections: Set<CInt> = []
+        var accepted = 0
     }
 
+    /// The TCP port; 0 for a unix socket.
     package let port: UInt16
     private let listener: CInt
     private let state = Mutex(State())
@@ -18,12 +20,31 @@ package final class LoopbackServer: Sendable {
     package init(
         address: String = "127.0.0.1",
         port: UInt16 = 0,
-        in scratch: ScratchFolder,
+        in scratch: ScratchFolder?,
         serve: @escaping @Sendable (CInt) -> Void
     ) throws {
         (listener, self.port) = try Self.listen(address, port)
         startThread(named: "rig-listener") { [self] in accept(serve) }
-        scratch.atEnd { [self] in stop() }
+        scratch?.atEnd { [self] in stop() }
+    }
+
+    /// Listens on a unix socket, whose path it takes over from a previous owner.
+    ///
+    /// `pause` is the time before each accept. The socket file stays after `stop()`.
+    package init(
+        unixPath path: String,
+        backlog: CInt,
+        pause: Duration,
+        serve: @escaping @Sendable (CInt) -> Void
+    ) throws {
+        unlink(path)
+        let listener = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        (self.listener, port) = (listener, 0)
+        let status = try SocketAddress.unix(path: path).withRaw { bind(listener, $0, $1) }
+        guard status == 0, Glibc.listen(listener, backlog) == 0 else {
+            throw TestSupportError(call: "listening on \(path)")
+        }
+        startThread(named: "rig-listener") { [self] in accept(after: pause, serve) }
     }
 
     /// Closes the listener and every connection.
@@ -37,14 +58,17 @@ package final class LoopbackServer: Sendable {
         }
     }
 
+    package var accepted: Int { state.withLock { $0.accepted } }
     package var openConnections: Int { state.withLock { $0.connections.count } }
 
-    private func accept(_ serve: @escaping @Sendable (CInt) -> Void) {
+    private func accept(after pause: Duration = .zero, _ serve: @escaping @Sendable (CInt) -> Void) {
         while true {
+            usleep(UInt32(pause / .microseconds(1)))
             let connection = accept4(listener, nil, nil, CInt(SOCK_CLOEXEC.rawValue))
             if connection < 0, errno == EINTR || errno == ECONNABORTED { continue }
             guard connection >= 0 else { break }
             let isOpen = state.withLock { state in
+                state.accepted += 1
                 if state.isOpen { state.connections.insert(connection) }
                 return state.isOpen
             }

@@ -8,8 +8,16 @@ package enum Pattern {
 
     package static func bytes(_ range: Range<Int>) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
-            for index in 0..<range.count { buffer[index] = byte(at: range.lowerBound + index) }
+            guard var next = buffer.baseAddress else { return }
             count = range.count
+            // Seven times as fast as `byte(at:)` for each byte in a debug build: a slow test delays the other tests.
+            let end = next + count
+            var product = UInt32(truncatingIfNeeded: range.lowerBound) &* 2_654_435_761
+            while next != end {
+                next.initialize(to: UInt8(truncatingIfNeeded: product >> 19))
+                next += 1
+                product &+= 2_654_435_761
+            }
         }
     }
 

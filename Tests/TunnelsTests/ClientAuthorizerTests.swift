@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Model
+import TestSupport
 import SystemIO
 import Testing
 
@@ -10,7 +11,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(1)))
 struct ClientAuthorizerTests {
     private let fixture = TunnelTableFixture()
-    private let dialer = CountingDialer()
+    private let dialer = FakeDialer { try await LANDialer().dial($0) }
     private let evil = Array("GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\n\r\n".utf8)
 
     private func spec(anyUser: Bool = false, browsers: Bool = false) -> TunnelSpec {
@@ -41,7 +42,7 @@ struct ClientAuthorizerTests {
             logger: TunnelTableFixture.quiet
         )
         try await fixture.running(table) {
-            async let _: Void = echo.run()
+            defer { echo.stop() }
             try await body(table, try fixture.address(try await table.create(spec, owner: owner)))
         }
     }
@@ -53,7 +54,7 @@ struct ClientAuthorizerTests {
     @Test func `a client of the owner connects on both loopback addresses`() async throws {
         try await withTunnel(spec()) { table, address in
             for bound in [address, .ipv6(1, port: address.port ?? 0, scope: 0)] {
-                let client = try await Stream.connect(to: bound)
+                let client = try await SocketStream.connect(to: bound)
                 try await client.send([1, 2])
                 #expect(try await client.receive(2) == [1, 2])
             }
@@ -64,12 +65,12 @@ struct ClientAuthorizerTests {
 
     @Test func `a client of another user is reset and counted, and the target is not dialed`() async throws {
         try await withTunnel(spec(), owner: getuid() + 1) { table, address in
-            #expect(await Stream.isReset(by: address))
+            #expect(await SocketStream.isReset(by: address))
             #expect(await failures(table) == ["foreignUser": 1])
-            #expect(dialer.count == 0)
+            #expect(dialer.routes.count == 0)
         }
         try await withTunnel(spec(anyUser: true), owner: getuid() + 1) { _, address in
-            let client = try await Stream.connect(to: address)
+            let client = try await SocketStream.connect(to: address)
             try await client.send([1])
             #expect(try await client.receive(1) == [1])
         }
@@ -77,7 +78,7 @@ struct ClientAuthorizerTests {
 
     @Test func `a half-closed client connects and gets its response`() async throws {
         try await withTunnel(spec()) { _, address in
-            let client = try await Stream.connect(to: address)
+            let client = try await SocketStream.connect(to: address)
             try await client.send([9])
             client.finish()
 
@@ -90,8 +91,8 @@ struct ClientAuthorizerTests {
         let check = ClientOwnerCheck(lookup: { _, _ in throw Silence() }, logger: TunnelTableFixture.quiet)
         try await withTunnel(spec(), check: check) { table, address in
             var events = await table.events().makeAsyncIterator()
-            #expect(await Stream.isReset(by: address))
-            #expect(dialer.count == 0)
+            #expect(await SocketStream.isReset(by: address))
+            #expect(dialer.routes.count == 0)
             guard case .connectionFailed(_, let failure)? = await events.next() else {
                 Issue.record("no failure was told")
                 return
@@ -104,7 +105,7 @@ struct ClientAuthorizerTests {
     @Test func `a disconnected client is counted as a failure only if it sent data`() async throws {
         let check = ClientOwnerCheck(logger: TunnelTableFixture.quiet)
         for message in [[], [1]] as [[UInt8]] {
-            var (client, accepted): (Stream?, Stream) = try await Stream.tcpPair()
+            var (client, accepted): (SocketStream?, SocketStream) = try await SocketStream.tcpPair()
             #expect(check.evaluate(accepted.number, owner: getuid()) == .passes)
             try await client?.send(message)
             client = nil
@@ -122,17 +123,17 @@ struct ClientAuthorizerTests {
 
     @Test func `a browser request gets 403 and is counted, and the target is not dialed`() async throws {
         try await withTunnel(spec()) { table, address in
-            let client = try await Stream.connect(to: address)
+            let client = try await SocketStream.connect(to: address)
             try await client.send(evil)
 
             let answer = String(decoding: try await client.receiveToEnd(), as: UTF8.self)
 
             #expect(answer.hasPrefix("HTTP/1.1 403 ") && answer.contains("--allow-browsers"))
             #expect(await failures(table) == ["browser": 1])
-            #expect(dialer.count == 0)
+            #expect(dialer.routes.count == 0)
         }
         try await withTunnel(spec(browsers: true)) { _, address in
-            let client = try await Stream.connect(to: address)
+            let client = try await SocketStream.connect(to: address)
             try await client.send(evil)
             #expect(try await client.receive(evil.count) == evil)
         }
@@ -140,9 +141,9 @@ struct ClientAuthorizerTests {
 
     @Test func `a client that sends a large body still receives the 403 response`() async throws {
         try await withTunnel(spec()) { _, address in
-            let client = try await Stream.connect(to: address)
+            let client = try await SocketStream.connect(to: address)
             let sender = client.duplicate()
-            async let sent: Void? = try? sender.send(evil + pattern(4 << 20))
+            async let sent: Void? = try? sender.send(evil + Pattern.bytes(0..<(4 << 20)))
 
             #expect(String(decoding: try await client.receiveToEnd(), as: UTF8.self).hasPrefix("HTTP/1.1 403 "))
             _ = await sent
@@ -151,15 +152,15 @@ struct ClientAuthorizerTests {
 
     @Test func `a fragmented request head is awaited up to its timeout`() async throws {
         try await withTunnel(spec(), limits: InspectionTimeouts(head: .milliseconds(300))) { table, address in
-            let client = try await Stream.connect(to: address)
+            let client = try await SocketStream.connect(to: address)
             for piece in ["G", "ET", " / HT", "TP/1.1\r\nHo", "st: localhost\r\n", "Origin: x"] {
                 try await client.send(Array(piece.utf8))
                 try await Task.sleep(for: .milliseconds(15))
             }
-            #expect(dialer.count == 0)
+            #expect(dialer.routes.count == 0)
             #expect(String(decoding: try await client.receiveToEnd(), as: UTF8.self).hasPrefix("HTTP/1.1 403 "))
             #expect(await failures(table) == ["browser": 1])
-            #expect(dialer.count == 0)
+            #expect(dialer.routes.count == 0)
         }
     }
 
@@ -167,12 +168,12 @@ struct ClientAuthorizerTests {
         async throws
     {
         try await withTunnel(spec()) { table, address in
-            let client = try await Stream.connect(to: address)
-            #expect(try await eventually { dialer.count == 1 })
+            let client = try await SocketStream.connect(to: address)
+            try await eventually("the target is dialed") { dialer.routes.count == 1 }
             try await client.send(evil)
 
             #expect(String(decoding: try await client.receiveToEnd(), as: UTF8.self).hasPrefix("HTTP/1.1 403 "))
-            #expect(try await eventually { await failures(table) == ["browser": 1] })
+            try await eventually("the failure is counted") { await failures(table) == ["browser": 1] }
             #expect(await table.list().first?.statistics.bytesUp == 0)
         }
     }
@@ -180,10 +181,10 @@ struct ClientAuthorizerTests {
     @Test func `a word that is not HTTP passes, with and without EOF`() async throws {
         try await withTunnel(spec()) { _, address in
             for word in ["JDWP-Handshake", "hello", "P"] {
-                let client = try await Stream.connect(to: address)
+                let client = try await SocketStream.connect(to: address)
                 try await client.send(Array(word.utf8))
                 #expect(try await client.receive(word.utf8.count) == Array(word.utf8))
-                let other = try await Stream.connect(to: address)
+                let other = try await SocketStream.connect(to: address)
                 try await other.send(Array(word.utf8))
                 other.finish()
                 #expect(try await other.receiveToEnd() == Array(word.utf8))
@@ -197,12 +198,12 @@ struct ClientAuthorizerTests {
         let scratch = Scratch()
         let table = try await fixture.table(dialer)
         try await fixture.running(table) {
-            async let _: Void = echo.run()
+            defer { echo.stop() }
             let tunnel = try await table.create(
                 fixture.spec(.unix(path: "\(scratch.path)/t.sock")),
                 owner: getuid() + 1
             )
-            let client = try await Stream.connect(to: try fixture.address(tunnel))
+            let client = try await SocketStream.connect(to: try fixture.address(tunnel))
             try await client.send(evil)
             #expect(try await client.receive(evil.count) == evil)
         }
@@ -243,7 +244,7 @@ struct ClientAuthorizerTests {
             let theirs = try await table.create(again, owner: getuid() + 1)
 
             #expect(theirs.id != mine.id && theirs.owner == getuid() + 1)
-            #expect(await Stream.isReset(by: address))
+            #expect(await SocketStream.isReset(by: address))
         }
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import SystemIO
 import Synchronization
 import Testing
@@ -35,10 +36,10 @@ struct LinkLossTests {
     private let probe = RelayProbe()
 
     private func connect(_ linkChecker: FakeLinkChecker, isUnix: Bool = false) async throws -> (
-        client: Stream, target: Stream
+        client: SocketStream, target: SocketStream
     ) {
-        let (client, accepted) = isUnix ? Stream.pair() : try await Stream.tcpPair()
-        let (relayTarget, target) = Stream.pair()
+        let (client, accepted) = isUnix ? SocketStream.pair() : try await SocketStream.tcpPair()
+        let (relayTarget, target) = SocketStream.pair()
         relay.adopt(
             client: accepted.handOver(),
             target: Connection(descriptor: relayTarget.handOver(), halfClose: .destroys).checked(by: linkChecker),
@@ -50,29 +51,29 @@ struct LinkLossTests {
     @Test func `EOF reaches the client if the link still exists`() async throws {
         let (client, target) = try await connect(FakeLinkChecker(true))
 
-        try await target.send(pattern(100_000))
+        try await target.send(Pattern.bytes(0..<100_000))
         target.finish()
 
-        #expect(try await client.receiveToEnd() == pattern(100_000))
-        #expect(try await probe.outcome()?.reason == .finished)
+        #expect(try await client.receiveToEnd() == Pattern.bytes(0..<100_000))
+        #expect(try await probe.outcome().reason == .finished)
         await relay.stop()
     }
 
     @Test func `a lost link resets the client after every received byte`() async throws {
         let (client, target) = try await connect(FakeLinkChecker(false))
 
-        try await target.send(pattern(100_000))
+        try await target.send(Pattern.bytes(0..<100_000))
         target.finish()
 
-        #expect(try await client.receive(100_000) == pattern(100_000))
-        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
-        #expect(try await probe.outcome()?.reason == .linkLost)
+        #expect(try await client.receive(100_000) == Pattern.bytes(0..<100_000))
+        await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+        #expect(try await probe.outcome().reason == .linkLost)
         await relay.stop()
     }
 
     @Test func `a stalled client gets every byte before the reset`() async throws {
         let (client, target) = try await connect(FakeLinkChecker(false))
-        let bytes = pattern(8 << 20)
+        let bytes = Pattern.bytes(0..<(8 << 20))
 
         async let sent: Void = {
             try await target.send(bytes)
@@ -82,7 +83,7 @@ struct LinkLossTests {
         #expect(try await client.receive(bytes.count) == bytes)
 
         try await sent
-        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+        await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
         await relay.stop()
     }
 
@@ -90,9 +91,9 @@ struct LinkLossTests {
         let linkChecker = FakeLinkChecker()
         let (client, target) = try await connect(linkChecker)
 
-        try await target.send(pattern(1_000))
+        try await target.send(Pattern.bytes(0..<1_000))
         target.finish()
-        #expect(try await client.receive(1_000) == pattern(1_000))
+        #expect(try await client.receive(1_000) == Pattern.bytes(0..<1_000))
         let early = try await withTimeout(.milliseconds(100), clock: ContinuousClock()) {
             try await client.receiveSome()
         }
@@ -100,7 +101,7 @@ struct LinkLossTests {
         await linkChecker.complete(isReachable: true)
 
         #expect(try await client.receiveSome().isEmpty)
-        #expect(try await probe.outcome()?.reason == .finished)
+        #expect(try await probe.outcome().reason == .finished)
         #expect(linkChecker.checkCount == 1)
         await relay.stop()
     }
@@ -115,8 +116,8 @@ struct LinkLossTests {
         target.finish()
 
         #expect(try await client.receive(3) == Array("rep".utf8))
-        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
-        #expect(try await probe.outcome()?.reason == .linkLost)
+        await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+        #expect(try await probe.outcome().reason == .linkLost)
         await relay.stop()
     }
 
@@ -126,21 +127,21 @@ struct LinkLossTests {
 
         target.finish()
 
-        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+        await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
         #expect(ContinuousClock.now - start < .seconds(2))
-        #expect(try await probe.outcome()?.reason == .linkLost)
+        #expect(try await probe.outcome().reason == .linkLost)
         await relay.stop()
     }
 
     @Test func `a unix socket client sees EOF after every received byte, because it cannot be reset`() async throws {
         let (client, target) = try await connect(FakeLinkChecker(false), isUnix: true)
 
-        try await target.send(pattern(100_000))
+        try await target.send(Pattern.bytes(0..<100_000))
         target.finish()
 
-        #expect(try await client.receive(100_000) == pattern(100_000))
+        #expect(try await client.receive(100_000) == Pattern.bytes(0..<100_000))
         #expect(try await client.receiveSome().isEmpty)
-        #expect(try await probe.outcome()?.reason == .linkLost)
+        #expect(try await probe.outcome().reason == .linkLost)
         await relay.stop()
     }
 
@@ -148,26 +149,26 @@ struct LinkLossTests {
         let (client, target) = try await connect(FakeLinkChecker(false), isUnix: true)
         let sender = client.duplicate()
 
-        async let isBroken = (try? await sender.send(pattern(8 << 20))) == nil
+        async let isBroken = (try? await sender.send(Pattern.bytes(0..<(8 << 20)))) == nil
         try await probe.standstill()
         target.finish()
 
         #expect(await isBroken)
-        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
-        #expect(try await probe.outcome()?.reason == .linkLost)
+        await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+        #expect(try await probe.outcome().reason == .linkLost)
         await relay.stop()
     }
 
     @Test func `no link check runs if the client closes the stream`() async throws {
         let linkChecker = FakeLinkChecker()
-        var (client, target): (Stream?, Stream) = try await connect(linkChecker)
+        var (client, target): (SocketStream?, SocketStream) = try await connect(linkChecker)
 
         try await client?.send([1, 2, 3])
         #expect(try await target.receive(3) == [1, 2, 3])
         client = nil
 
         #expect(try await target.receiveSome().isEmpty)
-        #expect(try await probe.outcome()?.reason == .finished)
+        #expect(try await probe.outcome().reason == .finished)
         #expect(linkChecker.checkCount == 0)
         await relay.stop()
     }
@@ -176,7 +177,7 @@ struct LinkLossTests {
         let linkChecker = FakeLinkChecker()
         let (client, target) = try await connect(linkChecker)
         target.finish()
-        #expect(try await eventually { linkChecker.checkCount == 1 })
+        try await eventually("the link is checked") { linkChecker.checkCount == 1 }
 
         await relay.closeConnections(of: probe)
         let (next, peer) = try await connect(FakeLinkChecker(true))

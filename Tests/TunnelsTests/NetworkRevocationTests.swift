@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import TestSupport
 import SystemIO
 import Testing
 import Tunnels
@@ -7,33 +8,15 @@ import Tunnels
 /// Connections over the network after the approval of their route is revoked.
 @Suite(.serialized, .timeLimit(.minutes(1)))
 struct NetworkRevocationTests {
-    /// A dialer that connects every route to one server, after the gate is opened.
-    private final class GatedDialer: Dialer {
-        let begun = AsyncStream.makeStream(of: Void.self)
-        let gate = AsyncStream.makeStream(of: Void.self)
-        private let goal: Route
-
-        init(to goal: Route, isOpen: Bool = true) {
-            self.goal = goal
-            if isOpen { gate.continuation.finish() }
-        }
-
-        func dial(_ route: Route) async throws -> Connection {
-            begun.continuation.yield()
-            for await _ in gate.stream {}
-            return try await LANDialer().dial(goal)
-        }
-    }
-
     private let fixture = TunnelTableFixture()
     private let network = Route.network(NetworkRoute(address: "192.0.2.1", port: 80, interface: "eth0"))
     private let cable = Route.usb(USBRoute(udid: TunnelTableFixture.udid, port: 80))
 
     @Test func `network connections are closed, USB connections and the tunnel stay open`() async throws {
         let echo = try EchoServer()
-        let table = try await fixture.table(GatedDialer(to: echo.route))
+        let table = try await fixture.table(Self.dialer(to: echo.route))
         try await fixture.running(table) {
-            async let _: Void = echo.run()
+            defer { echo.stop() }
             let tunnel = try await table.create(fixture.spec())
             let other = try await table.create(fixture.spec())
             fixture.resolver.set(.success([network]))
@@ -44,7 +27,7 @@ struct NetworkRevocationTests {
 
             await table.closeNetworkConnections(of: [tunnel.id])
 
-            await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await far.receiveSome() }
+            await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await far.receiveSome() }
             for stream in [near, others] {
                 try await stream.send([9])
                 #expect(try await stream.receive(1) == [9])
@@ -58,20 +41,21 @@ struct NetworkRevocationTests {
     @Test func `a client with a dial in progress is reset, and the target receives no byte`() async throws {
         let server = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
         let port = try #require(server.address.port)
-        let dialer = GatedDialer(to: .network(NetworkRoute(address: "127.0.0.1", port: port)), isOpen: false)
+        let gate = AsyncStream.makeStream(of: Void.self)
+        let dialer = Self.dialer(to: .network(NetworkRoute(address: "127.0.0.1", port: port)), after: gate.stream)
         fixture.resolver.set(.success([network]))
         let table = try await fixture.table(dialer)
         try await fixture.running(table) {
             let tunnel = try await table.create(fixture.spec())
-            let client = try await Stream.connect(to: try fixture.address(tunnel))
+            let client = try await SocketStream.connect(to: try fixture.address(tunnel))
             try await client.send([1, 2, 3])
             for await _ in dialer.begun.stream { break }
 
             await table.closeNetworkConnections(of: [tunnel.id])
-            dialer.gate.continuation.finish()
+            gate.continuation.finish()
 
-            await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
-            let reached = Stream(owning: try await server.accept())
+            await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+            let reached = SocketStream(owning: try await server.accept())
             #expect((try? await reached.receiveSome()) ?? [] == [])
             #expect(await table.list().first?.statistics.failures == ["forbidden": 1])
         }
@@ -82,17 +66,17 @@ struct NetworkRevocationTests {
     {
         let echo = try EchoServer()
         fixture.resolver.set(.success([network]))
-        let table = try await fixture.table(GatedDialer(to: echo.route))
+        let table = try await fixture.table(Self.dialer(to: echo.route))
         try await fixture.running(table) {
-            async let _: Void = echo.run()
+            defer { echo.stop() }
             let tunnel = try await table.create(fixture.spec())
             let before = try await client(of: tunnel)
 
             fixture.resolver.set(.failure(DialError(.forbidden, "it is not where it was approved")))
             await table.refreshTargets()
 
-            await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await before.receiveSome() }
-            #expect(await Stream.isReset(by: try fixture.address(tunnel)))
+            await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await before.receiveSome() }
+            #expect(await SocketStream.isReset(by: try fixture.address(tunnel)))
             #expect(await table.list().first?.state == .waiting(reason: "it is not where it was approved"))
             fixture.resolver.set(.success([network]))
             await table.refreshTargets()
@@ -100,9 +84,17 @@ struct NetworkRevocationTests {
         }
     }
 
+    /// Returns a dialer that connects every route to one server, after the end of the gate's stream.
+    private static func dialer(to goal: Route, after gate: AsyncStream<Void>? = nil) -> FakeDialer {
+        FakeDialer { _ in
+            if let gate { for await _ in gate {} }
+            return try await LANDialer().dial(goal)
+        }
+    }
+
     /// A client with an established connection: its first byte was echoed.
-    private func client(of tunnel: Tunnel) async throws -> Stream {
-        let client = try await Stream.connect(to: try fixture.address(tunnel))
+    private func client(of tunnel: Tunnel) async throws -> SocketStream {
+        let client = try await SocketStream.connect(to: try fixture.address(tunnel))
         try await client.send([1])
         #expect(try await client.receive(1) == [1])
         return client

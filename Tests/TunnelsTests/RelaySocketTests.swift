@@ -1,11 +1,12 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Tunnels
 
 @Suite struct RelaySocketTests {
     @Test func `a TCP socket sends small writes without delay`() async throws {
-        let (_, accepted) = try await Stream.tcpPair()
+        let (_, accepted) = try await SocketStream.tcpPair()
         let end = RelaySocket(accepted.handOver())
 
         var value: CInt = 0
@@ -16,10 +17,10 @@ import Testing
     }
 
     @Test func `a socket is flushed after the peer has read every byte`() async throws {
-        let (one, other) = Stream.pair()
+        let (one, other) = SocketStream.pair()
         var end = RelaySocket(one.handOver())
 
-        let sent = pattern(1_000).withUnsafeBytes { end.send($0) }
+        let sent = Pattern.bytes(0..<1_000).withUnsafeBytes { end.send($0) }
         #expect(sent == 1_000)
         let isFlushedEarly = end.isFlushed
         _ = try await other.receive(1_000)

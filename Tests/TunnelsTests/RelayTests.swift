@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import SystemIO
 import Synchronization
 import Testing
@@ -23,9 +24,9 @@ struct RelayTests {
         _ halfClose: Connection.HalfClose = .propagates,
         initialBytes: [UInt8] = [],
         through other: Relay? = nil
-    ) async throws -> (client: Stream, target: Stream) {
-        let (client, accepted) = sides == .unixToUnix ? Stream.pair() : try await Stream.tcpPair()
-        let (relayTarget, target) = sides == .tcpToTCP ? try await Stream.tcpPair() : Stream.pair()
+    ) async throws -> (client: SocketStream, target: SocketStream) {
+        let (client, accepted) = sides == .unixToUnix ? SocketStream.pair() : try await SocketStream.tcpPair()
+        let (relayTarget, target) = sides == .tcpToTCP ? try await SocketStream.tcpPair() : SocketStream.pair()
         (other ?? relay).adopt(
             client: accepted.handOver(),
             target: Connection(descriptor: relayTarget.handOver(), halfClose: halfClose, initialBytes: initialBytes),
@@ -37,7 +38,7 @@ struct RelayTests {
     @Test(arguments: Sides.allCases)
     func `every byte arrives in order, in both directions at once`(_ sides: Sides) async throws {
         let (client, target) = try await connect(sides)
-        let (up, down) = (pattern(size, seed: 1), pattern(size, seed: 2))
+        let (up, down) = (Pattern.bytes(0..<size), Pattern.bytes(size..<2 * size))
         let (clientWriter, targetWriter) = (client.duplicate(), target.duplicate())
 
         async let sentUp: Void = clientWriter.send(up)
@@ -49,12 +50,12 @@ struct RelayTests {
         try await sentDown
         #expect(try await gotUp == up)
         #expect(try await gotDown == down)
-        #expect(try await eventually { probe.up == size && probe.down == size })
+        try await eventually("every byte is counted") { probe.up == size && probe.down == size }
         await relay.stop()
     }
 
     @Test func `the target's initial bytes reach the client first`() async throws {
-        let initialBytes = pattern(300_000, seed: 3)
+        let initialBytes = Pattern.bytes(0..<300_000)
         let (client, target) = try await connect(initialBytes: initialBytes)
 
         try await target.send(Array("then this".utf8))
@@ -70,8 +71,8 @@ struct RelayTests {
         _ sides: Sides,
         _ halfClose: Connection.HalfClose
     ) async throws {
-        var (client, target): (Stream, Stream?) = try await connect(sides, halfClose)
-        let bytes = pattern(2 * size)
+        var (client, target): (SocketStream, SocketStream?) = try await connect(sides, halfClose)
+        let bytes = Pattern.bytes(0..<2 * size)
         let writer = target?.duplicate()
         target = nil
 
@@ -85,12 +86,12 @@ struct RelayTests {
 
         try await sent
         #expect(first + rest == bytes)
-        client = Stream.pair().0
-        #expect(try await probe.outcome()?.bytesDown == UInt64(bytes.count))
+        client = SocketStream.pair().0
+        #expect(try await probe.outcome().bytesDown == UInt64(bytes.count))
         await relay.stop()
     }
 
-    private static func sendAndClose(_ bytes: [UInt8], _ stream: Stream?) async throws {
+    private static func sendAndClose(_ bytes: [UInt8], _ stream: SocketStream?) async throws {
         try await stream?.send(bytes)
         stream?.finish()
     }
@@ -100,8 +101,8 @@ struct RelayTests {
         _ sides: Sides,
         _ halfClose: Connection.HalfClose
     ) async throws {
-        var (client, target): (Stream?, Stream) = try await connect(sides, halfClose)
-        let bytes = pattern(2 * size)
+        var (client, target): (SocketStream?, SocketStream) = try await connect(sides, halfClose)
+        let bytes = Pattern.bytes(0..<2 * size)
         let writer = client?.duplicate()
         client = nil
 
@@ -113,8 +114,8 @@ struct RelayTests {
         try await sent
         #expect(received == bytes)
         #expect(try await target.receiveSome().isEmpty)
-        target = Stream.pair().0
-        #expect(try await probe.outcome()?.bytesUp == UInt64(bytes.count))
+        target = SocketStream.pair().0
+        #expect(try await probe.outcome().bytesUp == UInt64(bytes.count))
         await relay.stop()
     }
 
@@ -129,7 +130,7 @@ struct RelayTests {
         target.finish()
 
         #expect(try await client.receiveToEnd() == Array("reply".utf8))
-        #expect(try await probe.outcome()?.reason == .finished)
+        #expect(try await probe.outcome().reason == .finished)
         await relay.stop()
     }
 
@@ -147,7 +148,7 @@ struct RelayTests {
         try await target.send(Array("reply".utf8))
 
         #expect(try await client.receiveToEnd() == Array("reply".utf8))
-        #expect(try await probe.outcome()?.reason == .drained)
+        #expect(try await probe.outcome().reason == .drained)
         #expect(try await target.receiveSome().isEmpty)
         await patient.stop()
         await relay.stop()
@@ -156,62 +157,62 @@ struct RelayTests {
     @Test func `EOF of a device closes the client immediately after the last byte`() async throws {
         let (client, target) = try await connect(.tcpToUnix, .destroys)
 
-        try await Self.sendAndClose(pattern(100_000), target)
+        try await Self.sendAndClose(Pattern.bytes(0..<100_000), target)
 
-        #expect(try await client.receiveToEnd() == pattern(100_000))
-        #expect(try await probe.outcome()?.reason == .finished)
+        #expect(try await client.receiveToEnd() == Pattern.bytes(0..<100_000))
+        #expect(try await probe.outcome().reason == .finished)
         await relay.stop()
     }
 
     @Test func `a target reset reaches the client after every byte sent before`() async throws {
-        var (client, target): (Stream, Stream?) = try await connect(.tcpToTCP)
+        var (client, target): (SocketStream, SocketStream?) = try await connect(.tcpToTCP)
 
-        try await target?.send(pattern(10_000))
-        #expect(try await eventually { probe.down == 10_000 })
+        try await target?.send(Pattern.bytes(0..<10_000))
+        try await eventually("the bytes are relayed") { probe.down == 10_000 }
         target?.makeAbortive()
         target = nil
 
-        #expect(try await probe.outcome()?.reason == .targetFailed(ECONNRESET))
-        #expect(try await client.receive(10_000) == pattern(10_000))
-        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+        #expect(try await probe.outcome().reason == .targetFailed(ECONNRESET))
+        #expect(try await client.receive(10_000) == Pattern.bytes(0..<10_000))
+        await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
         await relay.stop()
     }
 
     @Test func `a device that closes with unread bytes is reported as a failure`() async throws {
-        var (client, target): (Stream, Stream?) = try await connect(.tcpToUnix, .destroys)
+        var (client, target): (SocketStream, SocketStream?) = try await connect(.tcpToUnix, .destroys)
         let writer = client.duplicate()
 
-        let sending = Task { try await writer.send(pattern(2 << 23)) }
+        let sending = Task { try await writer.send(Pattern.bytes(0..<(2 << 23))) }
         try await probe.standstill()
         target = nil
 
-        guard case .targetFailed = try await probe.outcome()?.reason else {
+        guard case .targetFailed = try await probe.outcome().reason else {
             Issue.record("the outcome is \(probe.outcomes)")
             return
         }
-        await #expect(throws: Stream.Failure.self) { try await sending.value }
+        await #expect(throws: SocketStream.Failure.self) { try await sending.value }
         _ = target
         await relay.stop()
     }
 
     @Test func `a client reset resets the target`() async throws {
-        var (client, target): (Stream?, Stream) = try await connect(.tcpToTCP)
+        var (client, target): (SocketStream?, SocketStream) = try await connect(.tcpToTCP)
 
-        try await client?.send(pattern(10_000))
-        #expect(try await target.receive(10_000) == pattern(10_000))
+        try await client?.send(Pattern.bytes(0..<10_000))
+        #expect(try await target.receive(10_000) == Pattern.bytes(0..<10_000))
         client?.makeAbortive()
         client = nil
 
-        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await target.receiveSome() }
-        #expect(try await probe.outcome()?.reason == .clientFailed(ECONNRESET))
+        await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await target.receiveSome() }
+        #expect(try await probe.outcome().reason == .clientFailed(ECONNRESET))
         await relay.stop()
     }
 
     @Test func `the stream of a stalled target closes after a client reset`() async throws {
-        var (client, target): (Stream?, Stream) = try await connect(.tcpToUnix, .destroys)
+        var (client, target): (SocketStream?, SocketStream) = try await connect(.tcpToUnix, .destroys)
         do {
             let writer = client?.duplicate()
-            async let sent: Void = Self.sendAndClose(pattern(1 << 20), writer)
+            async let sent: Void = Self.sendAndClose(Pattern.bytes(0..<(1 << 20)), writer)
             try await probe.standstill()
             try await sent
         }
@@ -220,20 +221,20 @@ struct RelayTests {
         client = nil
 
         // EPIPE if the client's EOF arrived before the reset, otherwise ECONNRESET.
-        let reason = try await probe.outcome()?.reason
+        let reason = try await probe.outcome().reason
         #expect([.clientFailed(ECONNRESET), .clientFailed(EPIPE)].contains(reason))
         withExtendedLifetime(target) {}
         await relay.stop()
     }
 
     @Test func `the bytes of a unix client that writes and closes at once are delivered completely`() async throws {
-        var (client, target): (Stream?, Stream) = try await connect(.unixToUnix, .destroys)
+        var (client, target): (SocketStream?, SocketStream) = try await connect(.unixToUnix, .destroys)
 
-        try await client?.send(pattern(150_000))
+        try await client?.send(Pattern.bytes(0..<150_000))
         client = nil
         try await target.send(Array("nobody reads this".utf8))
 
-        #expect(try await target.receiveToEnd() == pattern(150_000))
+        #expect(try await target.receiveToEnd() == Pattern.bytes(0..<150_000))
         _ = try await probe.outcome()
         await relay.stop()
     }
@@ -241,22 +242,22 @@ struct RelayTests {
     @Test(arguments: [Sides.unixToUnix, .tcpToUnix])
     func `a disconnected client releases the device, even one that keeps sending`(sides: Sides) async throws {
         let patient = Relay(idle: .seconds(30))
-        var (client, target): (Stream?, Stream) = try await connect(sides, .destroys, through: patient)
-        try await client?.send(pattern(150_000))
+        var (client, target): (SocketStream?, SocketStream) = try await connect(sides, .destroys, through: patient)
+        try await client?.send(Pattern.bytes(0..<150_000))
         client = nil
-        #expect(try await target.receive(150_000) == pattern(150_000))
+        #expect(try await target.receive(150_000) == Pattern.bytes(0..<150_000))
 
         let start = ContinuousClock.now
         async let talk: Void = Self.talk(target.duplicate())
 
-        #expect(try await probe.outcome()?.reason == .finished)
+        #expect(try await probe.outcome().reason == .finished)
         #expect(ContinuousClock.now - start < .seconds(2))
         await talk
         await patient.stop()
     }
 
     /// Sends a byte every 10 ms until the send fails, for at most 5 s.
-    private static func talk(_ stream: Stream) async {
+    private static func talk(_ stream: SocketStream) async {
         for _ in 0..<500 {
             // The pause comes first, so that the relay can detect the client's disconnect.
             guard (try? await Task.sleep(for: .milliseconds(10))) != nil, (try? await stream.send([1])) != nil else {
@@ -278,7 +279,7 @@ struct RelayTests {
 
     @Test func `an urgent byte keeps its place in a large stream`() async throws {
         let (client, target) = try await connect()
-        let (first, last) = (pattern(size, seed: 1), pattern(size, seed: 2))
+        let (first, last) = (Pattern.bytes(0..<size), Pattern.bytes(size..<2 * size))
         let writer = client.duplicate()
 
         async let sent: Void = {
@@ -294,25 +295,25 @@ struct RelayTests {
     }
 
     @Test func `a target that closes during a large transfer stops neither the relay nor the process`() async throws {
-        let bytes = pattern(4 * size)
+        let bytes = Pattern.bytes(0..<4 * size)
         for _ in 0..<5 {
-            var (client, target): (Stream, Stream?) = try await connect()
+            var (client, target): (SocketStream, SocketStream?) = try await connect()
             let writer = client.duplicate()
             let sending = Task { try await writer.send(bytes) }
             _ = try await target?.receive(1 << 20)
             target = nil
-            await #expect(throws: Stream.Failure.self) { try await sending.value }
-            client = Stream.pair().0
+            await #expect(throws: SocketStream.Failure.self) { try await sending.value }
+            client = SocketStream.pair().0
         }
-        #expect(try await eventually { probe.outcomes.count == 5 })
+        try await eventually("every relay has ended") { probe.outcomes.count == 5 }
         await relay.stop()
     }
 
     @Test func `closing connections returns after the last byte`() async throws {
         let (client, target) = try await connect()
         let other = RelayProbe()
-        let (otherClient, otherAccepted) = Stream.pair()
-        let (otherRelayTarget, otherTarget) = Stream.pair()
+        let (otherClient, otherAccepted) = SocketStream.pair()
+        let (otherRelayTarget, otherTarget) = SocketStream.pair()
         relay.adopt(
             client: otherAccepted.handOver(),
             target: Connection(descriptor: otherRelayTarget.handOver(), halfClose: .propagates),
@@ -334,8 +335,8 @@ struct RelayTests {
         #expect(other.outcomes.map(\.reason) == [.aborted])
     }
 
-    private static func flood(_ stream: Stream) async throws {
-        while true { try await stream.send(pattern(65_536)) }
+    private static func flood(_ stream: SocketStream) async throws {
+        while true { try await stream.send(Pattern.bytes(0..<65_536)) }
     }
 
     @Test func `a permit is released after the target socket is closed`() async throws {
@@ -349,8 +350,8 @@ struct RelayTests {
             deinit { check() }
         }
         let seen = Mutex<Bool?>(nil)
-        let (client, accepted) = Stream.pair()
-        var pair: (Stream, Stream)? = Stream.pair()
+        let (client, accepted) = SocketStream.pair()
+        var pair: (SocketStream, SocketStream)? = SocketStream.pair()
         let targetNumber = pair?.1.duplicate()
         let descriptor = pair?.0.handOver() ?? Descriptor(owning: -1)
         pair = nil

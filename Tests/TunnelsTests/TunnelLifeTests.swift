@@ -3,6 +3,7 @@ import Glibc
 import Logging
 import Model
 import ServiceLifecycle
+import TestSupport
 import SystemIO
 import Testing
 import Tunnels
@@ -18,19 +19,22 @@ struct TunnelLifeTests {
         fixture.resolver.set(.success([echo.route]))
         let table = try await fixture.table()
         try await fixture.running(table) {
-            async let _: Void = echo.run()
+            defer { echo.stop() }
             let tunnel = try await table.create(fixture.spec())
             let address = try fixture.address(tunnel)
 
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 for seed in 0..<200 {
                     group.addTask {
-                        let client = try await Stream.connect(to: address)
-                        let bytes = pattern(65_536, seed: UInt64(seed))
+                        let client = try await SocketStream.connect(to: address)
+                        let bytes = Pattern.bytes(65_536 * seed..<65_536 * (seed + 1))
                         try await client.send(bytes)
                         guard try await client.receive(bytes.count) == bytes else { return false }
                         // Every connection stays open until all 200 are established.
-                        return try await eventually { await table.list().first?.statistics.connections == 200 }
+                        try await eventually("all clients are connected") {
+                            await table.list().first?.statistics.connections == 200
+                        }
+                        return true
                     }
                 }
                 for try await isIntact in group { #expect(isIntact) }
@@ -45,16 +49,16 @@ struct TunnelLifeTests {
         fixture.resolver.set(.success([echo.route]))
         let table = try await fixture.table()
         try await fixture.running(table) {
-            async let _: Void = echo.run()
+            defer { echo.stop() }
             let tunnel = try await table.create(fixture.spec())
             let address = try fixture.address(tunnel)
-            let client = try await Stream.connect(to: address)
+            let client = try await SocketStream.connect(to: address)
             try await client.send([1])
             _ = try await client.receive(1)
 
             try await table.remove(tunnel.id)
 
-            await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+            await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
             _ = try Listener(on: address)
             await #expect(throws: TunnelError.noSuchTunnel(tunnel.id)) { try await table.remove(tunnel.id) }
         }
@@ -106,8 +110,9 @@ struct TunnelLifeTests {
             #expect(await second.list().first?.state.reason?.contains("\(port)") == true)
             otherProgram.close()
 
-            let isBack = try await eventually { await second.list().first?.listenAddresses == bound }
-            #expect(isBack)
+            try await eventually("the tunnel listens again") {
+                await second.list().first?.listenAddresses == bound
+            }
         }
     }
 
@@ -170,7 +175,7 @@ struct TunnelLifeTests {
         fixture.resolver.set(.success([echo.route]))
         let table = try await fixture.table(limits: TunnelLimits(maxAcceptBackoff: .milliseconds(50)))
         try await fixture.running(table) {
-            async let _: Void = echo.run()
+            defer { echo.stop() }
             // After shutdown(2), a socket keeps a requested port and loses a port chosen by the kernel.
             let free = try await table.create(fixture.spec())
             let port = TunnelTableFixture.port(try #require(free.listenAddresses.first))
@@ -194,7 +199,7 @@ struct TunnelLifeTests {
             #expect(await table.list().first?.state == .failed(reason: reason ?? ""))
 
             #expect(listen(listener, 16) == 0)
-            let client = try await Stream.connect(to: address)
+            let client = try await SocketStream.connect(to: address)
             try await client.send([1, 2, 3])
             #expect(try await client.receive(3) == [1, 2, 3])
             #expect(await table.list().first?.state == .active)
@@ -202,40 +207,39 @@ struct TunnelLifeTests {
     }
 
     @Test func `stopping ends busy connections and pending dials within a second`() async throws {
-        let dialer = SilentDialer()
+        let dialer = FakeDialer.silent()
         fixture.resolver.set(.success([.usb(USBRoute(udid: TunnelTableFixture.udid, port: 1))]))
         let table = try await fixture.table(dialer)
-        var client: Stream?
+        var client: SocketStream?
         var began = ContinuousClock.now
         try await fixture.running(table) {
-            client = try await Stream.connect(to: try fixture.address(try await table.create(fixture.spec())))
+            client = try await SocketStream.connect(to: try fixture.address(try await table.create(fixture.spec())))
             for await _ in dialer.begun.stream { break }
             began = .now
         }
 
         #expect(ContinuousClock.now - began < .seconds(1))
-        await #expect(throws: Stream.Failure(code: ECONNRESET)) { try await client?.receiveSome() }
+        await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client?.receiveSome() }
         await #expect(throws: TunnelError.stopping) { try await table.create(fixture.spec()) }
     }
 
     @Test func `100 starts and stops leak no descriptor and no thread`() async throws {
         let echo = try EchoServer()
         fixture.resolver.set(.success([echo.route]))
-        let serving = Task { await echo.run() }
+        defer { echo.stop() }
         try await cycle()
         let before = (try ThisProcess.descriptors(), try ThisProcess.threads())
 
         for _ in 0..<100 { try await cycle() }
 
-        #expect(try await eventually { try ThisProcess.descriptors() <= before.0 })
-        #expect(try await eventually { try ThisProcess.threads() <= before.1 })
-        serving.cancel()
+        try await eventually("no descriptor is left open") { try ThisProcess.descriptors() <= before.0 }
+        try await eventually("no thread is left") { try ThisProcess.threads() <= before.1 }
     }
 
     private func cycle() async throws {
         let table = try await fixture.table()
         try await fixture.running(table) {
-            let client = try await Stream.connect(to: try fixture.address(try await table.create(fixture.spec())))
+            let client = try await SocketStream.connect(to: try fixture.address(try await table.create(fixture.spec())))
             try await client.send([1])
             #expect(try await client.receive(1) == [1])
         }

@@ -3,7 +3,9 @@ import Glibc
 import Logging
 import Model
 import ServiceLifecycle
+import TestSupport
 import SystemIO
+import Synchronization
 import Testing
 import Tunnels
 
@@ -11,7 +13,7 @@ import Tunnels
 struct TunnelTableFixture {
     let resolver = FakeResolver()
     let target = TunnelTarget.device(udid: Self.udid, port: 8_765)
-    static let udid = UDID("00008030-001A2B3C4D5E6F70").unsafelyUnwrapped
+    static let udid = UDID(Phones.one).unsafelyUnwrapped
 
     func table(
         _ dialer: any Dialer = LANDialer(),
@@ -68,4 +70,37 @@ struct TunnelTableFixture {
     ) -> TunnelSpec {
         TunnelSpec(local: local, target: .device(udid: Self.udid, port: port), noRebind: noRebind)
     }
+}
+
+/// A resolver that returns a configurable result.
+final class FakeResolver: RouteResolver {
+    private let answer: Mutex<Result<[Route], DialError>>
+
+    init(_ routes: [Route] = []) { answer = Mutex(.success(routes)) }
+
+    func set(_ result: Result<[Route], DialError>) { answer.withLock { $0 = result } }
+
+    func routes(to target: TunnelTarget) async throws(DialError) -> [Route] {
+        try answer.withLock { $0 }.get()
+    }
+}
+
+/// The open descriptors and running threads of this process.
+enum ThisProcess {
+    static func descriptors() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+    }
+    static func threads() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count }
+}
+
+/// A temporary directory, removed on deallocation.
+final class Scratch: Sendable {
+    let path: String
+
+    init() {
+        path = FileManager.default.temporaryDirectory.path() + "patchbay-\(UInt32.random(in: 0...UInt32.max))"
+        mkdir(path, 0o700)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
 }

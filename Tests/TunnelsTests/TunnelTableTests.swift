@@ -3,6 +3,7 @@ import Glibc
 import Logging
 import Model
 import ServiceLifecycle
+import TestSupport
 import SystemIO
 import Testing
 import Tunnels
@@ -16,16 +17,16 @@ struct TunnelTableTests {
         fixture.resolver.set(.success([echo.route]))
         let table = try await fixture.table()
         try await fixture.running(table) {
-            async let _: Void = echo.run()
+            defer { echo.stop() }
             let tunnel = try await table.create(fixture.spec())
             #expect(tunnel.state == .active)
-            let client = try await Stream.connect(to: try fixture.address(tunnel))
+            let client = try await SocketStream.connect(to: try fixture.address(tunnel))
 
-            try await client.send(pattern(500_000))
+            try await client.send(Pattern.bytes(0..<500_000))
             client.finish()
 
-            #expect(try await client.receiveToEnd() == pattern(500_000))
-            #expect(try await eventually { await table.list().first?.statistics.open == 0 })
+            #expect(try await client.receiveToEnd() == Pattern.bytes(0..<500_000))
+            try await eventually("the connection is closed") { await table.list().first?.statistics.open == 0 }
             let statistics = try #require(await table.list().first?.statistics)
             #expect(statistics.bytesUp == 500_000 && statistics.bytesDown == 500_000)
             #expect(statistics.connections == 1 && statistics.failures.isEmpty)
@@ -88,7 +89,7 @@ struct TunnelTableTests {
             var events = await table.events().makeAsyncIterator()
 
             let bound = try fixture.address(tunnel)
-            #expect(await Stream.isReset(by: bound))
+            #expect(await SocketStream.isReset(by: bound))
 
             guard case .connectionFailed(tunnel.id, let failure) = await events.next() else {
                 Issue.record("no failure was told")
@@ -106,8 +107,8 @@ struct TunnelTableTests {
         fixture.resolver.set(.success([.usb(USBRoute(udid: TunnelTableFixture.udid, port: 1)), echo.route]))
         let table = try await fixture.table()
         try await fixture.running(table) {
-            async let _: Void = echo.run()
-            let client = try await Stream.connect(to: try fixture.address(try await table.create(fixture.spec())))
+            defer { echo.stop() }
+            let client = try await SocketStream.connect(to: try fixture.address(try await table.create(fixture.spec())))
 
             try await client.send([7])
 
@@ -134,8 +135,8 @@ struct TunnelTableTests {
 
             // A dial to an absent device updates the state without a refresh.
             let bound = try fixture.address(tunnel)
-            #expect(await Stream.isReset(by: bound))
-            #expect(try await eventually { await table.list().first?.state.name == "waiting" })
+            #expect(await SocketStream.isReset(by: bound))
+            try await eventually("the tunnel waits") { await table.list().first?.state.name == "waiting" }
         }
     }
 
@@ -194,12 +195,12 @@ struct TunnelTableTests {
         let path = "\(scratch.path)/tunnel.sock"
         let table = try await fixture.table()
         try await fixture.running(table) {
-            async let _: Void = echo.run()
+            defer { echo.stop() }
             let tunnel = try await table.create(fixture.spec(.unix(path: path)))
             var status = stat()
             #expect(lstat(path, &status) == 0)
             #expect(status.st_mode & 0o777 == 0o600)
-            let client = try await Stream.connect(to: try fixture.address(tunnel))
+            let client = try await SocketStream.connect(to: try fixture.address(tunnel))
             try await client.send([1, 2])
             #expect(try await client.receive(2) == [1, 2])
 
@@ -211,19 +212,19 @@ struct TunnelTableTests {
     }
 
     @Test func `a client disconnect cancels its dial`() async throws {
-        let dialer = SilentDialer()
+        let dialer = FakeDialer.silent()
         fixture.resolver.set(.success([.usb(USBRoute(udid: TunnelTableFixture.udid, port: 1))]))
         let table = try await fixture.table(dialer)
         try await fixture.running(table) {
             let tunnel = try await table.create(fixture.spec())
-            var client: Stream? = try await Stream.connect(to: try fixture.address(tunnel))
+            var client: SocketStream? = try await SocketStream.connect(to: try fixture.address(tunnel))
             for await _ in dialer.begun.stream { break }
 
             client?.makeAbortive()
             client = nil
 
             for await _ in dialer.ended.stream { break }
-            #expect(try await eventually { await table.list().first?.statistics.open == 0 })
+            try await eventually("the connection is closed") { await table.list().first?.statistics.open == 0 }
             #expect(await table.list().first?.statistics.failures.isEmpty == true)
             _ = client
         }
@@ -234,23 +235,23 @@ struct TunnelTableTests {
         fixture.resolver.set(.success([echo.route]))
         let table = try await fixture.table(limits: TunnelLimits(connections: 2))
         try await fixture.running(table) {
-            async let _: Void = echo.run()
+            defer { echo.stop() }
             let tunnel = try await table.create(fixture.spec())
             let address = try fixture.address(tunnel)
-            var clients: [Stream] = []
+            var clients: [SocketStream] = []
             for _ in 0..<2 {
-                let client = try await Stream.connect(to: address)
+                let client = try await SocketStream.connect(to: address)
                 try await client.send([1])
                 _ = try await client.receive(1)
                 clients.append(client)
             }
 
-            #expect(await Stream.isReset(by: address))
+            #expect(await SocketStream.isReset(by: address))
             #expect(await table.list().first?.statistics.failures == ["limit": 1])
 
             clients.removeLast()
-            #expect(try await eventually { await table.list().first?.statistics.open == 1 })
-            let fourth = try await Stream.connect(to: address)
+            try await eventually("one connection is open") { await table.list().first?.statistics.open == 1 }
+            let fourth = try await SocketStream.connect(to: address)
             try await fourth.send([1])
             #expect(try await fourth.receive(1) == [1])
         }
@@ -261,13 +262,13 @@ struct TunnelTableTests {
         fixture.resolver.set(.success([echo.route]))
         let table = try await fixture.table(limits: TunnelLimits(concurrentDials: 2))
         try await fixture.running(table) {
-            async let _: Void = echo.run()
+            defer { echo.stop() }
             let address = try fixture.address(try await table.create(fixture.spec()))
 
             try await withThrowingTaskGroup(of: [UInt8].self) { group in
                 for _ in 0..<50 {
                     group.addTask {
-                        let client = try await Stream.connect(to: address)
+                        let client = try await SocketStream.connect(to: address)
                         try await client.send([9])
                         return try await client.receive(1)
                     }

@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 import Testing
 
 @testable import UsbmuxServer
@@ -8,7 +9,7 @@ import Testing
 
     @Test func `a listener gets the current devices and then each change once, in order`() async throws {
         let hub = DeviceEventHub()
-        let (one, two) = (try Samples.device(Samples.one), try Samples.device(Samples.two))
+        let (one, two) = (try ServerFixture.device(Phones.one), try ServerFixture.device(Phones.two))
         await hub.update([one])
 
         let subscription = await hub.subscribe(1, as: program)
@@ -30,7 +31,7 @@ import Testing
     @Test func `a listener that does not keep up is disconnected, and others stay`() async throws {
         let hub = DeviceEventHub()
         let slow = await hub.subscribe(1, as: program)
-        let device = try Samples.device(Samples.one)
+        let device = try ServerFixture.device(Phones.one)
         for _ in 0..<DeviceEventHub.bufferLimit {
             await hub.update(await hub.snapshot.devices.devices.isEmpty ? [device] : [])
         }

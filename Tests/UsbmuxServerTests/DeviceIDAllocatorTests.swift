@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 import Testing
 
 @testable import UsbmuxServer
@@ -6,7 +7,7 @@ import Testing
 @Suite struct DeviceIDAllocatorTests {
     @Test func `IDs begin at 1 and stay the same while the device is attached`() throws {
         var allocator = DeviceIDAllocator()
-        let (one, two) = (try Samples.device(Samples.one), try Samples.device(Samples.two))
+        let (one, two) = (try ServerFixture.device(Phones.one), try ServerFixture.device(Phones.two))
 
         #expect(allocator.update([one]) == [.attached(NumberedDevice(deviceID: 1, device: one))])
         #expect(allocator.update([one, two]) == [.attached(NumberedDevice(deviceID: 2, device: two))])
@@ -17,7 +18,7 @@ import Testing
 
     @Test func `an ID is never reused`() throws {
         var allocator = DeviceIDAllocator()
-        let (one, two) = (try Samples.device(Samples.one), try Samples.device(Samples.two))
+        let (one, two) = (try ServerFixture.device(Phones.one), try ServerFixture.device(Phones.two))
         _ = allocator.update([one])
 
         #expect(allocator.update([]) == [.detached(NumberedDevice(deviceID: 1, device: one))])
@@ -29,7 +30,7 @@ import Testing
 
     @Test func `a replug between two updates is reported as detached and attached`() throws {
         var allocator = DeviceIDAllocator()
-        let (before, after) = (try Samples.device(Samples.one), try Samples.device(Samples.one, since: 5))
+        let (before, after) = (try ServerFixture.device(Phones.one), try ServerFixture.device(Phones.one, since: 5))
         _ = allocator.update([before])
 
         #expect(
@@ -43,7 +44,7 @@ import Testing
     @Test func `a network device is not listed`() throws {
         var allocator = DeviceIDAllocator()
 
-        #expect(allocator.update([try Samples.device(Samples.one, .network)]).isEmpty)
+        #expect(allocator.update([try ServerFixture.device(Phones.one, .network)]).isEmpty)
         #expect(allocator.devices.isEmpty)
     }
 }

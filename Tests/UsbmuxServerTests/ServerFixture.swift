@@ -1,9 +1,10 @@
 import Devices
-import Glibc
+import FoundationEssentials
 import Logging
 import Model
 import TestSupport
 import SystemIO
+import Testing
 import Tunnels
 
 @testable import UsbmuxServer
@@ -40,18 +41,20 @@ enum ServerFixture {
         }
     }
 
-    static func connect(to address: SocketAddress) async throws -> Descriptor {
-        try await address.connect(within: .seconds(5), clock: ContinuousClock())
+    /// Receives the next bytes; an empty array at the end of the stream or after its failure.
+    static func receive(from client: SocketStream) async throws -> [UInt8] {
+        do { return try await client.receiveSome() } catch is SocketStream.Failure { return [] }
     }
 
-    static func send(_ bytes: [UInt8], over socket: CInt) -> Bool {
-        Glibc.send(socket, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count
-    }
-
-    /// Receives the next bytes; an empty array at the end of the stream.
-    static func receive(over socket: CInt) async throws -> [UInt8] {
-        try await Poller.shared.wait(for: .readable, of: socket)
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        return Array(buffer[..<max(0, recv(socket, &buffer, buffer.count, 0))])
+    static func device(_ udid: String, _ transport: Device.Transport = .usb, since seconds: Double = 0) throws -> Device
+    {
+        let isCable = transport == .usb
+        return Device(
+            udid: try #require(UDID(udid)),
+            transport: transport,
+            productID: isCable ? 0x12A8 : nil,
+            locationID: isCable ? 65_537 : nil,
+            attachedAt: Date(timeIntervalSince1970: seconds)
+        )
     }
 }

@@ -29,7 +29,7 @@ struct Authenticator: Sendable {
     func authenticate(_ request: HTTPRequest, on channel: any Channel) async throws -> Principal {
         let peer = await connectionPrincipal(of: channel)
         if let leaked = LeakedTokenDetector.find(in: request) {
-            for token in leaked { try await accessStore.revokeLeaked(token, from: peer.source) }
+            for token in leaked { try await accessStore.grants.revokeLeaked(token, from: peer.source) }
             throw Problem(
                 .badRequest,
                 "a token must not be in a URL or a cookie, where others can read it; the token is revoked",
@@ -48,7 +48,7 @@ struct Authenticator: Sendable {
         } catch {
             throw try await accessStore.rejectMalformedToken(from: peer.source)
         }
-        let grant = try await accessStore.authenticate(token, from: peer.source)
+        let grant = try await accessStore.grants.authenticate(token, from: peer.source)
         return Principal(
             role: .grant(grant),
             source: peer.source,

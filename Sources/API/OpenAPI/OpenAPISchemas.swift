@@ -123,8 +123,7 @@ extension OpenAPISchemas {
           "scopes":{"type":"array","items":{"$ref":"#/components/schemas/Scope"}},
           "selector":{"$ref":"#/components/schemas/Selector"}}},
         "Binding":{"description":"the client that may use the token, in addition to holding it","oneOf":[{"const":"bearer"},
-          {"type":"object","required":["user"],"properties":{"user":{"type":"integer"}}},
-          {"type":"object","required":["key"],"properties":{"key":{"type":"string"}}}]},
+          {"type":"object","required":["user"],"properties":{"user":{"type":"integer"}}}]},
         "AuditActor":{"oneOf":[{"enum":["anonymous","broker"]},
           {"type":"object","required":["grant"],"properties":{"grant":{"type":"string"}}},
           {"type":"object","required":["uid","pid","exe"],"properties":{
@@ -146,7 +145,7 @@ extension OpenAPISchemas {
             "expiresAt":{"$ref":"#/components/schemas/Date"},"endReason":{"enum":["spent","expired","revoked","burnt"]}}},
         "IssuedInvite":{"type":"object","required":["invite","token"],"properties":{
           "invite":{"$ref":"#/components/schemas/Invite"},"token":{"$ref":"#/components/schemas/InviteToken"},
-          "pairing":{"type":"string","description":"PATCHBAY:1:HOST:PORT:PIN:TOKEN, a secret"},
+          "pairing":{"type":"string","description":"PATCHBAY:1:127.0.0.1:PORT::TOKEN, a secret"},
           "qr":{"type":"string","contentMediaType":"image/svg+xml",
             "description":"the pairing string as a QR code, also a secret; returned only once and not stored"}}},
         "InviteList":{"type":"object","required":["schema","invites"],"properties":{
@@ -162,17 +161,11 @@ extension OpenAPISchemas {
             "binding":{"$ref":"#/components/schemas/Binding"},"parent":{"type":"string"},
             "invite":{"type":"string"},"createdAt":{"$ref":"#/components/schemas/Date"},
             "expiresAt":{"$ref":"#/components/schemas/Date"},"lastUsedAt":{"$ref":"#/components/schemas/Date"},
-            "idleSeconds":{"type":"integer"},"endReason":{"enum":["expired","idle","revoked","reused"]}}},
+            "idleSeconds":{"type":"integer"},"endReason":{"enum":["expired","idle","revoked"]}}},
         "IssuedGrant":{"type":"object","required":["grant","token"],"properties":{
           "grant":{"$ref":"#/components/schemas/Grant"},"token":{"$ref":"#/components/schemas/GrantToken"}}},
         "GrantList":{"type":"object","required":["schema","grants"],"properties":{
           "schema":{"const":1},"grants":{"type":"array","items":{"$ref":"#/components/schemas/Grant"}}}},
-        "RotationSpec":{"type":"object","properties":{
-          "graceSeconds":{"type":"integer","minimum":0,"maximum":60}}},
-        "DelegationSpec":{"type":"object","required":["name","permissions"],"properties":{
-          "name":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"},
-          "lifetimeSeconds":{"type":"integer"},"idleSeconds":{"type":"integer"},
-          "user":{"type":"integer"}}},
         "RevocationResult":{"type":"object","required":["ended"],"properties":{
           "ended":{"type":"array","items":{"type":"string"}}}},
         "AccessRequestSpec":{"type":"object","required":["name","permissions"],"properties":{

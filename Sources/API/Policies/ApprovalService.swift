@@ -22,7 +22,13 @@ package struct ApprovalService: Service {
     {
         let needsNone = !endpoint.routes.isEmpty && endpoint.routes.allSatisfy { $0.route.host == nil }
         if !needsNone || spec.address != nil {
-            try await accessStore.approve(endpoint, at: spec.address, port: spec.port, by: actor, from: source)
+            try await accessStore.approvals.approve(
+                endpoint,
+                at: spec.address,
+                port: spec.port,
+                by: actor,
+                from: source
+            )
         }
         await registry.acceptServer(of: endpoint.id)
         await publishApproval(endpoint.id)
@@ -35,9 +41,9 @@ package struct ApprovalService: Service {
     func revokeApproval(of id: EndpointID, by actor: AuditActor, from source: RequestSource) async throws {
         let endpoint = try? await registry.endpoint(id)
         let id = endpoint?.id ?? id
-        guard accessStore.trust(of: id) != .none else { return }
+        guard accessStore.approvals.trust(of: id) != .none else { return }
         var failure: (any Error)?
-        do { try await accessStore.revokeApproval(of: id, by: actor, from: source) } catch { failure = error }
+        do { try await accessStore.approvals.revoke(of: id, by: actor, from: source) } catch { failure = error }
         await publishApproval(id)
         // A static endpoint needs no other approval.
         if endpoint?.sources != [.config] { await closeTunnels(to: id) }
@@ -56,7 +62,7 @@ package struct ApprovalService: Service {
         by actor: AuditActor,
         from source: RequestSource
     ) async throws {
-        try await accessStore.setSecret(
+        try await accessStore.secrets.set(
             secret,
             of: endpoint,
             on: port,
@@ -71,7 +77,7 @@ package struct ApprovalService: Service {
 
     /// Publishes every change that another component made, such as an agent's pairing or the expiry of a secret.
     package func run() async throws {
-        for await id in await accessStore.approvalChanges().cancelOnGracefulShutdown() { await publishApproval(id) }
+        for await id in accessStore.approvals.changes().cancelOnGracefulShutdown() { await publishApproval(id) }
     }
 
     /// Publishes the stored state to the registry. Repeats until both agree, because two changes may be published at
@@ -79,9 +85,9 @@ package struct ApprovalService: Service {
     private func publishApproval(_ id: EndpointID) async {
         var published: EndpointTrust
         repeat {
-            published = accessStore.trust(of: id)
+            published = accessStore.approvals.trust(of: id)
             await registry.setTrust(published, of: id)
-        } while accessStore.trust(of: id) != published
+        } while accessStore.approvals.trust(of: id) != published
     }
 
     private func closeTunnels(to id: EndpointID) async {

@@ -47,7 +47,7 @@ package actor TunnelPolicy {
             pendingCount[grant] = left == 0 ? nil : left
         }
         // The session is registered before a tunnel listens, so that a revocation waits until the tunnels are closed.
-        return try await accessStore.withSession(under: grant) {
+        return try await accessStore.live.withSession(under: grant) {
             let tunnels = try await make()
             try await self.register(tunnels.map(\.id), under: grant)
             return tunnels
@@ -60,7 +60,7 @@ package actor TunnelPolicy {
     private func register(_ ids: some Collection<String> & Sendable, under grant: String) async throws {
         do {
             for id in ids {
-                sessions[id] = try accessStore.register(under: grant) { [self] in
+                sessions[id] = try accessStore.live.register(under: grant) { [self] in
                     await closeTunnels(with: id, of: grant)
                 }
             }
@@ -76,7 +76,7 @@ package actor TunnelPolicy {
     /// Unregisters tunnels that were removed by other code.
     func unregister(_ ids: some Collection<String> & Sendable) async {
         for id in ids {
-            if let session = sessions.removeValue(forKey: id) { accessStore.unregister(session) }
+            if let session = sessions.removeValue(forKey: id) { accessStore.live.unregister(session) }
         }
     }
 
@@ -137,7 +137,8 @@ extension TunnelPolicy: TunnelProvider {
     /// Throws unless a route of the endpoint is approved. An endpoint without routes passes, and is checked again when
     /// a client connects.
     private func requireApproval(of endpoint: Endpoint) async throws {
-        guard let refusal = ApprovalPolicy.refusal(of: endpoint, await accessStore.approval(of: endpoint.id)) else {
+        guard let refusal = ApprovalPolicy.refusal(of: endpoint, accessStore.approvals.trust(of: endpoint.id).approval)
+        else {
             return
         }
         throw Problem(.forbidden, refusal.detail, hint: refusal.hint)

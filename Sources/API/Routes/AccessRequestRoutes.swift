@@ -19,7 +19,7 @@ enum AccessRequestRoutes {
                 lifetime: lifetime
             )
         }
-        let (created, deviceCode) = try await request.services.accessStore.request(
+        let (created, deviceCode) = try await request.services.accessStore.requests.create(
             terms,
             by: credentials.auditActor,
             isRunning: await credentials.processLiveness(on: request.channel)
@@ -28,14 +28,14 @@ enum AccessRequestRoutes {
             AccessRequestCreated(
                 request: created,
                 deviceCode: deviceCode.reveal(),
-                intervalSeconds: AccessStore.pollInterval
+                intervalSeconds: AccessRequestService.pollInterval
             ),
             status: .created
         )
     }
 
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
-        try request.json(AccessRequestList(requests: await request.services.accessStore.requests))
+        try request.json(AccessRequestList(requests: await request.services.accessStore.requests.pending))
     }
 
     @Sendable static func poll(_ request: APIRequest) async throws -> Response {
@@ -43,7 +43,7 @@ enum AccessRequestRoutes {
         guard let deviceCode = try? Token(spec.deviceCode) else {
             throw try await request.services.accessStore.rejectMalformedToken(from: request.principal.source)
         }
-        let state = try await request.services.accessStore.poll(
+        let state = try await request.services.accessStore.requests.poll(
             deviceCode,
             client: Data(spec.client.utf8),
             name: spec.name ?? SanitizedText("agent"),
@@ -61,7 +61,7 @@ enum AccessRequestRoutes {
 
     @Sendable static func approve(_ request: APIRequest) async throws -> Response {
         try request.json(
-            try await request.services.accessStore.approve(
+            try await request.services.accessStore.requests.approve(
                 try request.parameter("userCode"),
                 by: request.principal.actor,
                 from: request.principal.source
@@ -71,7 +71,7 @@ enum AccessRequestRoutes {
 
     @Sendable static func deny(_ request: APIRequest) async throws -> Response {
         try request.json(
-            try await request.services.accessStore.deny(
+            try await request.services.accessStore.requests.deny(
                 try request.parameter("userCode"),
                 by: request.principal.actor,
                 from: request.principal.source
@@ -80,7 +80,7 @@ enum AccessRequestRoutes {
     }
 
     @Sendable static func unlock(_ request: APIRequest) async throws -> Response {
-        try await request.services.accessStore.unlockRequests()
+        try await request.services.accessStore.requests.unlock()
         return request.noContent
     }
 }

@@ -8,7 +8,7 @@ import Registry
 /// `/v1/approvals`, and the approval and the secret of one endpoint.
 enum ApprovalRoutes {
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
-        try request.json(ApprovalList(approvals: await request.services.accessStore.approvals))
+        try request.json(ApprovalList(approvals: await request.services.accessStore.approvals.list))
     }
 
     @Sendable static func approve(_ request: APIRequest) async throws -> Response {
@@ -60,7 +60,7 @@ enum ApprovalRoutes {
     }
 
     @Sendable static func deleteSecret(_ request: APIRequest) async throws -> Response {
-        let wasThere = try await request.services.accessStore.deleteSecret(
+        let wasThere = try await request.services.accessStore.secrets.delete(
             of: try request.endpointID(),
             by: request.principal.actor,
             from: request.principal.source
@@ -77,7 +77,7 @@ enum ApprovalRoutes {
             invite,
             Redemption(client: client, name: spec.name ?? SanitizedText("app"))
         )
-        let accessStore = request.services.accessStore
+        let grants = request.services.accessStore.grants
         do {
             let endpoint = try await request.services.registry.endpoint(id)
             guard grant.permissions.allow(.secretUse, on: endpoint) else {
@@ -85,10 +85,10 @@ enum ApprovalRoutes {
             }
             try await storeSecret(spec, of: endpoint, by: .grant(grant.id), request)
         } catch {
-            try await accessStore.revoke(.one(grant.id), by: .grant(grant.id), from: request.principal.source)
+            try await grants.revoke(.one(grant.id), by: .grant(grant.id), from: request.principal.source)
             throw error
         }
-        try await accessStore.revoke(.one(grant.id), by: .grant(grant.id), from: request.principal.source)
+        try await grants.revoke(.one(grant.id), by: .grant(grant.id), from: request.principal.source)
     }
 
     private static func storeSecret(

@@ -29,7 +29,7 @@ enum AuditRoutes {
     }
 
     @Sendable static func recoverClock(_ request: APIRequest) async throws -> Response {
-        let ended = try await request.services.accessStore.recoverClock(
+        let ended = try await ExpirationService(of: request.services.accessStore).recoverClock(
             by: request.principal.actor,
             from: request.principal.source
         )

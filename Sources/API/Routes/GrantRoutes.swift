@@ -10,7 +10,9 @@ enum GrantRoutes {
 
     @Sendable static func show(_ request: APIRequest) async throws -> Response {
         let id = try request.grantID()
-        guard let grant = await request.grants().first(where: { $0.id == id }) else { throw GrantRoutes.noSuchGrant }
+        guard let grant = await request.grants().first(where: { $0.id == id }) else {
+            throw Problem(.notFound, "there is no grant of yours with that ID", hint: "patchbay grants")
+        }
         return try request.json(grant)
     }
 
@@ -20,50 +22,8 @@ enum GrantRoutes {
 
     @Sendable static func revokeAll(_ request: APIRequest) async throws -> Response { try await revoke(.all, request) }
 
-    /// Rotates a secret. Only the grant's own token is accepted.
-    @Sendable static func rotate(_ request: APIRequest) async throws -> Response {
-        let spec = try await request.body(RotationSpec.self)
-        guard let grant = request.principal.grant, try request.grantID() == grant.id else { throw noSuchGrant }
-        guard
-            let text = RequestValidator.values(of: "Authorization", in: request.httpRequest.head).first.flatMap(
-                Authenticator.bearer
-            )
-        else {
-            throw AccessError.refused
-        }
-        let (renewed, token) = try await request.services.accessStore.rotate(
-            try Token(text),
-            grace: spec.graceSeconds ?? 0,
-            from: request.principal.source
-        )
-        return try request.json(IssuedGrant(grant: renewed, token: token.reveal()), status: .created)
-    }
-
-    @Sendable static func delegate(_ request: APIRequest) async throws -> Response {
-        let spec = try await request.body(DelegationSpec.self)
-        let id = try request.grantID()
-        guard request.principal.isOwner || request.principal.grant?.id == id else { throw noSuchGrant }
-        var terms = InviteTerms(
-            spec.permissions,
-            grantLifetime: spec.lifetimeSeconds,
-            binding: spec.user.map(GrantBinding.user)
-        )
-        terms.grantIdle = spec.idleSeconds ?? terms.grantIdle
-        let (grant, token) = try await request.services.accessStore.delegate(
-            under: id,
-            to: spec.name,
-            terms,
-            from: request.principal.source
-        )
-        return try request.json(IssuedGrant(grant: grant, token: token.reveal()), status: .created)
-    }
-
-    private static var noSuchGrant: Problem {
-        Problem(.notFound, "there is no grant of yours with that ID", hint: "patchbay grants")
-    }
-
     private static func revoke(_ target: RevocationTarget, _ request: APIRequest) async throws -> Response {
-        let ended = try await request.services.accessStore.revoke(
+        let ended = try await request.services.accessStore.grants.revoke(
             target,
             by: request.principal.revoker,
             from: request.principal.source
@@ -85,7 +45,7 @@ extension APIRequest {
 
     /// Returns all grants for an owner; otherwise the principal's own grant and its descendants.
     fileprivate func grants() async -> [Grant] {
-        let all = await services.accessStore.grants
+        let all = await services.accessStore.grants.list
         guard !principal.isOwner, let own = principal.grant else { return all }
         var descendants: Set<String> = [own.id]
         var isGrowing = true

@@ -13,14 +13,12 @@ enum InviteRoutes {
         terms.lifetime = spec.lifetimeSeconds ?? terms.lifetime
         terms.grantLifetime = spec.grantLifetimeSeconds
         terms.grantIdle = spec.grantIdleSeconds ?? terms.grantIdle
-        let (invite, token) = try await request.services.accessStore.invite(
+        let (invite, token) = try await request.services.accessStore.invites.create(
             terms,
             by: request.principal.actor,
             from: request.principal.source
         )
-        let pairing = try request.services.tcpPort.map { port in
-            try PairingString(host: "127.0.0.1", port: port, pin: nil, invite: token).reveal()
-        }
+        let pairing = request.services.tcpPort.map { "PATCHBAY:1:127.0.0.1:\($0)::\(token.reveal())" }
         return try request.json(
             IssuedInvite(
                 invite: invite,
@@ -36,13 +34,13 @@ enum InviteRoutes {
 
     /// Lists the invites. With a grant, only the invites that the grant created are listed.
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
-        let all = await request.services.accessStore.invites
+        let all = await request.services.accessStore.invites.list
         let own = request.principal.isOwner ? all : all.filter { $0.createdBy == request.principal.actor }
         return try request.json(InviteList(invites: own))
     }
 
     @Sendable static func revoke(_ request: APIRequest) async throws -> Response {
-        let ended = try await request.services.accessStore.revoke(
+        let ended = try await request.services.accessStore.grants.revoke(
             .one(try request.parameter("id")),
             by: request.principal.revoker,
             from: request.principal.source
@@ -66,7 +64,7 @@ extension APIRequest {
         guard let invite = try? Token(text) else {
             throw try await services.accessStore.rejectMalformedToken(from: principal.source)
         }
-        return try await services.accessStore.redeem(invite, for: redemption, from: principal.source)
+        return try await services.accessStore.invites.redeem(invite, for: redemption, from: principal.source)
     }
 }
 

@@ -205,7 +205,7 @@ extension APIRequest {
     ///
     /// An endpoint without routes passes, and is checked again when a client connects.
     func requireApproval(of endpoint: Endpoint) async throws {
-        let approval = await services.accessStore.approval(of: endpoint.id)
+        let approval = services.accessStore.approvals.trust(of: endpoint.id).approval
         guard let refusal = ApprovalPolicy.refusal(of: endpoint, approval) else { return }
         throw Problem(.forbidden, refusal.detail, hint: refusal.hint)
     }

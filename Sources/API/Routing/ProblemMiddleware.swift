@@ -123,7 +123,7 @@ extension AccessError {
         case .tooManyAttempts: Problem(.limit, description)
         case .slowDown: Problem(.slowDown, description)
         case .limit: Problem(.limit, description)
-        case .notAPairingString, .outOfRange: Problem(.badRequest, description)
+        case .outOfRange: Problem(.badRequest, description)
         case .tooWide, .secretNotPresentable: Problem(.forbidden, description)
         case .requestsClosed: Problem(.forbidden, description, hint: "patchbay requests unlock")
         case .notFound: Problem(.notFound, description)

@@ -88,10 +88,6 @@ enum RouteTable {
             returns: "Grant", GrantRoutes.show),
         .delete("/v1/grants/{id}", .grantHolder, "Revoke a grant; its connections are closed before the response",
             returns: "RevocationResult", survivesRevocation: true, GrantRoutes.revoke),
-        .create("/v1/grants/{id}/rotate", .grantHolder, "Replace the secret of the caller's own grant",
-            takes: "RotationSpec", returns: "IssuedGrant", GrantRoutes.rotate),
-        .create("/v1/grants/{id}/delegate", .grantHolder, "Delegate a part of the caller's grant to another client",
-            takes: "DelegationSpec", returns: "IssuedGrant", GrantRoutes.delegate),
 
         .get("/v1/access-requests", .owner, "List the pending access requests",
             returns: "AccessRequestList", AccessRequestRoutes.list),
@@ -190,10 +186,11 @@ enum RouteTable {
             throw error
         }
         guard let grant = principal.grant, !route.survivesGrantRevocation else { return }
-        let session = try accessStore.register(under: grant.id) { [channel = apiRequest.channel, pendingResponse] in
+        let session = try accessStore.live.register(under: grant.id) {
+            [channel = apiRequest.channel, pendingResponse] in
             await abort(channel, before: pendingResponse)
         }
-        apiRequest.cleanup.add { accessStore.unregister(session) }
+        apiRequest.cleanup.add { accessStore.live.unregister(session) }
     }
 
     /// Aborts the connection and discards unsent response bytes (SO_LINGER 0).

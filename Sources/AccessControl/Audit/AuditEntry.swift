@@ -6,7 +6,7 @@ import Synchronization
 /// An access control event, allowed or denied, for the audit log.
 struct AuditEvent: Hashable, Sendable, Codable {
     enum Action: String, Hashable, Sendable, Codable {
-        case invited, redeemed, refused, burnt, rotated, reused, revoked, expired
+        case invited, redeemed, refused, burnt, revoked, expired
         case approved, denied
         case endpointApproved = "endpoint-approved"
         case approvalWithdrawn = "approval-withdrawn"
@@ -36,10 +36,24 @@ struct AuditEvent: Hashable, Sendable, Codable {
     /// True for events that need attention.
     var alert: Bool?
 
-    init(_ action: Action, by who: AuditActor, from: RequestSource) {
+    init(
+        _ action: Action,
+        by who: AuditActor,
+        from: RequestSource,
+        invite: String? = nil,
+        grant: String? = nil,
+        ended: [String]? = nil,
+        endpoint: EndpointID? = nil,
+        detail: String? = nil
+    ) {
         self.action = action
         self.who = who
         self.from = from
+        self.invite = invite
+        self.grant = grant
+        self.ended = ended
+        self.endpoint = endpoint
+        self.detail = detail
     }
 }
 

@@ -42,7 +42,6 @@ struct SecretRecord: Hashable, Sendable, Codable {
     let bindings: [EndpointTrust.SecretBinding]
     /// AES-GCM: nonce, ciphertext, tag.
     let sealed: Data
-    let setAt: MonotonicTime
 
     /// The additional authenticated data of AES-GCM. The secret opens only with the same endpoint and bindings.
     var context: Data { Self.context(endpoint: endpoint, bindings: bindings) }
@@ -50,5 +49,19 @@ struct SecretRecord: Hashable, Sendable, Codable {
     static func context(endpoint: EndpointID, bindings: [EndpointTrust.SecretBinding]) -> Data {
         let bound = bindings.map { "\0\($0.origin)\0\($0.launch)" }.joined()
         return Data("patchbay endpoint secret v2\0\(endpoint)\(bound)".utf8)
+    }
+}
+
+extension SecretRecord {
+    /// Seals a secret for routes and launches.
+    init(
+        sealing secret: EndpointSecret,
+        of endpoint: EndpointID,
+        for bindings: [EndpointTrust.SecretBinding],
+        _ keys: Keyring
+    ) throws {
+        let bindings = Set(bindings).sorted { ($0.origin, $0.launch) < ($1.origin, $1.launch) }
+        let context = Self.context(endpoint: endpoint, bindings: bindings)
+        self.init(endpoint: endpoint, bindings: bindings, sealed: try keys.seal(secret, context: context))
     }
 }

@@ -16,7 +16,7 @@ package struct ExpirationService: Service {
     package func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                let (pause, wakes) = await store.expire()
+                let (pause, wakes) = await expire()
                 await wait(pause, or: wakes)
             }
         }
@@ -33,7 +33,7 @@ package struct ExpirationService: Service {
     }
 }
 
-extension AccessStore {
+extension ExpirationService {
     /// Check interval while sessions exist. No timer fires when the wall clock is set forward, so the store polls.
     private static let sessionCheckInterval: Duration = .milliseconds(500)
 
@@ -41,20 +41,28 @@ extension AccessStore {
     ///
     /// - Returns: Time until the next check, and a stream that asks for an earlier one.
     func expire() async -> (pause: Duration, wakes: AsyncStream<Void>) {
-        // Created first, so that no wake-up between the check and the wait is missed.
-        let wakes = makeWakes()
-        let now = now()
-        do {
-            if let change = state.expire(at: now) { try await endAndCommit(change) }
-            try saveIfDue(at: now)
-        } catch {
-            logger.error("expired grants could not be saved; retrying", metadata: ["error": "\(error)"])
+        await store.transaction { store in
+            // Created first, so that no wake-up between the check and the wait is missed.
+            let wakes = store.makeWakes()
+            let now = store.now()
+            do {
+                if let change = store.state.expire(at: now) { try await store.endAndCommit(change) }
+                try store.saveIfDue(at: now)
+            } catch {
+                store.logger.error(
+                    "expired grants could not be saved; retrying",
+                    metadata: ["error": "\(error)"]
+                )
+            }
+            let isPolled = store.live.content.withLock { $0.sessions.updatePolling() }
+            var limit = isPolled ? Self.sessionCheckInterval : AccessStore.saveInterval
+            // After a failed write, the retry is delayed.
+            if let due = store.auditFlushDelay(at: store.now()) {
+                limit = min(limit, max(due, Self.sessionCheckInterval))
+            }
+            let pause = store.state.deadline.map { min(max($0 - store.now(), .milliseconds(1)), limit) }
+            return (pause ?? limit, wakes)
         }
-        var limit = sharedState.withLock { $0.sessions.updatePolling() } ? Self.sessionCheckInterval : Self.saveInterval
-        // After a failed write, the retry is delayed.
-        if let due = auditFlushDelay(at: self.now()) { limit = min(limit, max(due, Self.sessionCheckInterval)) }
-        let pause = state.deadline.map { min(max($0 - self.now(), .milliseconds(1)), limit) }
-        return (pause ?? limit, wakes)
     }
 
     /// Restarts the logical clock at the wall clock, after an administrator has corrected the wall clock.
@@ -65,22 +73,22 @@ extension AccessStore {
     /// - Returns: IDs of the ended invites and grants.
     @discardableResult
     package func recoverClock(by caller: AuditActor, from source: RequestSource) async throws -> [String] {
-        if let change = state.expire(at: now()) { try await endAndCommit(change) }
-        let reading = reading()
-        var change = sharedState.withLock { shared in
-            shared.clock.restart(at: reading)
-            return shared.state.endFuture(at: shared.clock.now)
+        try await store.transaction { store in
+            if let change = store.state.expire(at: store.now()) { try await store.endAndCommit(change) }
+            let reading = store.reading()
+            var change = store.live.content.withLock { content in
+                content.clock.restart(at: reading)
+                return content.state.endFuture(at: content.clock.now)
+            }
+            let now = store.now()
+            store.attemptLimiter.clockWasSet(to: now)
+            store.requestQueue.clockWasSet(to: now)
+            store.userCodeLimiter.clockWasSet(to: now)
+            let ended = change.endedIDs
+            change.events = [AuditEvent(.clockRecovered, by: caller, from: source, ended: ended)]
+            try await store.endAndCommit(change)
+            try store.saveUserCodeLimiter()
+            return ended
         }
-        let now = now()
-        attemptLimiter.clockWasSet(to: now)
-        requestQueue.clockWasSet(to: now)
-        userCodeLimiter.clockWasSet(to: now)
-        var event = AuditEvent(.clockRecovered, by: caller, from: source)
-        let ended = (change.invites.map(\.id) + change.endedGrants).sorted()
-        event.ended = ended
-        change.events = [event]
-        try await endAndCommit(change)
-        try saveUserCodeLimiter()
-        return ended
     }
 }

@@ -3,20 +3,9 @@ import Model
 
 /// A stored grant, without its secret.
 struct GrantRecord: Hashable, Sendable, Codable {
-    /// A secret that a rotation replaced.
-    struct RotatedSecret: Hashable, Sendable, Codable {
-        let digest: Data
-        let expiresAt: MonotonicTime
-    }
-
-    /// Number of replaced secrets that are kept to detect their reuse.
-    static let retiredLimit = 8
-
     let id: String
     /// SHA-256 of the secret.
-    var digest: Data
-    /// Sorted from oldest to newest.
-    var retired: [RotatedSecret] = []
+    let digest: Data
     let name: SanitizedText
     let permissions: Permissions
     let binding: GrantBinding
@@ -58,13 +47,12 @@ struct GrantRecord: Hashable, Sendable, Codable {
 }
 
 extension GrantBinding {
-    /// Returns whether a request comes from the user or key that the grant is bound to.
+    /// Returns whether a request comes from the user that the grant is bound to.
     func isMet(by source: RequestSource) -> Bool {
         switch (self, source) {
         case (.bearer, _): true
         case (.user(let uid), .unix(let caller)): uid == caller
-        case (.key(let key), .tls(_, let proved)): key == proved
-        case (.user, _), (.key, _): false
+        case (.user, _): false
         }
     }
 }
@@ -75,8 +63,6 @@ package enum RequestSource: Hashable, Sendable, Codable {
     case unix(uid: UInt32)
     /// Plain TCP on loopback: any user of this machine. The address has no port, because a client can choose its port.
     case tcp(address: String)
-    /// TLS from another machine. `key` is the fingerprint of the key that the handshake proved.
-    case tls(address: String, key: String)
     /// The broker itself.
     case broker
 }
@@ -86,7 +72,6 @@ extension RequestSource: CustomStringConvertible {
         switch self {
         case .unix(let uid): "unix:\(uid)"
         case .tcp(let address): "tcp:\(address)"
-        case .tls(let address, _): "tls:\(address)"
         case .broker: "broker"
         }
     }

@@ -19,7 +19,7 @@ struct InviteRecord: Hashable, Sendable, Codable {
     /// Lifetime and idle timeout of the invite's grants, in seconds.
     let grantLifetimeSeconds: Int
     let grantIdleSeconds: Int
-    /// The user or key that the grants are bound to; nil when the redemption decides.
+    /// The user that the grants are bound to; nil for bearer grants.
     let binding: GrantBinding?
     var endReason: Invite.EndReason?
 

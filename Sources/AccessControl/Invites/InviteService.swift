@@ -1,68 +1,54 @@
 package import FoundationEssentials
 package import Model
 
-extension AccessStore {
+/// Invites: the list, creation and redemption.
+package struct InviteService: Sendable {
+    let store: AccessStore
+
     /// Every invite, newest first, including those that ended in the last day.
-    package var invites: [Invite] {
-        state.invites.values.sorted { $0.createdAt > $1.createdAt }.map(\.invite)
+    package var list: [Invite] {
+        get async { await store.state.invites.values.sorted { $0.createdAt > $1.createdAt }.map(\.invite) }
     }
 
     /// Creates an invite. The API has verified that the caller is an owner or holds the named grant.
     ///
     /// - Throws: `AccessError.tooWide`, `.outOfRange`, `.limit`, `.refused` when the grant has ended, `.notSaved`.
-    package func invite(_ terms: InviteTerms, by caller: AuditActor, from source: RequestSource) throws -> (
+    package func create(_ terms: InviteTerms, by caller: AuditActor, from source: RequestSource) async throws -> (
         Invite, Token
     ) {
-        var token = Token(random: .invite)
-        while state.invites[token.id] != nil { token = Token(random: .invite) }
-        let change = try state.invite(terms, as: token, by: caller, from: source, at: now())
-        try commit(change)
-        return (change.invites[0].invite, token)
+        try await store.transaction { store in
+            var token = Token(random: .invite)
+            while store.state.invites[token.id] != nil { token = Token(random: .invite) }
+            let change = try store.state.invite(terms, as: token, by: caller, from: source, at: store.now())
+            try store.commit(change)
+            return (change.invites[0].invite, token)
+        }
     }
 
     /// Redeems an invite for a grant. The same client gets the same grant again within 60 seconds.
     ///
     /// - Throws: `AccessError.refused`, the same for every reason; `.tooManyAttempts`; `.tooWide` and `.notSaved`,
     ///   after which the invite is unspent.
-    package func redeem(_ invite: Token, for request: Redemption, from source: RequestSource) throws -> (Grant, Token) {
+    package func redeem(
+        _ invite: Token,
+        for request: Redemption,
+        from source: RequestSource
+    ) async throws -> (Grant, Token) {
         try request.check()
-        let now = now()
-        switch try state.redeem(invite, for: request, from: source, at: now, keys: keys) {
-        case .granted(let change, let grant, let token):
-            do { try commit(change) } catch is AccessDatabase.Conflict { throw AccessError.refused }
-            return (grant.grant(at: now), token)
-        case .again(let grant, let token):
-            return (grant.grant(at: now), token)
-        case .refused(let why, let change):
-            throw try reject(invite, because: why, saving: change, from: source, at: now)
+        return try await store.transaction { store in
+            let now = store.now()
+            switch try InviteRedemption(state: store.state, keys: store.keys, source: source, now: now)
+                .redeem(invite, for: request)
+            {
+            case .granted(let change, let grant, let token):
+                do { try store.commit(change) } catch is AccessDatabase.Conflict { throw AccessError.refused }
+                return (grant.grant(at: now), token)
+            case .again(let grant, let token):
+                return (grant.grant(at: now), token)
+            case .refused(let why, let change):
+                throw try store.reject(invite, because: why, saving: change, from: source, at: now)
+            }
         }
-    }
-
-    /// Counts a failed attempt, and records the attempt in the audit log unless the client had too many lately.
-    ///
-    /// - Returns: The error to throw.
-    func reject(
-        _ token: Token,
-        because reason: String,
-        saving change: ChangeSet? = nil,
-        from source: RequestSource,
-        at now: MonotonicTime
-    ) throws -> AccessError {
-        let pause = attemptLimiter.recordFailure(from: source, at: now)
-        if let change {
-            // Wrong secrets for an existing invite are always saved.
-            try commit(change)
-        } else if pause == nil {
-            var event = AuditEvent(.refused, by: .anonymous, from: source)
-            // Records only IDs that exist; an unknown ID may be arbitrary text.
-            if state.invites[token.id] != nil { event.invite = token.id }
-            if state.grants[token.id] != nil { event.grant = token.id }
-            event.detail = reason
-            var line = ChangeSet()
-            line.events = [event]
-            try commit(line)
-        }
-        return pause.map { .tooManyAttempts(retryAfter: $0) } ?? .refused
     }
 }
 
@@ -85,7 +71,7 @@ package struct InviteTerms: Hashable, Sendable {
     package var grantLifetime: Int?
     /// Idle timeout of its grants in seconds: 1 second to 30 days.
     package var grantIdle: Int
-    /// The user or key that the grants are bound to; nil when the redemption decides.
+    /// The user that the grants are bound to; nil for bearer grants.
     package var binding: GrantBinding?
 
     package init(
@@ -126,21 +112,18 @@ package struct InviteTerms: Hashable, Sendable {
 package struct Redemption: Sendable {
     /// A key that identifies a redeemer that repeats the request after a lost response.
     ///
-    /// Bearer: 16 to 1,024 random bytes that the redeemer keeps secret. A client that knows them and the invite gets
-    /// the same grant for 60 seconds. TLS: the redeemer's own key, which the handshake has proved.
+    /// 16 to 1,024 random bytes that the redeemer keeps secret. A client that knows them and the invite gets the same
+    /// grant for 60 seconds.
     package let client: Data
     package let name: SanitizedText
     /// A subset of the invite's permissions; nil for all of them.
     package let permissions: Permissions?
-    /// The user or key to bind the grant to. A binding of the invite takes precedence.
-    package let binding: GrantBinding
 
-    package init(client: Data, name: SanitizedText, permissions: Permissions? = nil, binding: GrantBinding = .bearer) {
+    package init(client: Data, name: SanitizedText, permissions: Permissions? = nil) {
         self.client = client
         // Limits the length, because owners read the name in tables next to what they approve.
         self.name = SanitizedText(name.text)
         self.permissions = permissions
-        self.binding = binding
     }
 
     func check() throws(AccessError) {

@@ -24,6 +24,22 @@ struct AccessRequestQueue: Sendable {
         var isDenied = false
         var interval = AccessRequestQueue.interval
         var lastPolled: MonotonicTime
+
+        /// The terms of the invite that the handle becomes when an owner approves the request.
+        var inviteTerms: InviteTerms {
+            InviteTerms(
+                terms.permissions,
+                lifetime: AccessRequestQueue.lifetime,
+                grantLifetime: terms.lifetime,
+                binding: terms.isBearer ? .bearer : .user(uid)
+            )
+        }
+
+        var auditDetail: String {
+            let scopes = request.permissions.scopes.sorted().map(\.rawValue).joined(separator: ", ")
+            guard case .process(let uid, let pid, let executable) = request.requester else { return scopes }
+            return "asked by \(executable) (user \(uid), process \(pid)) for \(scopes)"
+        }
     }
 
     /// The result of a poll.

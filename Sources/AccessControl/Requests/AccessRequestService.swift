@@ -1,17 +1,25 @@
 package import FoundationEssentials
 package import Model
 
-extension AccessStore {
+/// Access requests of processes on this machine (RFC 8628): creation, answers and polls.
+package struct AccessRequestService: Sendable {
     /// The state of an access request.
-    package enum RequestState: Sendable {
+    package enum State: Sendable {
         /// Not answered yet. Poll again after this number of seconds.
         case waiting(seconds: Int)
         case denied
         case granted(Grant, Token)
     }
 
+    /// Interval in seconds at which a requester polls its access request.
+    package static let pollInterval = AccessRequestQueue.interval
+
+    let store: AccessStore
+
     /// Access requests that wait for approval.
-    package var requests: [AccessRequest] { requestQueue.pending(at: now()) }
+    package var pending: [AccessRequest] {
+        get async { await store.transaction { store in store.requestQueue.pending(at: store.now()) } }
+    }
 
     /// Creates an access request for a process on this machine.
     ///
@@ -21,105 +29,102 @@ extension AccessStore {
     ///   - isRunning: Returns whether that process still runs, based on its pid descriptor.
     /// - Returns: The request with the user code to show, and the secret handle to poll with.
     /// - Throws: `AccessError.limit`, `.requestsClosed`, `.tooWide`, `.outOfRange`.
-    package func request(
+    package func create(
         _ terms: AccessTerms,
         by caller: AuditActor,
         isRunning: @escaping @Sendable () -> Bool = { true }
-    ) throws -> (AccessRequest, Token) {
+    ) async throws -> (AccessRequest, Token) {
         guard case .process(let uid, _, _) = caller else {
             throw AccessError.tooWide(
                 "only a process on this machine can request access; from other machines use an invite"
             )
         }
-        guard !userCodeLimiter.isClosed else { throw AccessError.requestsClosed }
-        guard !(terms.isBearer && terms.permissions.allow(.admin)) else {
-            throw AccessError.tooWide("\(Scope.admin.rawValue) is never given to a bearer")
+        return try await store.transaction { store in
+            guard !store.userCodeLimiter.isClosed else { throw AccessError.requestsClosed }
+            try terms.check()
+            let entry = try store.requestQueue.create(
+                terms,
+                by: caller,
+                uid: uid,
+                at: store.now(),
+                isRunning: isRunning
+            )
+            return (entry.request, entry.handle)
         }
-        try InviteTerms(terms.permissions, grantLifetime: terms.lifetime).check()
-        let entry = try requestQueue.create(terms, by: caller, uid: uid, at: now(), isRunning: isRunning)
-        return (entry.request, entry.handle)
     }
 
     /// Approves a request. The API has verified that the caller is an owner.
     ///
     /// - Throws: `AccessError.notFound` for a wrong code, which is counted; `.requestsClosed`; `.requesterExited`.
-    package func approve(_ code: String, by caller: AuditActor, from source: RequestSource) throws -> AccessRequest {
-        let entry = try findRequest(code)
-        guard entry.isRunning() else {
-            requestQueue.remove(entry.request.userCode)
-            throw AccessError.requesterExited(code: entry.request.userCode)
+    package func approve(_ code: String, by caller: AuditActor, from source: RequestSource) async throws
+        -> AccessRequest
+    {
+        try await store.transaction { store in
+            let entry = try store.findRequest(code)
+            guard entry.isRunning() else {
+                store.requestQueue.remove(entry.request.userCode)
+                throw AccessError.requesterExited(code: entry.request.userCode)
+            }
+            let terms = entry.inviteTerms
+            var change = try store.state.invite(terms, as: entry.handle, by: caller, from: source, at: store.now())
+            change.events = [
+                AuditEvent(.approved, by: caller, from: source, invite: entry.handle.id, detail: entry.auditDetail)
+            ]
+            try store.commit(change)
+            store.requestQueue.remove(entry.request.userCode)
+            return entry.request
         }
-        let terms = InviteTerms(
-            entry.terms.permissions,
-            lifetime: AccessRequestQueue.lifetime,
-            grantLifetime: entry.terms.lifetime,
-            binding: entry.terms.isBearer ? .bearer : .user(entry.uid)
-        )
-        var change = try state.invite(terms, as: entry.handle, by: caller, from: source, at: now())
-        var event = AuditEvent(.approved, by: caller, from: source)
-        event.invite = entry.handle.id
-        event.detail = Self.auditDetail(for: entry.request)
-        change.events = [event]
-        try commit(change)
-        requestQueue.remove(entry.request.userCode)
-        return entry.request
     }
 
     /// Denies a request. The API has verified that the caller is an owner.
-    package func deny(_ code: String, by caller: AuditActor, from source: RequestSource) throws -> AccessRequest {
-        let entry = try findRequest(code)
-        var event = AuditEvent(.denied, by: caller, from: source)
-        event.detail = Self.auditDetail(for: entry.request)
-        var change = ChangeSet()
-        change.events = [event]
-        try commit(change)
-        requestQueue.deny(entry.request.userCode)
-        return entry.request
+    package func deny(_ code: String, by caller: AuditActor, from source: RequestSource) async throws -> AccessRequest {
+        try await store.transaction { store in
+            let entry = try store.findRequest(code)
+            try store.commit(ChangeSet([AuditEvent(.denied, by: caller, from: source, detail: entry.auditDetail)]))
+            store.requestQueue.deny(entry.request.userCode)
+            return entry.request
+        }
     }
 
     /// Returns the state of a request. After an approval, redeems the handle and returns the grant.
     ///
-    /// `handle` is the token that `request` returned; `client` and `name` are as in `Redemption`.
-    /// - Throws: `AccessError.slowDown`, and the errors of `redeem`.
-    package func poll(_ handle: Token, client: Data, name: SanitizedText, from source: RequestSource) throws
-        -> RequestState
-    {
-        switch requestQueue.poll(handle, at: now()) {
+    /// `handle` is the token that `create` returned; `client` and `name` are as in `Redemption`.
+    /// - Throws: `AccessError.slowDown`, and the errors of `InviteService.redeem`.
+    package func poll(
+        _ handle: Token,
+        client: Data,
+        name: SanitizedText,
+        from source: RequestSource
+    ) async throws -> State {
+        switch await store.transaction({ store in store.requestQueue.poll(handle, at: store.now()) }) {
         case .waiting: return .waiting(seconds: AccessRequestQueue.interval)
         case .denied: return .denied
         case .tooSoon(let interval): throw AccessError.slowDown(seconds: interval)
         case .unknown:
-            let (grant, token) = try redeem(handle, for: Redemption(client: client, name: name), from: source)
+            let request = Redemption(client: client, name: name)
+            let (grant, token) = try await store.invites.redeem(handle, for: request, from: source)
             return .granted(grant, token)
         }
     }
 
     /// Reopens requests after too many wrong codes.
-    package func unlockRequests() throws {
-        userCodeLimiter.reopen()
-        try saveUserCodeLimiter()
+    package func unlock() async throws {
+        try await store.transaction { store in
+            store.userCodeLimiter.reopen()
+            try store.saveUserCodeLimiter()
+        }
     }
+}
 
-    private func findRequest(_ code: String) throws -> AccessRequestQueue.Entry {
+extension AccessStore {
+    /// Returns the request with a code. Counts a wrong code.
+    fileprivate func findRequest(_ code: String) throws -> AccessRequestQueue.Entry {
         guard !userCodeLimiter.isClosed else { throw AccessError.requestsClosed }
         let now = now()
         if let entry = requestQueue.find(code, at: now) { return entry }
         userCodeLimiter.recordFailure(at: now)
         try saveUserCodeLimiter()
         throw AccessError.notFound("no pending request has that code; patchbay requests lists them")
-    }
-
-    private static func auditDetail(for request: AccessRequest) -> String {
-        "asked by \(description(of: request.requester)) for \(description(of: request.permissions))"
-    }
-
-    private static func description(of caller: AuditActor) -> String {
-        guard case .process(let uid, let pid, let executable) = caller else { return "?" }
-        return "\(executable) (user \(uid), process \(pid))"
-    }
-
-    private static func description(of permissions: Permissions) -> String {
-        permissions.scopes.sorted().map(\.rawValue).joined(separator: ", ")
     }
 }
 
@@ -144,5 +149,11 @@ package struct AccessTerms: Sendable {
         self.name = SanitizedText(name.text)
         self.isBearer = isBearer
         self.lifetime = lifetime
+    }
+    func check() throws(AccessError) {
+        guard !(isBearer && permissions.allow(.admin)) else {
+            throw .tooWide("\(Scope.admin.rawValue) is never given to a bearer")
+        }
+        try InviteTerms(permissions, grantLifetime: lifetime).check()
     }
 }

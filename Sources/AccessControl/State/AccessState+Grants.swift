@@ -2,94 +2,37 @@ import Crypto
 import FoundationEssentials
 import Model
 
-/// Transitions of grants: token verification, rotation, delegation and revocation.
+/// Transitions of grants: token verification and revocation.
 extension AccessState {
     /// The result of `verify`.
     enum TokenVerification {
         case accepted(GrantRecord)
-        /// The token has a secret that was rotated out. The change ends the grant and its descendants.
-        case reused(ChangeSet)
         /// The reason, for the audit log.
         case refused(String)
     }
 
+    /// A digest that no token has. Compared with the token's digest when the ID is unknown.
+    static let unknownDigest = Data(repeating: 0, count: 32)
+
     /// Returns the grant that a token belongs to. Does the same work for every well-formed token.
     func verify(_ token: Token, from source: RequestSource, at now: MonotonicTime) -> TokenVerification {
         let record = grants[token.id]
-        let digest = token.digest
-        let isCurrent = digest == record?.digest ?? Self.unknownDigest
+        let isRight = token.digest == record?.digest ?? Self.unknownDigest
         guard token.kind == .grant, let record else { return .refused("unknown grant") }
-        // Sorted from oldest to newest; the last match applies.
-        let retired = record.retired.last { digest == $0.digest }
-        guard isCurrent || retired != nil else { return .refused("wrong secret") }
+        guard isRight else { return .refused("wrong secret") }
         if let end = record.endReason(at: now) { return .refused("\(end.rawValue) grant") }
-        if !isCurrent, let retired, now >= retired.expiresAt {
-            return .reused(reuse(of: record, from: source, at: now))
-        }
-        guard record.binding.isMet(by: source) else { return .refused("bound to another user or key") }
+        guard record.binding.isMet(by: source) else { return .refused("bound to another user") }
         return .accepted(record)
     }
 
-    /// Replaces a grant's secret. The old secret stays valid for a grace period of 0 to 60 seconds.
-    func rotate(
-        _ record: GrantRecord,
-        to token: Token,
-        grace: Int,
-        from source: RequestSource,
-        at now: MonotonicTime
-    ) throws(AccessError) -> ChangeSet {
-        guard (0...60).contains(grace) else {
-            throw .outOfRange("the grace period of an old secret is 0 to 60 seconds")
+    /// Returns whether a token is the current secret of an open invite or a valid grant.
+    func isValid(_ token: Token, from source: RequestSource, at now: MonotonicTime) -> Bool {
+        switch token.kind {
+        case .invite: return invites[token.id].map { token.digest == $0.digest && $0.endReason == nil } ?? false
+        case .grant:
+            if case .accepted = verify(token, from: source, at: now) { return true }
+            return false
         }
-        var record = record
-        record.retired.append(GrantRecord.RotatedSecret(digest: record.digest, expiresAt: now + grace))
-        record.retired = record.retired.suffix(GrantRecord.retiredLimit)
-        record.digest = Data(token.digest)
-        record.lastUsedAt = now
-        var event = AuditEvent(.rotated, by: .grant(record.id), from: source)
-        event.grant = record.id
-        var change = ChangeSet()
-        change.grants = [record]
-        change.events = [event]
-        return change
-    }
-
-    /// Creates a child grant, which its parent's holder passes on to another client.
-    func child(
-        of parent: String,
-        as token: Token,
-        name: SanitizedText,
-        terms: InviteTerms,
-        from source: RequestSource,
-        at now: MonotonicTime
-    ) throws(AccessError) -> ChangeSet {
-        try terms.check()
-        guard !terms.permissions.allow(.admin) else { throw .tooWide("\(Scope.admin.rawValue) cannot be delegated") }
-        let own = try invitingGrant(parent, for: terms.permissions, at: now)
-        let purged = try evictions(forGrantUnder: parent)
-        let expires = terms.grantLifetime.map { now + $0 } ?? min(now + InviteTerms.defaultGrantLifetime, own.expiresAt)
-        guard expires <= own.expiresAt else { throw .tooWide("a child grant or an invite cannot outlive its grant") }
-        let grant = GrantRecord(
-            id: token.id,
-            digest: Data(token.digest),
-            name: name,
-            permissions: terms.permissions,
-            binding: terms.binding ?? .bearer,
-            parent: parent,
-            invite: nil,
-            client: Data(),
-            createdAt: now,
-            expiresAt: expires,
-            lastUsedAt: now,
-            idleSeconds: terms.grantIdle
-        )
-        var event = AuditEvent(.redeemed, by: .grant(parent), from: source)
-        event.grant = grant.id
-        var change = ChangeSet()
-        change.grants = [grant]
-        change.purged = purged
-        change.events = [event]
-        return change
     }
 
     /// Ends grants with their descendants, and invites.
@@ -128,23 +71,7 @@ extension AccessState {
         let descendants = descendants(of: roots)
         change.grants = descendants.sorted().compactMap { end($0, as: .revoked, at: now) }
         change.invites += openInvites(under: descendants).filter { !closed.contains($0.id) }
-        var event = AuditEvent(.revoked, by: caller, from: source)
-        event.ended = (change.invites.map(\.id) + change.endedGrants).sorted()
-        change.events = [event]
-        return change
-    }
-
-    private func reuse(of record: GrantRecord, from source: RequestSource, at now: MonotonicTime) -> ChangeSet {
-        let descendants = descendants(of: [record.id])
-        var change = ChangeSet()
-        change.grants = descendants.sorted().compactMap { end($0, as: .reused, at: now) }
-        change.invites = openInvites(under: descendants)
-        var event = AuditEvent(.reused, by: .anonymous, from: source)
-        event.grant = record.id
-        event.ended = (change.invites.map(\.id) + change.endedGrants).sorted()
-        event.detail = "a replaced secret was used again: it has been copied"
-        event.alert = true
-        change.events = [event]
+        change.events = [AuditEvent(.revoked, by: caller, from: source, ended: change.endedIDs)]
         return change
     }
 }

@@ -4,8 +4,7 @@ import Model
 extension AccessState {
     /// Returns the change that removes everything that the audit log says has ended. Never adds a permission.
     ///
-    /// A grant that was created after the copy stays unknown. A grant whose secret was rotated after the copy is ended,
-    /// because the current secret is unknown.
+    /// A grant that was created after the copy stays unknown.
     func replay(_ lines: some Sequence<AuditEntry>, at now: MonotonicTime) -> ChangeSet {
         var state = self
         var sum = ChangeSet()
@@ -31,9 +30,6 @@ extension AccessState {
                 change.invites.append(invite)
             }
             if let grant = end(id, as: .revoked, at: now) { change.grants.append(grant) }
-        }
-        if event.action == .rotated, let grant = event.grant.flatMap({ end($0, as: .revoked, at: now) }) {
-            change.grants.append(grant)
         }
         if let endpoint = event.endpoint {
             switch event.action {

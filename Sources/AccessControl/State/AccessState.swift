@@ -1,5 +1,3 @@
-import Crypto
-import FoundationEssentials
 import Model
 
 /// Every invite, grant, approval and sealed secret, and the transitions between states. Has no clock, disk or callers.
@@ -103,7 +101,6 @@ struct AccessState: Sendable {
     /// that ended more than `retention` seconds ago.
     func expire(at now: MonotonicTime) -> ChangeSet? {
         var change = ChangeSet()
-        var event = AuditEvent(.expired, by: .broker, from: .broker)
         for invite in invites.values {
             if invite.endReason == nil, now >= invite.expiresAt {
                 var invite = invite
@@ -124,12 +121,9 @@ struct AccessState: Sendable {
         let descendants = descendants(of: due.keys)
         change.grants = descendants.sorted().compactMap { end($0, as: due[$0] ?? .expired, at: now) }
         change.invites += openInvites(under: descendants)
-        let ended = (change.invites.map(\.id) + change.endedGrants).sorted()
+        let ended = change.endedIDs
         guard !ended.isEmpty || !change.purged.isEmpty else { return nil }
-        if !ended.isEmpty {
-            event.ended = ended
-            change.events = [event]
-        }
+        if !ended.isEmpty { change.events = [AuditEvent(.expired, by: .broker, from: .broker, ended: ended)] }
         return change
     }
 
@@ -169,46 +163,5 @@ struct AccessState: Sendable {
             invite.endReason = .revoked
             return invite
         }
-    }
-}
-
-/// The changes of one operation, applied as a whole or not at all: rows and audit events.
-struct ChangeSet: Sendable {
-    /// The invite after this redemption. Its stored row must have one use less (compare-and-set).
-    var spent: InviteRecord?
-    var invites: [InviteRecord] = []
-    var grants: [GrantRecord] = []
-    var approvals: [Approval] = []
-    var secrets: [SecretRecord] = []
-    /// Endpoints that lose their approval (`removedApprovals`) or their secret (`removedSecrets`).
-    var removedApprovals: [EndpointID] = []
-    var removedSecrets: [EndpointID] = []
-    /// IDs of ended invites and grants to delete.
-    var purged: [String] = []
-    var events: [AuditEvent] = []
-
-    /// IDs of the grants that this change ends.
-    var endedGrants: [String] { grants.filter { $0.endReason != nil }.map(\.id) }
-
-    /// True if the change may end a permission.
-    var altersTrust: Bool {
-        !(approvals.isEmpty && secrets.isEmpty && removedApprovals.isEmpty && removedSecrets.isEmpty
-            && endedGrants.isEmpty)
-    }
-
-    /// Combines two changes. An approval or a secret that `other` sets overrides its removal in `one`.
-    static func + (one: ChangeSet, other: ChangeSet) -> ChangeSet {
-        var sum = one
-        sum.spent = one.spent ?? other.spent
-        sum.invites += other.invites
-        sum.grants += other.grants
-        sum.approvals += other.approvals
-        sum.secrets += other.secrets
-        let (approved, sealed) = (Set(other.approvals.map(\.endpoint)), Set(other.secrets.map(\.endpoint)))
-        sum.removedApprovals = one.removedApprovals.filter { !approved.contains($0) } + other.removedApprovals
-        sum.removedSecrets = one.removedSecrets.filter { !sealed.contains($0) } + other.removedSecrets
-        sum.purged += other.purged
-        sum.events += other.events
-        return sum
     }
 }

@@ -54,6 +54,24 @@ struct AccessDatabase {
         }
     }
 
+    /// Opens the database and reads its content. Sets a damaged file aside and creates an empty one.
+    ///
+    /// - Returns: The database, its content, and the findings for `patchbay doctor`.
+    static func opened(in folder: String, keys: Keyring) throws -> (AccessDatabase, PersistedState, [String]) {
+        do {
+            let database = try AccessDatabase(in: folder, keys: keys)
+            return (database, try database.read(), [])
+        } catch  where isDamage(error) {
+            let path = "\(folder)/\(name)"
+            let aside = PrivateFile.setAside(path, companions: companions)
+            let database = try AccessDatabase(in: folder, keys: keys)
+            let finding =
+                "\(path) was damaged and is kept as \(aside); no client is paired any more; pair again, or stop the broker and put a"
+                + " good copy there"
+            return (database, try database.read(), [finding])
+        }
+    }
+
     /// Returns true if the file itself is damaged, as opposed to a problem with its disk, owner or lock.
     static func isDamage(_ error: any Error) -> Bool {
         guard let error = error as? SQLiteError else { return false }

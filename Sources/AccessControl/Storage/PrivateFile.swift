@@ -49,27 +49,15 @@ enum PrivateFile {
 
     /// Creates a file with this content. After a crash the file is complete or missing.
     static func make(_ path: String, content: Data) throws(AccessError) {
-        let temporary = "\(path).new"
-        unlink(temporary)
-        try make(temporary)
-        let number = open(temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
-        guard number >= 0 else { throw .notSaved(path: path, reason: SocketError.message(for: errno)) }
-        let file = Descriptor(owning: number)
-        let count = content.withUnsafeBytes { write(file.number, $0.baseAddress, $0.count) }
-        guard count == content.count, fsync(file.number) == 0, rename(temporary, path) == 0 else {
-            throw .notSaved(path: path, reason: SocketError.message(for: errno))
+        do { try AtomicFile.replace(path, with: content) } catch {
+            throw .notSaved(path: path, reason: error.reason)
         }
-        try sync(folderOf: path)
     }
 
     /// Syncs the folder of a file with fsync(2), because a file's name is stored in its folder.
     static func sync(folderOf path: String) throws(AccessError) {
-        let folder = path.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
-        let number = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard number >= 0 else { throw .notSaved(path: folder, reason: SocketError.message(for: errno)) }
-        let descriptor = Descriptor(owning: number)
-        guard fsync(descriptor.number) == 0 else {
-            throw .notSaved(path: folder, reason: SocketError.message(for: errno))
+        do { try AtomicFile.syncFolder(of: path) } catch {
+            throw .notSaved(path: path, reason: error.reason)
         }
     }
 

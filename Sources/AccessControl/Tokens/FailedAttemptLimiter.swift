@@ -1,6 +1,4 @@
-import Crypto
-package import FoundationEssentials
-package import Model
+import Model
 
 /// Counts wrong tokens per client, and decides when to reject further attempts.
 ///
@@ -49,64 +47,5 @@ struct FailedAttemptLimiter: Sendable {
     /// them share one key.
     private static func key(for source: RequestSource) -> String {
         if case .tcp = source { "tcp" } else { source.description }
-    }
-}
-
-/// Handling of malformed, leaked and denied tokens for the API, and access to the audit log.
-extension AccessStore {
-    /// Interval in seconds at which a requester polls its access request.
-    package static let pollInterval = AccessRequestQueue.interval
-
-    /// Counts a malformed token as a failed attempt. The error does not give the reason.
-    ///
-    /// - Returns: The error to throw, the same as for a rejected token.
-    package func rejectMalformedToken(from source: RequestSource) throws -> AccessError {
-        try reject(Token(random: .grant), because: "not a token", from: source, at: now())
-    }
-
-    /// Revokes the invite or grant of a token that leaked, because a client sent the token in a URL or a cookie.
-    ///
-    /// Requires the whole token; its ID alone revokes nothing.
-    package func revokeLeaked(_ token: Token, from source: RequestSource) async throws {
-        let now = now()
-        let isValid: Bool
-        switch token.kind {
-        case .invite:
-            isValid = state.invites[token.id].map { token.digest == $0.digest && $0.endReason == nil } ?? false
-        case .grant:
-            switch state.verify(token, from: source, at: now) {
-            case .accepted: isValid = true
-            case .reused(let change):
-                try await endAndCommit(change)
-                return
-            case .refused: isValid = false
-            }
-        }
-        guard isValid else {
-            _ = try reject(token, because: "a token in a URL or a cookie", from: source, at: now)
-            return
-        }
-        var change = try state.revoke(.one(token.id), by: .broker, from: source, at: now)
-        for index in change.events.indices {
-            change.events[index].detail = "it was sent in a URL or a cookie, where others can read it"
-            change.events[index].alert = true
-        }
-        try await endAndCommit(change)
-    }
-
-    /// Records in the audit log that a caller was denied an owner-only operation. Limited to a few entries per minute
-    /// and client.
-    package func auditDenied(_ action: String, of caller: AuditActor, from source: RequestSource) throws {
-        guard attemptLimiter.recordFailure(from: source, at: now()) == nil else { return }
-        var event = AuditEvent(.refused, by: caller, from: source)
-        event.detail = action
-        var change = ChangeSet()
-        change.events = [event]
-        try commit(change)
-    }
-
-    /// Returns lines of the audit log, oldest first: those after a line number, or the last ones.
-    package func auditLines(after number: Int?, limit: Int) async throws -> [Data] {
-        try await auditReader.lines(after: number, limit: limit)
     }
 }

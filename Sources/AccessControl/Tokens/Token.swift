@@ -29,9 +29,6 @@ package struct Token: Sendable {
         )
     }
 
-    /// Returns the same secret under another ID. A grant keeps its ID when its secret is rotated.
-    func withID(_ id: String) -> Token { Token(kind, id: id, secret: secret) }
-
     /// Parses a token.
     ///
     /// - Throws: `AccessError.notAToken`, which does not repeat the input, because the input may be a secret with a

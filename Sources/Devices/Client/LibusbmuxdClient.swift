@@ -84,8 +84,8 @@ package final class LibusbmuxdClient: UsbmuxClient {
         lending descriptor: CInt = -1,
         _ body: @escaping @Sendable (CInt) throws -> Value
     ) async throws -> Value {
-        try await Deadline(limit: .seconds(10), clock: clock).run(request) { [address, clock] in
-            var pause = Duration.milliseconds(1)
+        try await withTimeout(.seconds(10), clock: clock, request: request) { [address, clock] in
+            var backoff = Backoff.queueFull
             while true {
                 do {
                     return try await Self.thread.call(lending: descriptor) { lent in
@@ -93,8 +93,7 @@ package final class LibusbmuxdClient: UsbmuxClient {
                         return try body(lent)
                     }
                 } catch UsbmuxError.failed(_, Self.queueFull) {
-                    try await clock.sleep(for: pause)
-                    pause = min(pause * 2, .milliseconds(50))
+                    try await backoff.wait(clock: clock)
                 }
             }
         }

@@ -58,7 +58,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
     package func connect(deviceID: UInt32, port: UInt16) async throws -> Connection {
         let streamPermit = try await connectionLimit.acquire(within: connectTimeout, clock: clock)
         let box = TransferBox()
-        try await Deadline(limit: connectTimeout, clock: clock).run("Connect") { [self] in
+        try await withTimeout(connectTimeout, clock: clock, request: "Connect") { [self] in
             try await deviceLimiter.withPermit(for: deviceID) {
                 let permit = try await semaphore.acquire()
                 defer { permit.release() }
@@ -93,7 +93,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
         _ request: String,
         _ body: @escaping @Sendable (inout UsbmuxConnection) async throws -> Reply
     ) async throws -> Reply {
-        try await Deadline(limit: replyTimeout, clock: clock).run(request) { [self] in
+        try await withTimeout(replyTimeout, clock: clock, request: request) { [self] in
             let permit = try await semaphore.acquire()
             defer { permit.release() }
             let socket = try await address.connect(clock: clock)
@@ -182,22 +182,20 @@ package final class UsbmuxConnectionLimit: Sendable {
     }
 }
 
-/// Limits the duration of requests. usbmuxd has no timeouts of its own and can hang (libimobiledevice/usbmuxd#114), so
+/// Limits the duration of a request. usbmuxd has no timeouts of its own and can hang (libimobiledevice/usbmuxd#114), so
 /// every request to it has one here.
-struct Deadline: Sendable {
-    let limit: Duration
-    let clock: any Clock<Duration>
-
-    /// - Throws: Errors of `body`; `UsbmuxError.timedOut` with the request's name; `CancellationError`.
-    func run<Value: Sendable>(
-        _ request: String,
-        _ body: @escaping @Sendable () async throws -> Value
-    ) async throws -> Value {
-        guard let value = try await withTimeout(limit, clock: clock, body) else {
-            throw UsbmuxError.timedOut(request: request, limit: limit)
-        }
-        return value
+///
+/// - Throws: Errors of `body`; `UsbmuxError.timedOut` with the request's name; `CancellationError`.
+func withTimeout<Value: Sendable>(
+    _ limit: Duration,
+    clock: any Clock<Duration>,
+    request: String,
+    _ body: @escaping @Sendable () async throws -> Value
+) async throws -> Value {
+    guard let value = try await withTimeout(limit, clock: clock, body) else {
+        throw UsbmuxError.timedOut(request: request, limit: limit)
     }
+    return value
 }
 
 /// Moves a descriptor out of a task that may be abandoned. Closes a descriptor that is not taken.

@@ -102,15 +102,13 @@ extension UsbmuxAddress {
     }
 
     private func connect(to address: SocketAddress, clock: any Clock<Duration>) async throws -> Descriptor {
-        var pause = Duration.milliseconds(1)
+        var backoff = Backoff.queueFull
         while true {
             do {
                 return try await address.connect(within: .seconds(30), clock: clock)
             } catch SocketError.failed(_, _, EAGAIN) {
-                // usbmuxd's accept queue is full (it holds 5 in version 1.1.1). The kernel does not report when there
-                // is room again, so retry.
-                try await clock.sleep(for: pause)
-                pause = min(pause * 2, .milliseconds(50))
+                // usbmuxd's accept queue is full.
+                try await backoff.wait(clock: clock)
             } catch let error as SocketError {
                 throw usbmuxError(from: error)
             }

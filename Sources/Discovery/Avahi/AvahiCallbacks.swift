@@ -110,4 +110,14 @@ enum AvahiEvent: Sendable {
     case resolved(ResolvedService)
     case unresolved(CInt)
     case group(Group)
+
+    /// The error code of a failure; nil for other events.
+    var errorCode: CInt? {
+        switch self {
+        case .client(.failed(let code)), .service(.failed(let code), _, _), .record(.failed(let code), _, _, _),
+            .unresolved(let code), .group(.failed(let code)):
+            code
+        default: nil
+        }
+    }
 }

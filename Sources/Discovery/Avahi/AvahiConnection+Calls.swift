@@ -70,8 +70,8 @@ extension AvahiConnection {
         _ objectKey: AvahiObjectKey,
         name: String,
         type: Int,
-        interface: CInt = anyInterface,
-        transport: CInt = anyProtocol
+        interface: CInt,
+        transport: CInt
     ) -> CInt {
         make(objectKey) { client, userdata in
             avahi_record_browser_new(

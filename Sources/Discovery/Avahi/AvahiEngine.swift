@@ -4,8 +4,8 @@ import Model
 
 /// Maintains the connection to Avahi; browses and publishes through it.
 ///
-/// This actor makes all calls into libavahi-client. Callbacks only append to the inbox. The state machines of this
-/// actor decide everything else in `runCycle`, between two poll iterations.
+/// This actor makes all calls into libavahi-client. Callbacks only append to the inbox. The browser, the publisher and
+/// the state machine of this actor decide everything else in `runCycle`, between two poll iterations.
 actor AvahiEngine {
     /// Intervals that tests shorten.
     struct Timing: Sendable {
@@ -18,29 +18,23 @@ actor AvahiEngine {
     nonisolated let executor: AvahiThreadExecutor
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    let options: DiscoveryOptions
-    let store: AdvertisementStore
-    let logger: Logger
+    private let options: DiscoveryOptions
+    private let logger: Logger
     private let silentRoutes: SilentRoutes
     private let timing: Timing
     private let sightingQueue: SightingQueue
     private let bonjourStatus: BonjourStatus
 
     private var inbox: [(context: AvahiCallbackContext, event: AvahiEvent)] = []
-    var connection: AvahiConnection?
+    private var connection: AvahiConnection?
     private var reconnect: ReconnectStateMachine
-    var table = ServiceTable()
-    var initialSync: InitialSync?
-    var failedTypes: [ServiceType: String] = [:]
-    var advertisements: [String: AdvertisementStateMachine] = [:]
+    private var browser: BonjourBrowser
+    private var publisher: BonjourPublisher
     /// This machine's host name as Avahi publishes it, in lower case.
-    var hostName: String?
-    private var isBrowsing = false
+    private var hostName: String?
     private var nextHeartbeat: ContinuousClock.Instant?
     /// The last failure, reported in the status until the next connection is up.
     private var lastFault: AvahiError?
-    /// The network interfaces, read at most once per cycle.
-    private var interfaces: LocalInterfaces?
 
     init(
         executor: AvahiThreadExecutor,
@@ -56,11 +50,12 @@ actor AvahiEngine {
         self.options = options
         self.timing = timing
         self.sightingQueue = sightingQueue
-        self.store = store
         self.bonjourStatus = bonjourStatus
         self.silentRoutes = silentRoutes
         self.logger = logger
         reconnect = ReconnectStateMachine(now: .now)
+        browser = BonjourBrowser(options: options, logger: logger)
+        publisher = BonjourPublisher(store: store, logger: logger)
     }
 
     /// Queues an event from a callback for the next cycle.
@@ -76,7 +71,7 @@ actor AvahiEngine {
             disconnect()
             return nil
         }
-        interfaces = nil
+        browser.beginCycle()
         // A call made for one event may itself trigger callbacks. Repeat until the inbox stays empty.
         repeat {
             let events = inbox
@@ -86,30 +81,21 @@ actor AvahiEngine {
             }
             reconnectIfDue(on: poll)
             if reconnect.canBrowse { browse() }
-            advertise(isReady: reconnect.canPublish)
-            if let fault = connection?.fault { fail(fault) }
+            advertise()
         } while !inbox.isEmpty
         publish()
-        return [reconnect.deadline, table.deadline, initialSync?.deadline, nextHeartbeat, nextAdvertisementDeadline]
-            .compactMap(\.self).min()
-    }
-
-    /// True when avahi-daemon is known to be absent: not connected, and no pending event could change that.
-    var isAbsent: Bool { !reconnect.canBrowse && inbox.isEmpty }
-
-    var localInterfaces: LocalInterfaces {
-        if let interfaces { return interfaces }
-        let current = LocalInterfaces.current()
-        interfaces = current
-        return current
+        return [reconnect.deadline, browser.deadline, publisher.deadline, nextHeartbeat].compactMap(\.self).min()
     }
 
     private func handle(_ event: AvahiEvent, of objectKey: AvahiObjectKey) {
+        // Any other error code concerns only one object.
+        if let fault = event.errorCode.flatMap(AvahiError.init(code:)) { return fail(fault) }
         switch event {
         case .client(.connecting): reconnect.handle(.connecting, now: .now)
         case .client(.registering):
             reconnect.handle(.registering, now: .now)
-            withdrawAdvertisements()
+            // The published records point to the old host name.
+            publisher.withdrawAll(on: connection)
         case .client(.running):
             reconnect.handle(.running, now: .now)
             lastFault = nil
@@ -121,25 +107,21 @@ actor AvahiEngine {
             )
         case .client(.failed(let code)): fail(.unreachable(reason: AvahiString.error(code)))
         case .service(let change, let key, let isOurOwn):
-            handleService(change, key, isOurOwn: isOurOwn, of: objectKey)
+            browser.handleService(change, key, isOurOwn: isOurOwn, of: objectKey)
         case .record(let change, let interface, let transport, let data):
-            handleRecord(change, interface: interface, transport: transport, data, of: objectKey)
+            browser.handleRecord(change, interface: interface, transport: transport, data, of: objectKey)
         case .resolved(let details):
-            if case .resolver(let key) = objectKey { table.resolved(key, details, now: .now) }
+            if case .resolver(let key) = objectKey { browser.resolved(key, details) }
         case .unresolved(let code):
-            if case .resolver(let key) = objectKey { unresolved(key, code) }
+            if case .resolver(let key) = objectKey { browser.unresolved(key, code) }
         case .group(let group):
-            if case .group(let id) = objectKey { handleGroup(group, id) }
+            if case .group(let id) = objectKey { publisher.handle(group, of: id) }
         }
     }
 
-    /// Returns true and disconnects if an error code from a callback means that the connection failed.
-    ///
-    /// Otherwise the error concerns only one object.
-    func isFault(_ code: CInt) -> Bool {
-        guard let fault = AvahiError(code: code) else { return false }
-        fail(fault)
-        return true
+    /// Disconnects if a call has failed in a way that makes the connection useless.
+    private func failAfterFault() {
+        if let fault = connection?.fault { fail(fault) }
     }
 
     private func reconnectIfDue(on poll: AvahiPollPointer) {
@@ -158,31 +140,37 @@ actor AvahiEngine {
 
     private func browse() {
         guard let connection else { return }
-        if !isBrowsing {
-            isBrowsing = true
-            initialSync = InitialSync(of: startBrowsers(on: connection), now: .now)
-        }
-        let routes = silentRoutes.drain()
-        if !routes.isEmpty { table.resolveAgain(at: routes, now: .now) }
-        table.advance(now: .now)
-        perform(table.drainActions(), on: connection)
+        if !browser.isStarted { browser.start(on: connection) }
+        browser.resolveAgain(at: silentRoutes.drain())
+        browser.advance(on: connection)
         if let moment = nextHeartbeat, moment <= .now {
             connection.ping()
             nextHeartbeat = .now + timing.heartbeat
         }
+        failAfterFault()
     }
 
+    private func advertise() {
+        // Known to be absent: not connected, and no pending event could change that.
+        let isAbsent = !reconnect.canBrowse && inbox.isEmpty
+        publisher.update(
+            on: connection,
+            availability: reconnect.canPublish && connection != nil ? .ready : isAbsent ? .absent : .starting,
+            discovered: browser.discovered
+        )
+        browser.setPublished(PublishedServices(services: publisher.services, host: hostName))
+        failAfterFault()
+    }
+
+    /// Sends the changes of this cycle to the consumer, and reports the status.
     private func publish() {
-        if table.isDirty {
-            for event in table.drainEvents(seenFrom: localInterfaces) { sightingQueue.send(event) }
-            if let connection { perform(table.drainActions(), on: connection) }
-        }
-        if initialSync?.isComplete(unresolved: table.unresolved, now: .now) == true {
-            initialSync = nil
+        for event in browser.drainEvents(on: connection) { sightingQueue.send(event) }
+        if browser.completeInitialSync() {
             // Advertisements that waited for the initial sync can be published now.
             executor.wakeUp()
             sightingQueue.send(.sourceReconciled(.bonjour))
         }
+        failAfterFault()
         let phase: BonjourStatus.Phase
         switch reconnect.phase {
         case .disconnected:
@@ -193,14 +181,14 @@ actor AvahiEngine {
         }
         bonjourStatus.report(
             phase,
-            counts: table.counts,
-            advertised: advertisements.values.count { $0.phase == .published },
-            failedTypes: failedTypes
+            counts: browser.table.counts,
+            advertised: publisher.publishedCount,
+            failedTypes: browser.failedTypes
         )
     }
 
     private func fail(_ fault: AvahiError) {
-        let wasBrowsing = isBrowsing
+        let wasBrowsing = browser.isStarted
         if wasBrowsing {
             // Either avahi-daemon or D-Bus stopped. The error does not tell which; the next connection attempt will.
             logger.notice(
@@ -225,12 +213,9 @@ actor AvahiEngine {
         connection?.close()
         connection = nil
         inbox = []
-        table = ServiceTable()
-        initialSync = nil
-        failedTypes = [:]
+        browser = BonjourBrowser(options: options, logger: logger)
+        publisher.withdrawAll(on: nil)
         hostName = nil
-        isBrowsing = false
         nextHeartbeat = nil
-        for id in advertisements.keys { advertisements[id]?.withdrawn() }
     }
 }

@@ -2,6 +2,7 @@ import CAvahi
 import CLinux
 import Glibc
 import Synchronization
+import SystemIO
 
 /// The only thread that may use libavahi-client, as the executor of `AvahiEngine`.
 ///
@@ -40,23 +41,7 @@ final class AvahiThreadExecutor: SerialExecutor {
     ///   the last call, which must free all libavahi objects. Returns the time of the next call if no event arrives
     ///   first.
     func start(runCycle: @escaping @Sendable (AvahiPollPointer, Bool) -> ContinuousClock.Instant?) {
-        let body = AvahiThreadBody { self.run(runCycle) }
-        var thread = pthread_t()
-        let argument = Unmanaged.passRetained(body).toOpaque()
-        let started = pthread_create(
-            &thread,
-            nil,
-            { argument in
-                guard let argument else { return nil }
-                let body = Unmanaged<AvahiThreadBody>.fromOpaque(argument).takeRetainedValue()
-                CLinux_set_thread_name("patchbay-avahi")
-                body.run()
-                return nil
-            },
-            argument
-        )
-        precondition(started == 0, "no thread could be started: errno \(started)")
-        pthread_detach(thread)
+        startThread(named: "patchbay-avahi") { self.run(runCycle) }
     }
 
     /// Makes the thread run a cycle soon. Does nothing after the thread has ended.
@@ -166,11 +151,4 @@ struct AvahiPollPointer: @unchecked Sendable {
     let api: UnsafePointer<AvahiPoll>
 
     init(_ api: UnsafePointer<AvahiPoll>) { self.api = api }
-}
-
-/// The body of a thread, boxed so that it can pass through the void pointer of pthread_create.
-final class AvahiThreadBody: Sendable {
-    let run: @Sendable () -> Void
-
-    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
 }

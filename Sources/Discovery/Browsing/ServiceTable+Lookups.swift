@@ -23,22 +23,19 @@ extension ServiceTable {
         }
         if queue.count > 2 * tally.waiting + 64 { queue.retain { instances[$0]?.resolution == .queued } }
         guard tally.waiting > 0 else { return }
-        let isCrowded = tally.counts.failed > Self.crowdThreshold
+        let timing = timing
         for key in fast.due(at: now) {
-            if isCrowded, instances[key]?.isNew == true { unresolved(key, now: now) } else { slow[key] = now }
+            if timing.isCrowded, instances[key]?.isNew == true { unresolved(key, now: now) } else { slow[key] = now }
         }
-        while fast.count < (isCrowded ? limits.crowdedWindow : limits.window), let key = queue.pop() {
+        while fast.count < (timing.isCrowded ? limits.crowdedWindow : limits.window), let key = queue.pop() {
             // The service has disappeared, or an older queue entry already started its lookup.
             guard var instance = instances[key], instance.resolution == .queued else { continue }
             let keepsResolver = openResolvers < limits.openResolvers
             if keepsResolver { openResolvers += 1 }
-            fast[key] =
-                now
-                + (!isCrowded
-                    ? Self.lookupTimeout : instance.isNew ? Self.crowdedFirstLookupTimeout : Self.crowdedLookupTimeout)
+            fast[key] = now + timing.timeout(isFirst: instance.isNew)
             instance.resolution = .trying(keepsResolver: keepsResolver)
             put(instance, at: key)
-            actions.append(.resolve(key, wantsAddress: instance.needsAddress || followed >= limits.hosts))
+            actions.append(.resolve(key, wantsAddress: instance.needsAddress || hosts.isFull))
         }
         while slow.count > limits.slow, let key = slow.first { unresolved(key, now: now) }
     }
@@ -67,11 +64,10 @@ extension ServiceTable {
 
     /// Counts a dropped service. Logs when the count reaches a power of two, so that a flood does not fill the log.
     mutating func drop(limit: String) {
-        tally.dropped += 1
-        if tally.dropped.nonzeroBitCount == 1 { actions.append(.drop(tally.dropped, limit: limit)) }
+        if tally.drop() { actions.append(.drop(tally.counts.dropped, limit: limit)) }
     }
 
-    mutating func stopResolving(_ key: ServiceKey, _ resolution: Resolution) {
+    mutating func stopResolving(_ key: ServiceKey, _ resolution: ServiceInstance.Resolution) {
         (fast[key], slow[key], refreshAt[key]) = (nil, nil, nil)
         if resolution == .watching || resolution == .trying(keepsResolver: true) { openResolvers -= 1 }
         actions.append(.stopResolving(key))
@@ -81,7 +77,7 @@ extension ServiceTable {
     ///
     /// This happens when the limit of browsed hosts was reached while the lookup was running.
     mutating func resolveAddress(_ key: ServiceKey) {
-        guard var instance = instances[key], let host = instance.host, hosts[host]?.isFollowed == false,
+        guard var instance = instances[key], let host = instance.host, hosts.isUnfollowed(host),
             instance.details?.address == nil, !instance.needsAddress
         else { return }
         switch instance.resolution {
@@ -92,45 +88,5 @@ extension ServiceTable {
         instance.needsAddress = true
         put(instance, at: key)
         enqueue(key)
-    }
-}
-
-extension ServiceTable {
-    struct Counts: Hashable, Sendable {
-        var found = 0
-        var resolved = 0
-        var failed = 0
-        var refused = 0
-        /// The number of services dropped because of a limit since the connection began.
-        var dropped = 0
-    }
-
-    /// The number of services in each state, updated on every change.
-    struct Tally: Sendable {
-        private(set) var counts = Counts()
-        /// Services found that are not listed, not rejected, and not yet tried without success.
-        private(set) var unresolved = 0
-        /// Services that wait for their lookup.
-        private(set) var waiting = 0
-        var dropped: Int {
-            get { counts.dropped }
-            set { counts.dropped = newValue }
-        }
-
-        mutating func add(_ instance: Instance) { count(instance, 1) }
-        mutating func remove(_ instance: Instance) { count(instance, -1) }
-
-        private mutating func count(_ instance: Instance, _ step: Int) {
-            counts.found += step
-            if instance.resolution == .queued { waiting += step }
-            if instance.listed != nil { counts.resolved += step }
-            if instance.refusal != nil { counts.refused += step }
-            guard instance.listed == nil, instance.refusal == nil else { return }
-            if instance.attempts > 0 {
-                counts.failed += step
-            } else if !instance.isOurOwn {
-                unresolved += step
-            }
-        }
     }
 }

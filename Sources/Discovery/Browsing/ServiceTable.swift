@@ -12,13 +12,13 @@ struct ServiceTable: Sendable {
     struct Limits: Sendable {
         /// The number of concurrent lookups that are still within their time limit.
         var window = 48
-        /// The same limit while more than `crowdThreshold` services fail.
+        /// The same limit while more than `LookupTiming.crowdThreshold` services fail.
         var crowdedWindow = 32
-        /// The number of lookups that exceeded `lookupTimeout` and left the window. Beyond this limit the oldest is
+        /// The number of lookups that exceeded their time limit and left the window. Beyond this limit the oldest is
         /// cancelled.
         var slow = 64
         /// The number of resolvers kept open, so that changes of port or TXT and silent failures are reported. Services
-        /// beyond this limit are looked up again every `refreshInterval`.
+        /// beyond this limit are looked up again every `LookupTiming.refreshInterval`.
         var openResolvers = 288
         /// The number of hosts with complete address browsing; each costs two browsers. Beyond this limit one address
         /// per service is used.
@@ -29,7 +29,7 @@ struct ServiceTable: Sendable {
         var services = 8_192
     }
 
-    /// A call that the engine has to make.
+    /// A call that `BonjourBrowser` has to make.
     enum Action: Hashable, Sendable {
         case resolve(ServiceKey, wantsAddress: Bool)
         case stopResolving(ServiceKey)
@@ -43,78 +43,10 @@ struct ServiceTable: Sendable {
         case drop(Int, limit: String)
     }
 
-    /// The lookup state of a service.
-    enum Resolution: Hashable, Sendable {
-        case queued
-        case trying(keepsResolver: Bool)
-        case watching
-        /// The resolver is freed. `retryAt` holds the time of the next lookup.
-        case idle
-        /// A split instance name. SRV and TXT record browsers replace the resolver.
-        case records
-    }
-
-    /// The state of one service.
-    struct Instance: Sendable {
-        var resolution: Resolution
-        /// The host's addresses are not browsed, so the resolver must return one.
-        var needsAddress = false
-        /// The number of consecutive failures.
-        var attempts = 0
-        var details: ResolvedService?
-        var host: HostKey?
-        var listed: Sighting?
-        var refusal: String?
-        var isOurOwn = false
-        var location: SRVRecord?
-        var txt: TXTRecord?
-
-        /// True until the first lookup has ended.
-        var isNew: Bool { attempts == 0 && details == nil }
-    }
-
-    /// The known addresses of one host and the services that use them.
-    struct Host: Sendable {
-        /// True while the host has address browsers.
-        let isFollowed: Bool
-        /// Each address with the IP version that reported it, because each version reports and withdraws separately.
-        var addresses: Set<ReportedAddress> = []
-        var users: Set<ServiceKey> = []
-
-        struct ReportedAddress: Hashable, Sendable {
-            let transport: CInt
-            let address: IPAddress
-        }
-    }
-
-    /// The interval between lookups of a service without an open resolver.
-    static let refreshInterval = Duration.seconds(60)
-    /// The delay before the next lookup after the first, second, … consecutive failure. The last value repeats.
-    static let retryTimes: [Duration] = [.seconds(1), .seconds(5), .seconds(15), .seconds(60)]
-    /// The number of failing services above which lookups get shorter time limits and retries longer delays.
-    static let crowdThreshold = 64
-    /// The delay before a service is looked up again after a change: 1.5 s.
-    ///
-    /// Avahi keeps a record that is less than one second old beside its replacement (RFC 6762, section 10.2). Its
-    /// resolvers then do not report the new record.
-    static let secondLookupDelay = Duration.milliseconds(1_500)
-    /// The time that a lookup may occupy a place in the window. A lookup usually takes 20 to 120 ms; Avahi's own limit
-    /// is 5 s.
-    static let lookupTimeout = Duration.milliseconds(500)
-    /// The same limit for a repeated lookup above `crowdThreshold`. Each unanswered lookup costs avahi-daemon queries
-    /// and timers.
-    static let crowdedLookupTimeout = Duration.milliseconds(250)
-    /// The same limit for a first lookup above `crowdThreshold`.
-    ///
-    /// A service that was just announced is in Avahi's cache and resolves at once. Avahi sends a query only 100 ms
-    /// after the request (AVAHI_QUERY_DEFER_MSEC in avahi-core/query-sched.c). A lookup that ends earlier therefore
-    /// sends no query.
-    static let crowdedFirstLookupTimeout = Duration.milliseconds(60)
-
     let limits: Limits
-    var instances: [ServiceKey: Instance] = [:]
-    var hosts: [HostKey: Host] = [:]
-    var tally = Tally()
+    var instances: [ServiceKey: ServiceInstance] = [:]
+    private(set) var hosts: HostTable
+    var tally = ServiceTally()
     private var published = PublishedServices()
     var queue = LookupQueue()
     var retryAt = Timetable()
@@ -125,13 +57,15 @@ struct ServiceTable: Sendable {
     /// Lookups that left the window without a response, with the time of leaving.
     var slow = Timetable()
     var openResolvers = 0
-    var followed = 0
     private var splits = 0
     private var dirty: Set<ServiceKey> = []
     var actions: [Action] = []
     private var events: [SightingEvent] = []
 
-    init(limits: Limits = Limits()) { self.limits = limits }
+    init(limits: Limits = Limits()) {
+        self.limits = limits
+        hosts = HostTable(limit: limits.hosts)
+    }
 
     /// The time at which `advance` has something to do.
     var deadline: Instant? {
@@ -142,7 +76,10 @@ struct ServiceTable: Sendable {
     /// Services found that are not listed, not rejected, and not yet tried without success.
     var unresolved: Int { tally.unresolved }
 
-    var counts: Counts { tally.counts }
+    var counts: ServiceTally.Counts { tally.counts }
+
+    /// The time limits and delays for the current number of failing services.
+    var timing: LookupTiming { LookupTiming(failed: tally.counts.failed) }
 
     /// Returns true if another host's service uses this name.
     func isTaken(_ name: String, _ type: ServiceType) -> Bool {
@@ -162,7 +99,7 @@ struct ServiceTable: Sendable {
     mutating func found(_ key: ServiceKey) {
         guard instances[key] == nil else { return }
         makeRoom()
-        put(Instance(resolution: .queued), at: key)
+        put(ServiceInstance(.queued), at: key)
         queue.append(key, isFirst: true)
     }
 
@@ -172,7 +109,7 @@ struct ServiceTable: Sendable {
         guard splits < limits.splits else { return drop(limit: "\(limits.splits) malformed advertisements") }
         makeRoom()
         splits += 1
-        put(Instance(resolution: .records), at: key)
+        put(ServiceInstance(.records), at: key)
         actions.append(.followRecords(key))
     }
 
@@ -201,12 +138,12 @@ struct ServiceTable: Sendable {
         case .trying(keepsResolver: true):
             (fast[key], slow[key]) = (nil, nil)
             instance.resolution = .watching
-            if isNews { refreshAt[key] = now + Self.secondLookupDelay }
+            if isNews { refreshAt[key] = now + LookupTiming.secondLookupDelay }
         case .trying(keepsResolver: false):
             stopResolving(key, instance.resolution)
             instance.resolution = .idle
-            retryAt[key] = now + (isNews ? Self.secondLookupDelay : Self.refreshInterval)
-        case .watching: if isNews { refreshAt[key] = now + Self.secondLookupDelay }
+            retryAt[key] = now + (isNews ? LookupTiming.secondLookupDelay : LookupTiming.refreshInterval)
+        case .watching: if isNews { refreshAt[key] = now + LookupTiming.secondLookupDelay }
         case .records: break
         case .queued, .idle: return
         }
@@ -226,10 +163,7 @@ struct ServiceTable: Sendable {
         case .trying, .watching: stopResolving(key, instance.resolution)
         case .queued, .idle, .records: return
         }
-        var pause = Self.retryTimes[min(instance.attempts, Self.retryTimes.count - 1)]
-        // The first two retries come soon in any case, because a packet may have been lost.
-        if instance.attempts > 1 { pause *= max(1, tally.counts.failed / Self.crowdThreshold) }
-        retryAt[key] = now + pause
+        retryAt[key] = now + timing.retryDelay(earlierFailures: instance.attempts)
         instance.attempts += 1
         instance.resolution = .idle
         put(instance, at: key)
@@ -257,11 +191,7 @@ struct ServiceTable: Sendable {
 
     /// Adds or removes an A or AAAA record.
     mutating func address(_ key: HostKey, _ address: IPAddress, transport: CInt, isPresent: Bool) {
-        guard var host = hosts[key] else { return }
-        let reported = Host.ReportedAddress(transport: transport, address: address)
-        if isPresent { host.addresses.insert(reported) } else { host.addresses.remove(reported) }
-        hosts[key] = host
-        dirty.formUnion(host.users)
+        dirty.formUnion(hosts.setAddress(address, of: key, transport: transport, isPresent: isPresent))
     }
 
     /// Removes and returns the pending actions.
@@ -280,10 +210,8 @@ struct ServiceTable: Sendable {
 
     var isDirty: Bool { !dirty.isEmpty || !events.isEmpty }
 
-    // MARK: - Internal
-
     /// Stores or removes an instance and updates the counts.
-    mutating func put(_ instance: Instance?, at key: ServiceKey) {
+    mutating func put(_ instance: ServiceInstance?, at key: ServiceKey) {
         if let old = instances[key] { tally.remove(old) }
         if let instance { tally.add(instance) }
         instances[key] = instance
@@ -296,42 +224,23 @@ struct ServiceTable: Sendable {
         if host != instance.host {
             releaseHost(instance.host, key)
             instance.host = host
-            if let host { acquireHost(host, key, isSplit: instance.resolution == .records) }
+            if let host, hosts.addUser(key, of: host, isSplit: instance.resolution == .records) {
+                actions.append(.follow(host))
+            }
         }
         put(instance, at: key)
         dirty.insert(key)
     }
 
-    private mutating func acquireHost(_ key: HostKey, _ user: ServiceKey, isSplit: Bool) {
-        if hosts[key] == nil {
-            // A split instance name has no resolver that could return an address.
-            let isFollowed = followed < limits.hosts || isSplit
-            hosts[key] = Host(isFollowed: isFollowed)
-            if isFollowed {
-                followed += 1
-                actions.append(.follow(key))
-            }
-        }
-        hosts[key]?.users.insert(user)
-    }
-
-    private mutating func releaseHost(_ key: HostKey?, _ user: ServiceKey) {
-        guard let key, var host = hosts[key] else { return }
-        host.users.remove(user)
-        hosts[key] = host.users.isEmpty ? nil : host
-        guard host.users.isEmpty, host.isFollowed else { return }
-        followed -= 1
-        actions.append(.unfollow(key))
+    private mutating func releaseHost(_ host: HostKey?, _ user: ServiceKey) {
+        if let host, hosts.removeUser(user, of: host) { actions.append(.unfollow(host)) }
     }
 
     private mutating func evaluate(_ key: ServiceKey, seenFrom local: LocalInterfaces) {
         guard var instance = instances[key] else { return }
-        var addresses = instance.host.flatMap { hosts[$0] }.map { $0.addresses.map(\.address) } ?? []
-        if addresses.isEmpty, let only = instance.details?.address { addresses = [only] }
+        let addresses = instance.host.map { hosts.addresses(of: $0) } ?? []
         instance.isOurOwn = instance.details.map { published.contains(key, at: $0) } ?? false
-        let (sighting, refusal) =
-            instance.isOurOwn
-            ? (nil, nil) : sighting(of: key, details: instance.details, at: addresses, seenFrom: local)
+        let (sighting, refusal) = instance.sighting(of: key, at: addresses, seenFrom: local)
         if let refusal, refusal != instance.refusal { actions.append(.refuse(key, reason: refusal)) }
         instance.refusal = refusal
         if let sighting {
@@ -341,27 +250,5 @@ struct ServiceTable: Sendable {
         }
         instance.listed = sighting
         put(instance, at: key)
-    }
-
-    /// The sighting of a service, or the reason why the service must not be listed; both nil while it is unresolved.
-    private func sighting(
-        of key: ServiceKey,
-        details: ResolvedService?,
-        at addresses: [IPAddress],
-        seenFrom local: LocalInterfaces
-    ) -> (Sighting?, refusal: String?) {
-        guard let details else { return (nil, nil) }
-        if details.port == 0 { return (nil, "it advertises port 0") }
-        if addresses.isEmpty { return (nil, nil) }
-        let sighting = Sighting(of: key, details, at: addresses, seenFrom: local)
-        return (sighting, sighting?.blocked)
-    }
-}
-
-extension ServiceTable.Instance {
-    /// Both records, or nil. RFC 6763, section 6.1, requires a TXT record for every service.
-    fileprivate var recordDetails: ResolvedService? {
-        guard let location, let txt else { return nil }
-        return ResolvedService(host: location.target.escaped, port: location.port, txt: txt)
     }
 }

@@ -34,17 +34,20 @@ package struct AggregateMCPServer: MCPServer {
 
     package func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders {
         guard let (endpoint, name) = await app(of: tool, for: caller) else { return .none }
-        guard await proxy.parameterHeaders(of: name, at: endpoint.id, for: caller) != .none else { return .none }
+        let catalog = proxy.catalog
+        guard await catalog.parameterHeaders(of: name, at: endpoint.id, for: caller) != .none else { return .none }
         // Reads the schema as it is listed here; a schema over the size limit is left out of the list.
-        return ParameterHeaders(of: AggregatedTool.schema(await proxy.schema(of: name, at: endpoint.id)))
+        return ParameterHeaders(of: AggregatedTool.schema(await catalog.schema(of: name, at: endpoint.id)))
     }
 
-    package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> { proxy.changes(for: caller) }
+    package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> {
+        proxy.changeMonitor.changes(for: caller)
+    }
 
     private func endpoints(for caller: AgentCaller) async -> [(alias: String, endpoint: Endpoint)] {
         var taken: Set<String> = []
         return await proxy.registry.endpoints.compactMap { endpoint in
-            guard AppProxy.speaksMCP(endpoint.kind), caller.may(.endpointCall, on: endpoint) else { return nil }
+            guard UpstreamPool.speaksMCP(endpoint.kind), caller.may(.endpointCall, on: endpoint) else { return nil }
             let alias = ToolNamespace.alias(of: endpoint.id)
             // The endpoints are sorted by ID, so the same one always wins an alias that two share.
             return taken.insert(alias).inserted ? (alias, endpoint) : nil
@@ -56,7 +59,7 @@ package struct AggregateMCPServer: MCPServer {
         return await withTaskGroup(of: (Int, [JSON]).self) { group in
             for (index, (alias, endpoint)) in endpoints.enumerated() {
                 group.addTask {
-                    let tools = await proxy.toolsWithinLimit(of: endpoint, for: caller)
+                    let tools = await proxy.catalog.toolsWithinLimit(of: endpoint, for: caller)
                     return (
                         index,
                         tools.compactMap { tool in
@@ -79,7 +82,7 @@ package struct AggregateMCPServer: MCPServer {
         guard let (alias, listed) = ToolNamespace.parts(of: name),
             let endpoint = await endpoints(for: caller).first(where: { $0.alias == alias })?.endpoint
         else { return nil }
-        return (endpoint, await proxy.tool(listedAs: name, alias: alias, of: endpoint.id) ?? listed)
+        return (endpoint, await proxy.catalog.tool(listedAs: name, alias: alias, of: endpoint.id) ?? listed)
     }
 
     private func call(_ request: MCPRequest, _ caller: AgentCaller) async throws(RPCError) -> JSONObject {
@@ -106,11 +109,11 @@ extension JSONObject {
 }
 
 /// Queries the apps for the aggregated list.
-extension AppProxy {
-    /// Returns an app's tools: live if the app answers within `limits.aggregatedList`, otherwise from the cache. Empty
+extension ToolCatalog {
+    /// Returns an app's tools: live if the app answers within `timeouts.aggregatedList`, otherwise from the cache. Empty
     /// if the app has never been listed.
     func toolsWithinLimit(of endpoint: Endpoint, for caller: AgentCaller) async -> [JSON] {
-        let fresh = try? await withTimeout(limits.aggregatedList, clock: clock) { [self] in
+        let fresh = try? await withTimeout(timeouts.aggregatedList, clock: clock) {
             try await freshList(CachedApp.tools, of: endpoint.id, for: caller, wait: .zero)
         }
         if let list = fresh ?? nil { return list["tools"]?.array ?? [] }

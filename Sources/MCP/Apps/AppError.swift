@@ -127,6 +127,18 @@ extension AppError: CustomStringConvertible {
 }
 
 extension AppError {
+    /// Converts an error of a request to the error for the caller.
+    init(_ error: any Error, at id: EndpointID) {
+        self =
+            switch error {
+            case let failure as AppError: failure
+            case let error as RPCError:
+                .invalidResponse(id, "error \(error.code): \(SanitizedText(error.message, limit: 500))")
+            // Cancelled: no client receives this error.
+            default: .responseLost(id)
+            }
+    }
+
     /// A tool result with `isError` that contains the message for the audience.
     package func result(for audience: Audience) -> JSONObject {
         AppProxy.result(saying: message(for: audience), code: code)

@@ -1,7 +1,6 @@
 import AccessControl
 package import JSON
 package import Model
-import Synchronization
 import SystemIO
 
 /// Serves one app at `/e/{id}/mcp`: the app's own tools, resources and prompts, also while the app restarts.
@@ -24,12 +23,12 @@ package struct AppMCPServer: MCPServer {
     }
 
     package func description(for caller: AgentCaller) async -> ServerDescription {
-        await proxy.description(of: id, for: caller)
+        await proxy.descriptionReader.description(of: id, for: caller)
     }
 
     package func answer(_ request: MCPRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
         do {
-            let asking = try await proxy.runSuspendable(request, at: id, of: caller) {
+            let asking = try await proxy.elicitationBridge.runSuspendable(request, at: id, of: caller) {
                 try await handleDirect($0, caller)
             }
             if let asking { return asking }
@@ -37,7 +36,7 @@ package struct AppMCPServer: MCPServer {
         } catch let error as RPCError {
             throw error
         } catch {
-            let failure = AppProxy.failure(error, id)
+            let failure = AppError(error, at: id)
             throw RPCError(-32_603, failure.message(for: .appAgent), data: ["failure": .string(failure.code)])
         }
     }
@@ -46,20 +45,22 @@ package struct AppMCPServer: MCPServer {
     private func handleDirect(_ request: MCPRequest, _ caller: AgentCaller) async throws -> JSONObject {
         switch request.method {
         case "tools/call": return try await call(request, caller)
-        case let method where AppProxy.members[method] != nil:
+        case let method where ToolCatalog.members[method] != nil:
             // The pages of the app's list are returned as one page.
             try request.rejectCursor()
             return try await list(method, caller)
         default:
-            return try await proxy.send(request, at: id, for: caller, wait: proxy.limits.wait).outcome.get()
+            return try await proxy.sender.send(request, at: id, for: caller, wait: proxy.timeouts.wait).outcome.get()
         }
     }
 
     package func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders {
-        await proxy.parameterHeaders(of: tool, at: id, for: caller)
+        await proxy.catalog.parameterHeaders(of: tool, at: id, for: caller)
     }
 
-    package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> { proxy.changes(of: id, for: caller) }
+    package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> {
+        proxy.changeMonitor.changes(of: id, for: caller)
+    }
 
     /// Calls a tool. A failure is returned in the tool result, because models read results and not protocol errors.
     private func call(_ request: MCPRequest, _ caller: AgentCaller) async throws -> JSONObject {
@@ -69,18 +70,18 @@ package struct AppMCPServer: MCPServer {
         do {
             let result = try await proxy.call(
                 // The client has its own timeout and cancels the request.
-                request.withArgumentsAsObject.with(timeout: proxy.limits.total),
+                request.withArgumentsAsObject.with(timeout: proxy.timeouts.total),
                 at: id,
                 for: caller,
-                wait: proxy.limits.wait,
+                wait: proxy.timeouts.wait,
                 maxPixels: Self.maxPixels
             )
-            return await proxy.withToolSuggestions(result, tool, at: id, for: caller, alias: alias)
+            return await proxy.catalog.withToolSuggestions(result, tool, at: id, for: caller, alias: alias)
         } catch let failure as AppError {
             return failure.result(for: .appAgent)
         } catch let error as RPCError {
             guard error.isAboutNames,
-                let near = await proxy.nearestTools(ifMissing: tool, at: id, for: caller, alias: alias),
+                let near = await proxy.catalog.nearestTools(ifMissing: tool, at: id, for: caller, alias: alias),
                 !near.isEmpty
             else { throw error }
             throw RPCError(error.code, "\(error.message)\(near)", data: error.data)
@@ -88,8 +89,8 @@ package struct AppMCPServer: MCPServer {
     }
 
     private func list(_ method: String, _ caller: AgentCaller) async throws -> JSONObject {
-        let list = try await proxy.list(method, of: id, for: caller, within: proxy.limits.list)
-        let hasChanged = method == CachedApp.tools ? await proxy.markToolsSeen(of: id) : false
+        let list = try await proxy.catalog.list(method, of: id, for: caller)
+        let hasChanged = method == CachedApp.tools ? await proxy.catalog.markToolsSeen(of: id) : false
         var result = list.result
         var meta = result["_meta"]?.object ?? [:]
         if let staleness = list.staleness {
@@ -102,11 +103,14 @@ package struct AppMCPServer: MCPServer {
     }
 }
 
-/// Descriptions and change notifications of apps.
-extension AppProxy {
-    /// The timeout for asking an unknown app for its description, and the pause before the next attempt.
-    private static let descriptionTimeout = Duration.seconds(2)
-    private static let descriptionRetryPause = Duration.seconds(10)
+/// The descriptions of apps' servers.
+struct DescriptionReader: Sendable {
+    /// The timeout for asking an unknown app for its description, in seconds.
+    private static let timeout = Duration.seconds(2)
+
+    let pool: UpstreamPool
+    let cache: AppCache
+    let clock: any Clock<Duration>
 
     /// Returns the app's last known description. If there is none and the app is online, connects to the app now.
     func description(of id: EndpointID, for caller: AgentCaller) async -> ServerDescription {
@@ -132,37 +136,12 @@ extension AppProxy {
     }
 
     private func fetchDescription(of id: EndpointID, for caller: AgentCaller) async {
-        guard let endpoint = try? await endpoint(id), let (session, access) = try? await authorize(caller, to: endpoint)
-        else {
-            return
-        }
-        let isDue = entries.withLock { entries in
-            let now = watch.elapsed
-            if let last = entries[id]?.lastDescriptionAttempt, now - last < Self.descriptionRetryPause { return false }
-            entries[id]?.lastDescriptionAttempt = now
-            return true
-        }
-        guard isDue else { return }
-        _ = try? await withTimeout(Self.descriptionTimeout, clock: clock) {
+        guard let endpoint = try? await pool.endpoint(id),
+            let (session, access) = try? await pool.authorize(caller, to: endpoint),
+            pool.beginDescriptionAttempt(of: id)
+        else { return }
+        _ = try? await withTimeout(Self.timeout, clock: clock) {
             try await session.connect(endpoint, by: access.routes)
-        }
-    }
-
-    /// Streams the changes of an app.
-    func changes(of id: EndpointID, for caller: AgentCaller) -> AsyncStream<ServerChange> {
-        let changes = changeNotifier.stream(of: id, bufferSize: 64) { _, change in change }
-        // The cached list may be from an earlier launch; the refresh notifies the subscriber of a difference.
-        schedule(.refreshTools(id, for: caller))
-        schedule(.subscribe(id, for: caller))
-        return changes
-    }
-
-    /// Streams `.tools` for a change of any app that the caller may see.
-    func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> {
-        changeNotifier.stream(of: nil, bufferSize: 1) { [self] id, change in
-            guard change == .tools else { return nil }
-            let app = entries.withLock { $0[id]?.approvedApp }
-            return caller.permissions?.selector.includes(id, approvedApp: app) ?? true ? .tools : nil
         }
     }
 }

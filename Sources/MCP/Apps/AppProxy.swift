@@ -4,58 +4,32 @@ package import Logging
 package import Model
 package import Registry
 import ServiceLifecycle
-import Synchronization
 package import SystemIO
 
 /// Forwards calls to apps and waits for apps that are restarting.
 ///
-/// `AppProxy` has one `UpstreamSession` for each app and caches the apps' lists in `AppCache`. Changes in the registry
-/// and of approvals wake the calls that wait for an app.
+/// `RequestSender` sends requests over the sessions of `UpstreamPool`. `ToolCatalog` has the apps' lists, cached in
+/// `AppCache`. Changes in the registry and of approvals wake the calls that wait for an app.
 package final class AppProxy: AppCaller, Service {
-    /// The session with an app and the state of the app's current launch.
-    struct Entry: Sendable {
-        let session: UpstreamSession
-        /// `Endpoint.approvedApp`.
-        var approvedApp: SanitizedText?
-        var launch: UpstreamSession.Launch?
-        /// The time of the last launch or return, by `watch`; nil if the app was present at start.
-        var arrivedAt: Duration?
-        /// The launch that last answered 401.
-        var launchRequiringToken: UpstreamSession.Launch?
-        /// The time of the last connection that was made only for the description.
-        var lastDescriptionAttempt: Duration?
-        /// Indicates whether a task follows the app's changes.
-        var isFollowed = false
-        /// Indicates whether the tools have not been listed since the launch.
-        var isListDue = false
-        var refreshes: [ServerChange: Refresh] = [:]
-    }
-
     let registry: EndpointRegistry
-    let authorizer: any EndpointAuthorizer
-    let limits: UpstreamTimeouts
-    let clock: any Clock<Duration>
-    let logger: Logger
-    let cache: AppCache
-    let watch: ElapsedTimer
+    let timeouts: UpstreamTimeouts
+    let sender: RequestSender
+    let catalog: ToolCatalog
+    let descriptionReader: DescriptionReader
+    let changeMonitor: ChangeMonitor
+    let elicitationBridge: ElicitationBridge
+    private let authorizer: any EndpointAuthorizer
+    let pool: UpstreamPool
+    private let clientSessions: ClientSessions
+    private let tokenTester: TokenTester
+    private let cache: AppCache
+    private let tasks = BackgroundTasks()
     /// Notifies of changes of an endpoint's routes, state, approval or token.
-    let stateNotifier = EndpointNotifier<Void>()
+    private let stateNotifier = EndpointNotifier<Void>()
     /// Notifies of changes that apps announce and of changed lists.
-    let changeNotifier = EndpointNotifier<ServerChange>()
+    private let changeNotifier = EndpointNotifier<ServerChange>()
     /// Limits the size of a result for a caller.
-    let limitSize: @Sendable (JSONObject, Int, AgentCaller) async -> JSONObject
-    let entries = Mutex<[EndpointID: Entry]>([:])
-    /// Sessions that each belong to one MCP client.
-    let clientSessions = Mutex(ClientSessionPool())
-    /// Requests that wait for input from their clients.
-    let suspendedRequests = Mutex(SuspendedRequestStore())
-    let backgroundTasks: AsyncStream<BackgroundTask>
-    private let dialer: any Dialer
-    private let probe: IdentityProbe
-    private let taskQueue: AsyncStream<BackgroundTask>.Continuation
-
-    /// The limit of queued background tasks. Further tasks are dropped to protect Patchbay from overload.
-    private static let backgroundTaskLimit = 1_024
+    private let limitSize: @Sendable (JSONObject, Int, AgentCaller) async -> JSONObject
 
     /// Creates a proxy.
     ///
@@ -81,18 +55,63 @@ package final class AppProxy: AppCaller, Service {
         logger: Logger
     ) {
         self.registry = registry
-        self.dialer = dialer
-        self.probe = probe
         self.authorizer = authorizer
         self.limitSize = limitSize
-        self.limits = limits
-        self.clock = clock
-        self.logger = logger
+        timeouts = limits
         cache = AppCache(storage)
-        watch = ElapsedTimer(clock)
-        (backgroundTasks, taskQueue) = AsyncStream.makeStream(
-            of: BackgroundTask.self,
-            bufferingPolicy: .bufferingOldest(Self.backgroundTaskLimit)
+        pool = UpstreamPool(
+            registry: registry,
+            authorizer: authorizer,
+            dialer: dialer,
+            probe: probe,
+            cache: cache,
+            timeouts: limits,
+            clock: clock,
+            tasks: tasks
+        )
+        clientSessions = ClientSessions(over: pool, tasks: tasks, clock: clock)
+        elicitationBridge = ElicitationBridge(
+            over: pool,
+            tasks: tasks,
+            clock: clock,
+            clientAnswer: limits.clientAnswer
+        )
+        tokenTester = TokenTester(pool: pool, clock: clock)
+        descriptionReader = DescriptionReader(pool: pool, cache: cache, clock: clock)
+        sender = RequestSender(
+            registry: registry,
+            authorizer: authorizer,
+            pool: pool,
+            clientSessions: clientSessions,
+            elicitationBridge: elicitationBridge,
+            cache: cache,
+            stateNotifier: stateNotifier,
+            total: limits.total,
+            clock: clock
+        )
+        catalog = ToolCatalog(
+            sender: sender,
+            pool: pool,
+            cache: cache,
+            changeNotifier: changeNotifier,
+            timeouts: limits,
+            clock: clock,
+            logger: logger
+        )
+        changeMonitor = ChangeMonitor(
+            of: pool,
+            tasks: tasks,
+            clock: clock,
+            stateNotifier: stateNotifier,
+            changeNotifier: changeNotifier
+        ) { [catalog] id, caller in
+            _ = try await catalog.freshList(CachedApp.tools, of: id, for: caller, wait: .zero)
+        }
+        pool.setHandlers(
+            UpstreamPool.Handlers(
+                onChange: { [weak changeMonitor] id, change in changeMonitor?.handle(change, from: id) },
+                onConnect: { [weak changeMonitor] id in changeMonitor?.refreshIfDue(id) }
+            )
         )
     }
 
@@ -101,57 +120,76 @@ package final class AppProxy: AppCaller, Service {
             await withDiscardingTaskGroup { group in
                 group.addTask { await self.followRegistry() }
                 group.addTask { await self.followAuthorization() }
-                group.addTask { await self.runBackgroundTasks() }
+                group.addTask { await self.tasks.run() }
                 group.addTask { await self.cache.run() }
             }
         }
         await cache.save()
     }
 
-    /// Returns the shared session with an endpoint, created on first use.
-    func session(to endpoint: Endpoint) -> UpstreamSession {
-        entries.withLock { entries in
-            if let entry = entries[endpoint.id] { return entry.session }
-            let entry = Entry(session: makeSession(to: endpoint.id), approvedApp: endpoint.approvedApp)
-            entries[endpoint.id] = entry
-            return entry.session
+    /// Follows the registry and records launches and removals of endpoints.
+    private func followRegistry() async {
+        // The registry drops a slow subscriber; the loop then subscribes again and wakes all waiting calls.
+        while !Task.isCancelled {
+            let (start, changes) = await registry.changes()
+            if case .snapshot(let endpoints, _) = start {
+                for endpoint in endpoints { observe(endpoint, isStart: true) }
+            }
+            stateNotifier.notifyAll(())
+            for await change in changes {
+                if change.kind == .removed {
+                    await remove(change.endpoint.id)
+                } else {
+                    observe(change.endpoint, isStart: false)
+                }
+                if change.kind != .changed { changeNotifier.notify(change.endpoint.id, .tools) }
+                stateNotifier.notify(change.endpoint.id, ())
+            }
         }
     }
 
-    /// Makes a session with an app: a client session with `clientParameters`, otherwise a shared one.
-    func makeSession(to id: EndpointID, clientParameters: ClientSessionParameters? = nil) -> UpstreamSession {
-        UpstreamSession(
-            to: id,
-            dialer: dialer,
-            limits: limits.upstream,
-            streamLimits: .changeStream(idle: limits.changeStreamIdle),
-            clock: clock,
-            schedule: { [taskQueue] in taskQueue.yield($0) },
-            onChange: { [weak self] change in self?.handle(change, from: id) },
-            clientParameters: clientParameters,
-            probe: probe,
-            onIdentify: { [registry] report in
-                switch report {
-                case .server(let name, let version): await registry.setServer(name, version: version, of: id)
-                case .mismatch(let route, let found): await registry.setMismatch(found, on: route, of: id)
-                }
-            },
-            onConnect: { [weak self] server in
-                // The public description of an app comes from the shared session only.
-                guard let self, clientParameters == nil else { return }
-                await cache.update(id) { $0.record(server) }
-                didConnect(to: id)
-            }
-        )
+    private func observe(_ endpoint: Endpoint, isStart: Bool) {
+        pool.observe(endpoint, isStart: isStart)
+        if endpoint.state != .offline { changeMonitor.refreshIfDue(endpoint.id) }
     }
 
-    /// Queues a background task.
-    ///
-    /// - Returns: False if the queue is full and the task was dropped.
-    @discardableResult
-    func schedule(_ task: BackgroundTask) -> Bool {
-        if case .enqueued = taskQueue.yield(task) { true } else { false }
+    private func remove(_ id: EndpointID) async {
+        await pool.remove(id)
+        changeMonitor.remove(id)
+        clientSessions.removeAll(of: id)
+        await cache.remove(id)
     }
+
+    /// Follows changes of approvals and tokens and wakes the calls that wait for them.
+    private func followAuthorization() async {
+        for await id in await authorizer.changes() {
+            // The next call shows whether a new token is valid.
+            pool.recordTokenNeed(of: id, of: nil)
+            stateNotifier.notify(id, ())
+            changeMonitor.refreshIfDue(id)
+        }
+    }
+}
+
+/// The apps' tools and tokens.
+extension AppProxy {
+    package func tools(of endpoint: Endpoint, for caller: AgentCaller) async throws(AppError) -> CachedToolList {
+        do { return try await catalog.tools(of: endpoint.id, for: caller) } catch {
+            throw AppError(error, at: endpoint.id)
+        }
+    }
+
+    package func toolCount(of endpoint: Endpoint) async -> Int? { await cache.record(of: endpoint.id).toolCount }
+
+    package func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for caller: AgentCaller) async -> Bool? {
+        await tokenTester.accepts(secret, at: endpoint, for: caller)
+    }
+
+    package func isOpen(_ endpoint: Endpoint, for caller: AgentCaller) async -> Bool? {
+        await tokenTester.isOpen(endpoint, for: caller)
+    }
+
+    package func wantsSecret(_ endpoint: Endpoint) -> Bool { pool.requiresToken(endpoint) }
 }
 
 /// Calls to apps' tools.
@@ -162,11 +200,11 @@ extension AppProxy {
         let id = call.endpoint.id
         do {
             let result = try await self.call(request, at: id, for: caller, wait: call.wait, maxPixels: call.maxPixels)
-            return await withToolSuggestions(result, call.tool, at: id, for: caller)
+            return await catalog.withToolSuggestions(result, call.tool, at: id, for: caller)
         } catch let error as RPCError {
             return Self.result(saying: await refusal(of: call.tool, at: id, error, caller), code: "refused")
         } catch {
-            throw Self.failure(error, id)
+            throw AppError(error, at: id)
         }
     }
 
@@ -185,7 +223,7 @@ extension AppProxy {
         if maxPixels != 0, request.isOpenToJPEG, await offersJPEG(request, id) { request = request.requestingJPEG }
         let reply: AppReply
         do {
-            reply = try await send(request, at: id, for: caller, wait: wait)
+            reply = try await sender.send(request, at: id, for: caller, wait: wait)
         } catch AppError.invalidResponse(let id, let what) {
             // The app has answered, so it has received the call.
             throw AppError.invalidResponse(id, "\(what) (delivered, result unknown)")
@@ -202,7 +240,7 @@ extension AppProxy {
         _ error: RPCError,
         _ caller: AgentCaller
     ) async -> String {
-        guard error.isAboutNames, let near = await nearestTools(ifMissing: tool, at: id, for: caller) else {
+        guard error.isAboutNames, let near = await catalog.nearestTools(ifMissing: tool, at: id, for: caller) else {
             return "\(id) refused the call (error \(error.code)): \(error.message)"
         }
         let said = "error \(error.code): \(SanitizedText(error.message, limit: 500))"
@@ -212,43 +250,9 @@ extension AppProxy {
             """
     }
 
-    /// Adds the nearest tool names to a failed result if the app does not list the tool.
-    func withToolSuggestions(
-        _ result: JSONObject,
-        _ tool: String,
-        at id: EndpointID,
-        for caller: AgentCaller,
-        alias: String? = nil
-    ) async -> JSONObject {
-        guard result["isError"] == true, let content = result["content"]?.array,
-            let near = await nearestTools(ifMissing: tool, at: id, for: caller, alias: alias), !near.isEmpty
-        else { return result }
-        let hint = "\(id) has no tool \"\(SanitizedText(tool, limit: 128))\"\(near)"
-        var result = result
-        result["content"] = .array(content + [["type": "text", "text": .string(hint)]])
-        return result
-    }
-
-    /// Returns the nearest names of a missing tool; nil if the app lists the tool or cannot be asked.
-    func nearestTools(
-        ifMissing tool: String,
-        at id: EndpointID,
-        for caller: AgentCaller,
-        alias: String? = nil
-    ) async -> NearTools? {
-        func has(_ list: JSONObject) -> Bool {
-            list["tools"]?.array?.contains { $0["name"]?.string == tool } ?? false
-        }
-        if let cached = await cachedList(CachedApp.tools, of: id), has(cached) { return nil }
-        // The app may have added the tool since the cached list.
-        guard let list = try? await list(CachedApp.tools, of: id, for: caller, within: limits.list).result, !has(list)
-        else { return nil }
-        return NearTools(tool, list["tools"]?.array?.compactMap(\.object) ?? [], alias: alias)
-    }
-
     private func offersJPEG(_ request: MCPRequest, _ id: EndpointID) async -> Bool {
-        guard await annotations(of: request, id).offersJPEG else { return false }
-        return (try? await endpoint(id).kind) == .appreveal
+        guard await sender.annotations(of: request, id).offersJPEG else { return false }
+        return (try? await pool.endpoint(id).kind) == .appreveal
     }
 
     /// Returns a tool result with `isError`.

@@ -3,8 +3,28 @@ import Model
 import Synchronization
 import SystemIO
 
+/// Lets apps and clients of different protocol versions ask each other for input.
+final class ElicitationBridge: Sendable {
+    private let pool: UpstreamPool
+    private let tasks: BackgroundTasks
+    private let clock: any Clock<Duration>
+    private let watch: ElapsedTimer
+    /// The timeout for a client's answer to a request of the app.
+    private let clientAnswer: Duration
+    /// Requests that wait for input from their clients.
+    private let suspendedRequests = Mutex(SuspendedRequestStore())
+
+    init(over pool: UpstreamPool, tasks: BackgroundTasks, clock: any Clock<Duration>, clientAnswer: Duration) {
+        self.pool = pool
+        self.tasks = tasks
+        self.clock = clock
+        self.clientAnswer = clientAnswer
+        watch = ElapsedTimer(clock)
+    }
+}
+
 /// Bridges session-mode apps, which send requests on a stream, to 2026-07-28 clients, which receive them as results.
-extension AppProxy {
+extension ElicitationBridge {
     /// Methods during which 2026-07-28 lets a server request input.
     private static let suspendableMethods: Set = ["tools/call", "prompts/get", "resources/read"]
 
@@ -40,7 +60,7 @@ extension AppProxy {
             suspended = try suspendedRequests.withLock { store throws(RPCError) in try store.resume(state, for: key) }
             suspended.provideAnswers(answers, notify: request.notify)
         } else {
-            guard await mayAskOnStream(id) else { return nil }
+            guard mayAskOnStream(id) else { return nil }
             suspended = SuspendedRequest()
             guard begin(suspended, running: request, with: capabilities, body) else { throw AppError.busy(id) }
         }
@@ -74,7 +94,7 @@ extension AppProxy {
             clientRequester: clientRequester,
             notify: request.notify == nil ? nil : notify
         )
-        return schedule(.run { await Self.run(suspended, request: inner, body) })
+        return tasks.schedule { await Self.run(suspended, request: inner, body) }
     }
 
     /// Runs the request until the end, or until the client abandons the request.
@@ -115,16 +135,14 @@ extension AppProxy {
     }
 
     /// Returns whether the app may send requests on a stream. True for an app without a connection so far.
-    private func mayAskOnStream(_ id: EndpointID) async -> Bool {
-        guard let session = entries.withLock({ $0[id]?.session }), let server = await session.connected?.server else {
-            return true
-        }
+    private func mayAskOnStream(_ id: EndpointID) -> Bool {
+        guard let server = pool.server(of: id) else { return true }
         return !server.protocolVersion.isStateless && server.sessionID != nil
     }
 }
 
 /// Bridges 2026-07-28 apps, which request input by results, to session-mode clients, which are asked on a stream.
-extension AppProxy {
+extension ElicitationBridge {
     /// The limit of input rounds per request. The SDKs' own clients give up after 10.
     private static let maxRounds = 16
 
@@ -179,15 +197,14 @@ extension AppProxy {
             guard clientRequester.capabilities.allow(method, params) else {
                 return .failure(.internalError("the app requested \(method), which the client does not support"))
             }
-            let limit = limits.clientAnswer
-            let answer = try? await withTimeout(limit, clock: clock) { [params] in
+            let answer = try? await withTimeout(clientAnswer, clock: clock) { [params] in
                 await clientRequester.sendRequest(method, params, true)
             }
             switch answer {
             case .success(let answer)?: answers[member.name] = answer
             case .failure(let error)?: return .failure(error)
             case nil:
-                return .failure(.internalError("the client did not answer within \(limit.components.seconds) s"))
+                return .failure(.internalError("the client did not answer within \(clientAnswer.components.seconds) s"))
             }
         }
         return .success(answers)

@@ -1,7 +1,5 @@
 package import AccessControl
 package import Model
-import Synchronization
-import SystemIO
 
 /// Decides which routes and tokens a caller may use, and writes the audit log of calls.
 package protocol EndpointAuthorizer: Sendable {
@@ -49,40 +47,40 @@ package struct AccessStoreAuthorizer: EndpointAuthorizer {
     package init(_ store: AccessStore) { self.store = store }
 
     package func access(to endpoint: Endpoint, for caller: AgentCaller) async -> EndpointAccess {
-        let access = store.access(to: endpoint)
+        let access = store.secrets.access(to: endpoint)
         return caller.may(.secretUse, on: endpoint) ? access : access.withoutSecrets
     }
 
-    package var generation: UInt64 { store.generation }
+    package var generation: UInt64 { store.live.generation }
 
-    package func isLive(_ caller: AgentCaller) -> Bool { caller.grant.map(store.isLive) ?? true }
+    package func isLive(_ caller: AgentCaller) -> Bool { caller.grant.map(store.live.isLive) ?? true }
 
     package func deliver<Value: Sendable, Failure: Error>(
         for caller: AgentCaller,
         since generation: UInt64,
         _ write: () throws(Failure) -> Value
     ) throws(Failure) -> Value? {
-        try store.deliver(under: caller.grant, since: generation, write)
+        try store.live.deliver(under: caller.grant, since: generation, write)
     }
 
     package func register(for caller: AgentCaller, onRevoke: @escaping @Sendable () -> Void) throws -> GrantSession? {
-        try caller.grant.map { try store.register(under: $0) { onRevoke() } }
+        try caller.grant.map { try store.live.register(under: $0) { onRevoke() } }
     }
 
-    package func unregister(_ session: GrantSession) { store.unregister(session) }
+    package func unregister(_ session: GrantSession) { store.live.unregister(session) }
 
     package func recordSecretResult(for endpoint: Endpoint, accepted: Bool) async {
-        store.recordSecretResult(for: endpoint.id, accepted: accepted)
-        guard store.trust(of: endpoint.id).secret.contains(where: \.isForUnseen) else { return }
+        store.secrets.recordResult(for: endpoint.id, accepted: accepted)
+        guard store.approvals.trust(of: endpoint.id).secret.contains(where: \.isForUnseen) else { return }
         // A failed write leaves the state unchanged; the next call confirms the token again.
-        try? await store.confirmSecret(of: endpoint, accepted: accepted)
+        try? await store.secrets.confirm(of: endpoint, accepted: accepted)
     }
 
     package func audit(_ event: EndpointCallEvent, by caller: AgentCaller) async {
         store.auditCall(event, by: caller.caller, from: caller.origin)
     }
 
-    package func changes() async -> AsyncStream<EndpointID> { await store.approvalChanges() }
+    package func changes() async -> AsyncStream<EndpointID> { store.approvals.changes() }
 }
 
 /// Approval states and session tokens of endpoints, for the broker's tools.
@@ -106,7 +104,7 @@ extension AccessStore: EndpointApprovals {
     package func evaluated(_ endpoints: [Endpoint]) async -> [Endpoint] {
         endpoints.map { endpoint in
             var endpoint = endpoint
-            let approval = approval(of: endpoint.id)
+            let approval = approvals.trust(of: endpoint.id).approval
             for index in endpoint.routes.indices {
                 endpoint.routes[index].approval =
                     ApprovalPolicy.decision(on: endpoint.routes[index], approval).approval
@@ -117,7 +115,7 @@ extension AccessStore: EndpointApprovals {
     }
 
     package func withSecrets(among endpoints: [Endpoint]) async -> Set<EndpointID> {
-        Set(endpoints.filter(holdsSecret).map(\.id))
+        Set(endpoints.filter(secrets.isUsable).map(\.id))
     }
 
     package func saveSecret(
@@ -127,61 +125,13 @@ extension AccessStore: EndpointApprovals {
         isForUnseen: Bool,
         for caller: AgentCaller
     ) async throws {
-        try setSecret(secret, of: endpoint, on: port, isForUnseen: isForUnseen, by: caller.caller, from: caller.origin)
+        try await secrets.set(
+            secret,
+            of: endpoint,
+            on: port,
+            isForUnseen: isForUnseen,
+            by: caller.caller,
+            from: caller.origin
+        )
     }
-}
-
-/// Tests tokens before they are stored, and records which launches require one.
-extension AppProxy {
-    private static let tokenTrialTimeout = Duration.seconds(3)
-
-    package func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for caller: AgentCaller) async -> Bool? {
-        await isAdmitted(caller, at: endpoint) { $0.map { AuthorizedRoute($0.route, secret: secret) } }
-    }
-
-    package func isOpen(_ endpoint: Endpoint, for caller: AgentCaller) async -> Bool? {
-        if wantsSecret(endpoint) { return false }
-        let isOpen = await isAdmitted(caller, at: endpoint) { $0 }
-        if isOpen == false { recordTokenNeed(of: endpoint.id, of: endpoint) }
-        return isOpen
-    }
-
-    package func wantsSecret(_ endpoint: Endpoint) -> Bool {
-        guard let launchRequiringToken = entries.withLock({ $0[endpoint.id]?.launchRequiringToken }) else {
-            return false
-        }
-        return launchRequiringToken == endpoint.launch
-    }
-
-    /// Records that the launch requires a token; nil clears the record.
-    func recordTokenNeed(of id: EndpointID, of endpoint: Endpoint?) {
-        entries.withLock { $0[id]?.launchRequiringToken = endpoint?.launch }
-    }
-
-    /// Returns whether the app accepts the caller on the given routes; nil if the app cannot be asked.
-    private func isAdmitted(
-        _ caller: AgentCaller,
-        at endpoint: Endpoint,
-        by routes: ([AuthorizedRoute]) -> [AuthorizedRoute]
-    ) async -> Bool? {
-        guard let (_, access) = try? await authorize(caller, to: endpoint) else { return nil }
-        let routes = routes(access.routes)
-        // A new session: the shared one knows this launch already and would send nothing.
-        let session = makeSession(to: endpoint.id)
-        do {
-            let server = try await withTimeout(Self.tokenTrialTimeout, clock: clock) {
-                try await session.connect(endpoint, by: routes)
-            }
-            return server.map { _ in true }
-        } catch UpstreamError.tokenRequired {
-            return false
-        } catch {
-            return nil
-        }
-    }
-}
-
-extension Endpoint {
-    /// The launch behind the first route.
-    var launch: UpstreamSession.Launch? { routes.first.map { UpstreamSession.Launch(id: launchID, port: $0.port) } }
 }

@@ -1,11 +1,10 @@
 package import JSON
 import Logging
-package import Model
-import Synchronization
+import Model
 import SystemIO
 
-/// Lists of apps, live or from the cache.
-extension AppProxy {
+/// The tools and other lists of apps, live or from the cache.
+struct ToolCatalog: Sendable {
     /// A list result, and the reason if the list is from the cache.
     struct List: Sendable {
         var result: JSONObject
@@ -22,14 +21,21 @@ extension AppProxy {
     /// No further page is requested after this many tools, because no model can use more.
     private static let toolLimit = 1_000
 
-    package func tools(of endpoint: Endpoint, for caller: AgentCaller) async throws(AppError) -> CachedToolList {
-        let list: List
-        do {
-            list = try await self.list(CachedApp.tools, of: endpoint.id, for: caller, within: limits.list)
-        } catch {
-            throw Self.failure(error, endpoint.id)
-        }
-        let hasChanged = await markToolsSeen(of: endpoint.id)
+    let sender: RequestSender
+    let pool: UpstreamPool
+    let cache: AppCache
+    /// Notifies of changed lists.
+    let changeNotifier: EndpointNotifier<ServerChange>
+    let timeouts: UpstreamTimeouts
+    let clock: any Clock<Duration>
+    let logger: Logger
+
+    /// Returns an app's tools, from the cache while the app is offline. Marks the tools as seen.
+    ///
+    /// - Throws: `AppError`, the app's own `RPCError`, `CancellationError`.
+    func tools(of id: EndpointID, for caller: AgentCaller) async throws -> CachedToolList {
+        let list = try await list(CachedApp.tools, of: id, for: caller)
+        let hasChanged = await markToolsSeen(of: id)
         return CachedToolList(
             tools: list.result["tools"]?.array?.compactMap(\.object) ?? [],
             staleness: list.staleness,
@@ -37,13 +43,11 @@ extension AppProxy {
         )
     }
 
-    package func toolCount(of endpoint: Endpoint) async -> Int? { await cache.record(of: endpoint.id).toolCount }
-
     /// Returns the headers that a tool's arguments must be sent in, according to the cached list. Empty for a caller
     /// without access.
     func parameterHeaders(of tool: String, at id: EndpointID, for caller: AgentCaller) async -> ParameterHeaders {
         guard let headers = await cache.record(of: id).annotations[tool]?.parameters, headers != .none,
-            let endpoint = try? await endpoint(id), caller.may(.endpointCall, on: endpoint)
+            let endpoint = try? await pool.endpoint(id), caller.may(.endpointCall, on: endpoint)
         else { return .none }
         return headers
     }
@@ -57,27 +61,25 @@ extension AppProxy {
         return hasChanged
     }
 
-    /// Returns a live list, or the cached list if the app does not answer within the limit. Without a cached list,
+    /// Returns a live list, or the cached list if the app does not answer within `timeouts.list`. Without a cached list,
     /// waits for the app.
     ///
     /// - Throws: `AppError`, the app's own `RPCError`, `CancellationError`.
     func list(
         _ method: String,
         of id: EndpointID,
-        for caller: AgentCaller,
-        within limit: Duration
+        for caller: AgentCaller
     ) async throws -> List {
         guard let cached = await cachedList(method, of: id) else {
-            let fresh = try await freshList(method, of: id, for: caller, wait: limits.wait)
+            let fresh = try await freshList(method, of: id, for: caller, wait: timeouts.wait)
             return List(result: fresh, staleness: nil)
         }
         do {
-            let fresh = try await withTimeout(limit, clock: clock) { [self] in
+            let fresh = try await withTimeout(timeouts.list, clock: clock) {
                 try await freshList(method, of: id, for: caller, wait: .zero)
             }
             if let fresh { return List(result: fresh, staleness: nil) }
-            let seconds = Int(limit / .seconds(1))
-            return List(result: cached, staleness: .timedOut(id, seconds: seconds))
+            return List(result: cached, staleness: .timedOut(id, seconds: Int(timeouts.list / .seconds(1))))
         } catch let failure as AppError where Self.allowsCachedList(failure) {
             return List(result: cached, staleness: failure)
         }
@@ -107,7 +109,7 @@ extension AppProxy {
         for _ in 0..<Self.pageLimit {
             var params = JSONObject()
             params["cursor"] = cursor
-            result = try await send(MCPRequest(method, params), at: id, for: caller, wait: wait).outcome.get()
+            result = try await sender.send(MCPRequest(method, params), at: id, for: caller, wait: wait).outcome.get()
             let page = result[member]?.array ?? []
             entries += sanitizer == nil ? page : page.compactMap { sanitizer?.sanitize($0) }
             cursor = result["nextCursor"]
@@ -120,7 +122,7 @@ extension AppProxy {
         result["nextCursor"] = nil
         result[member] = .array(method == CachedApp.tools ? Self.sorted(entries) : entries)
         await store(result, method: method, of: id)
-        if method == CachedApp.tools { self.entries.withLock { $0[id]?.isListDue = false } }
+        if method == CachedApp.tools { pool.setListDue(false, of: id) }
         return result
     }
 
@@ -150,16 +152,41 @@ extension AppProxy {
         default: true
         }
     }
+}
 
-    /// Converts an error to the `AppError` for the caller.
-    static func failure(_ error: any Error, _ id: EndpointID) -> AppError {
-        switch error {
-        case let failure as AppError: failure
-        case let error as RPCError:
-            .invalidResponse(id, "error \(error.code): \(SanitizedText(error.message, limit: 500))")
-        // Cancelled: no client receives this error.
-        default: .responseLost(id)
+/// Tools by name.
+extension ToolCatalog {
+    /// Adds the nearest tool names to a failed result if the app does not list the tool.
+    func withToolSuggestions(
+        _ result: JSONObject,
+        _ tool: String,
+        at id: EndpointID,
+        for caller: AgentCaller,
+        alias: String? = nil
+    ) async -> JSONObject {
+        guard result["isError"] == true, let content = result["content"]?.array,
+            let near = await nearestTools(ifMissing: tool, at: id, for: caller, alias: alias), !near.isEmpty
+        else { return result }
+        let hint = "\(id) has no tool \"\(SanitizedText(tool, limit: 128))\"\(near)"
+        var result = result
+        result["content"] = .array(content + [["type": "text", "text": .string(hint)]])
+        return result
+    }
+
+    /// Returns the nearest names of a missing tool; nil if the app lists the tool or cannot be asked.
+    func nearestTools(
+        ifMissing tool: String,
+        at id: EndpointID,
+        for caller: AgentCaller,
+        alias: String? = nil
+    ) async -> NearTools? {
+        func has(_ list: JSONObject) -> Bool {
+            list["tools"]?.array?.contains { $0["name"]?.string == tool } ?? false
         }
+        if let cached = await cachedList(CachedApp.tools, of: id), has(cached) { return nil }
+        // The app may have added the tool since the cached list.
+        guard let list = try? await list(CachedApp.tools, of: id, for: caller).result, !has(list) else { return nil }
+        return NearTools(tool, list["tools"]?.array?.compactMap(\.object) ?? [], alias: alias)
     }
 }
 

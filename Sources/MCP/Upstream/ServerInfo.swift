@@ -3,8 +3,17 @@ import Model
 
 /// The identity, protocol version and transport of an app's server, from its `initialize` or `server/discover` result.
 struct ServerInfo: Hashable, Sendable {
+    /// The transport of the server.
+    enum Transport: Hashable, Sendable {
+        /// HTTP requests to a path.
+        case http(path: String)
+        /// One message per line on one stream, which is also the session (MCP 2026-07-28, transports, stdio; here over
+        /// TCP).
+        case lines
+    }
+
     let protocolVersion: ProtocolVersion
-    let transport: UpstreamTransport
+    let transport: Transport
     /// The session ID; nil in stateless mode or for a server without sessions.
     let sessionID: String?
     let info: JSONObject
@@ -14,7 +23,7 @@ struct ServerInfo: Hashable, Sendable {
     /// Reads the result of `initialize`.
     ///
     /// - Throws: `UpstreamError.invalidResponse`.
-    init(handshake result: JSON, at transport: UpstreamTransport, sessionID: String?) throws(UpstreamError) {
+    init(handshake result: JSON, at transport: Transport, sessionID: String?) throws(UpstreamError) {
         guard let version = result["protocolVersion"]?.string.flatMap(ProtocolVersion.init), !version.isStateless
         else {
             throw .invalidResponse("an unsupported MCP version")
@@ -28,7 +37,7 @@ struct ServerInfo: Hashable, Sendable {
     }
 
     /// Reads the result of `server/discover`; nil if the server does not support the stateless version.
-    init?(discovery result: JSON, at transport: UpstreamTransport) {
+    init?(discovery result: JSON, at transport: Transport) {
         let versions = result["supportedVersions"]?.array?.compactMap(\.string) ?? []
         guard versions.contains(ProtocolVersion.v2026_07_28.rawValue) else { return nil }
         protocolVersion = .v2026_07_28
@@ -92,13 +101,4 @@ extension ServerInfo {
         ]
         return RPCRequest(id: .text("initialize"), method: "initialize", params: params)
     }
-}
-
-/// The transport of an app's server.
-enum UpstreamTransport: Hashable, Sendable {
-    /// HTTP requests to a path.
-    case http(path: String)
-    /// One message per line on one stream, which is also the session (MCP 2026-07-28, transports, stdio; here over
-    /// TCP).
-    case lines
 }

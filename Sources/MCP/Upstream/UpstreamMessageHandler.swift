@@ -1,43 +1,27 @@
-import AccessControl
 import JSON
 
-/// Handles notifications and requests of an app that arrive during a request.
+/// Handles notifications and requests of an app that arrive during a message to the app.
 struct UpstreamMessageHandler: Sendable {
     /// The ID of the request, which is also its progress token.
-    private let id: RPCID?
-    private let session: UpstreamSession
-    private let routes: [AuthorizedRoute]
-    /// Returns the forwarder to the client; nil if the app cannot send requests to a client.
-    private let forwarder: @Sendable () -> ClientRequestForwarder?
-    private let notify: (@Sendable (RPCNotification) -> Void)?
+    var id: RPCID?
     /// Removes the session token from messages.
-    let redactor: TokenRedactor
-    private let schedule: @Sendable (BackgroundTask) -> Void
-    private let onChange: @Sendable (ServerChange) -> Void
-
-    init(
-        _ id: RPCID?,
-        session: UpstreamSession,
-        routes: [AuthorizedRoute],
-        forwarder: @escaping @Sendable () -> ClientRequestForwarder? = { nil },
-        notify: (@Sendable (RPCNotification) -> Void)?,
-        schedule: @escaping @Sendable (BackgroundTask) -> Void,
-        onChange: @escaping @Sendable (ServerChange) -> Void
-    ) {
-        self.id = id
-        self.session = session
-        self.routes = routes
-        redactor = TokenRedactor(routes)
-        self.forwarder = forwarder
-        self.notify = notify
-        self.schedule = schedule
-        self.onChange = onChange
-    }
+    var redactor = TokenRedactor([])
+    /// Returns the forwarder to the client; nil if the app cannot send requests to a client.
+    var forwarder: @Sendable () -> ClientRequestForwarder? = { nil }
+    /// Returns the delay by requests to the client.
+    var pause: @Sendable () -> ClientRequestForwarder.Pause = { ClientRequestForwarder.Pause() }
+    var notify: (@Sendable (RPCNotification) -> Void)?
+    /// Receives announced changes.
+    var onChange: @Sendable (ServerChange) -> Void = { _ in }
+    /// Sends the app a response.
+    var respond: @Sendable (RPCMessage) -> Void = { _ in }
+    /// Starts an accepted request to the client.
+    var forward: @Sendable (ClientRequestForwarder.PendingRequest) -> Void = { _ in }
 
     func handle(_ message: RPCMessage) {
         switch message {
         case .notification(let notification): handle(notification)
-        case .request(let request): respond(to: request)
+        case .request(let request): answer(request)
         case .response: break
         }
     }
@@ -62,15 +46,13 @@ struct UpstreamMessageHandler: Sendable {
 
     /// Answers a request of a session-mode app: `ping` directly, all others by the client if its capabilities allow the
     /// method.
-    private func respond(to request: RPCRequest) {
-        if request.method == "ping" {
-            return schedule(.notify(session, .response(id: request.id, .success([:])), routes))
-        }
+    private func answer(_ request: RPCRequest) {
+        if request.method == "ping" { return respond(.response(id: request.id, .success([:]))) }
         do throws(RPCError) {
             guard let forwarder = forwarder() else { throw .methodNotFound(request.method) }
-            schedule(.forwardClientRequest(try forwarder.accept(request), session, routes))
+            forward(try forwarder.accept(request))
         } catch {
-            schedule(.notify(session, .response(id: request.id, .failure(error)), routes))
+            respond(.response(id: request.id, .failure(error)))
         }
     }
 }

@@ -3,96 +3,125 @@ import JSON
 import Model
 import SystemIO
 
-/// An MCP session with one app: the handshake result, the pooled connections and the request queue.
+/// An MCP session with one app: the connected server, the request queue, and what outlives the app's launches.
 ///
 /// Makes one attempt per request and reports the error. `RetryPolicy` decides about retries. Only a lost session is
 /// handled here: after a new handshake the request is sent a second time, if that is safe.
 actor UpstreamSession {
-    /// Identifies one launch of the app by its launch ID, if known, and its port.
-    struct Launch: Hashable, Sendable {
-        let id: SanitizedText?
-        let port: UInt16
-    }
-
     /// Limits of concurrent requests, in total and per holder, and of waiting requests per holder. The limits are low
     /// because AppReveal answers on the app's main thread.
     static let maxConcurrentRequests = 8
     static let perHolderLimit = 4
     static let queueLimit = 64
 
-    nonisolated let id: EndpointID
-    let dialer: any Dialer
-    let limits: UpstreamLimits
-    let streamLimits: UpstreamLimits
-    let clock: any Clock<Duration>
-    let watch: ElapsedTimer
-    /// Queues background work.
-    let schedule: @Sendable (BackgroundTask) -> Void
+    private let timeouts: UpstreamTimeouts
+    private let clock: any Clock<Duration>
+    private let watch: ElapsedTimer
+    private let tasks: BackgroundTasks
     /// Receives announced changes.
-    let onChange: @Sendable (ServerChange) -> Void
-    /// The forwarders of the requests in flight, for a client session.
-    nonisolated let forwarders = ActiveForwarders()
-    /// The handshake parameters of a client session; nil for the shared session.
-    let clientParameters: ClientSessionParameters?
-    let probe: IdentityProbe
-    /// Receives the results of identity checks.
-    let onIdentify: @Sendable (IdentityReport) async -> Void
-    /// Receives the server's description once per launch.
-    private let onConnect: @Sendable (ServerInfo) async -> Void
+    private let onChange: @Sendable (ServerChange) -> Void
+    /// Indicates whether the session belongs to one MCP client.
+    private let isClientSession: Bool
 
+    private let connector: UpstreamConnector
+    private let subscriptions = ResourceSubscriptions()
+    /// The forwarders of the requests in flight, for a client session.
+    private let forwarders = ActiveForwarders()
+    /// The stream on which the app sends requests to the client of a client session.
+    private let sessionStream: SessionStream
     private var requestQueue = FairQueue<Promise<Void>>(
         permits: UpstreamSession.maxConcurrentRequests,
         perHolderLimit: UpstreamSession.perHolderLimit,
         queueLimit: UpstreamSession.queueLimit
     )
-    private nonisolated let connectSemaphore = AsyncSemaphore(permits: 1)
-    var connected: (launch: Launch, server: ServerInfo)?
-    var idleConnections: [PooledConnection] = []
-    /// The stream of a server with a line transport.
-    var lineTransport: LineTransport?
-    /// Indicates whether a background task closes idle connections.
-    var isClosingIdle = false
-    var lastID = 0
-    /// URIs of the resources to be notified about.
-    var subscribedURIs: Set<String> = []
+    private var lastID = 0
     /// The client's minimum log level, if set.
-    var logLevel: JSON?
-    /// The session ID of the GET stream in progress, and a promise that ends the stream.
-    var streamTask: (session: String, end: Promise<Void>)?
-    /// The launch for which the server gave no session, so that client sessions are not tried again.
-    var launchWithoutSessions: Launch?
-    /// The time of the last response, and the number of requests in flight.
-    var lastResponse: Duration?
-    var inFlightCount = 0
-    /// Completed when the change stream must be opened again.
-    var resubscribe: Promise<Void>?
+    private var logLevel: JSON?
 
     init(
         to id: EndpointID,
         dialer: any Dialer,
-        limits: UpstreamLimits,
-        streamLimits: UpstreamLimits,
+        timeouts: UpstreamTimeouts,
         clock: any Clock<Duration>,
-        schedule: @escaping @Sendable (BackgroundTask) -> Void,
+        tasks: BackgroundTasks,
         onChange: @escaping @Sendable (ServerChange) -> Void,
         clientParameters: ClientSessionParameters? = nil,
         probe: IdentityProbe,
         onIdentify: @escaping @Sendable (IdentityReport) async -> Void,
         onConnect: @escaping @Sendable (ServerInfo) async -> Void
     ) {
-        self.id = id
-        self.dialer = dialer
-        self.limits = limits
-        self.streamLimits = streamLimits
+        self.timeouts = timeouts
         self.clock = clock
-        self.schedule = schedule
+        self.tasks = tasks
         self.onChange = onChange
-        self.clientParameters = clientParameters
-        self.probe = probe
-        self.onIdentify = onIdentify
-        self.onConnect = onConnect
+        isClientSession = clientParameters != nil
         watch = ElapsedTimer(clock)
+        sessionStream = SessionStream(clock: clock, tasks: tasks)
+        connector = UpstreamConnector(
+            over: ConnectionPool(to: id, dialer: dialer, clock: clock, watch: watch, tasks: tasks),
+            limits: timeouts.upstream,
+            tasks: tasks,
+            clientParameters: clientParameters,
+            probe: probe,
+            onIdentify: onIdentify,
+            onConnect: onConnect
+        )
     }
+
+    // MARK: The connection
+
+    /// The server of the last handshake, if it is still valid.
+    nonisolated var server: ServerInfo? { connector.connected?.server }
+
+    /// Returns the app's server. Performs the handshake once per launch.
+    ///
+    /// - Throws: `UpstreamError`, `CancellationError`.
+    func connect(_ endpoint: Endpoint, by routes: [AuthorizedRoute]) async throws -> UpstreamConnector.Connected {
+        let handler = handler(during: nil, by: routes)
+        return try await connector.connect(endpoint, by: routes, logLevel: logLevel, handler: handler)
+    }
+
+    /// The same, with the caller's time limit.
+    private func connect(
+        _ endpoint: Endpoint,
+        by routes: [AuthorizedRoute],
+        until end: Duration
+    ) async throws -> UpstreamConnector.Connected {
+        if let launch = endpoint.launch(over: routes), let connected = await connector.verified(launch, by: routes) {
+            return connected
+        }
+        let left = end - watch.elapsed
+        let connected = try await withTimeout(left, clock: clock) { try await self.connect(endpoint, by: routes) }
+        guard let connected else { throw UpstreamError.noHandshake(seconds: Int(left.components.seconds)) }
+        return connected
+    }
+
+    /// Discards the connection state. The next request performs a new handshake.
+    func invalidate() async { await connector.invalidate() }
+
+    /// Returns the path of a server that may have client sessions.
+    nonisolated func sessionPath(of connected: UpstreamConnector.Connected, speaking isStateless: Bool) -> String? {
+        guard case .http(let path) = connected.server.transport,
+            connector.mayHaveSessions(connected, speaking: isStateless)
+        else { return nil }
+        return path
+    }
+
+    /// Records that this launch of the app has no sessions.
+    nonisolated func recordNoSessions() { connector.recordNoSessions() }
+
+    /// Ends the session and informs the app with a DELETE.
+    func close(by routes: [AuthorizedRoute]) async {
+        sessionStream.close()
+        guard let connected = connector.connected, connected.server.sessionID != nil else { return }
+        await invalidate()
+        var message = UpstreamMessage(nil, to: connected.server)
+        message.mayReuse = false
+        message.isSessionDelete = true
+        _ = try? await exchange(message, over: connected, by: routes)
+    }
+
+    // MARK: Requests
 
     /// Sends a request over the first route that works. The annotations are those of the called tool. Requests of
     /// different holders take turns.
@@ -110,16 +139,10 @@ actor UpstreamSession {
         defer { releaseTurn(holder) }
         do {
             if isQueued { try admission.check() }
-            return try await sendWithRehandshake(
-                request,
-                to: endpoint,
-                by: admission,
-                annotations: annotations,
-                until: end
-            )
+            return try await sendWithRehandshake(request, to: endpoint, by: admission, annotations, until: end)
         } catch let failure as UpstreamError {
             // The next server at this address may be another launch.
-            if failure.indicatesAppGone { invalidate() }
+            if failure.indicatesAppGone { await connector.invalidate() }
             throw failure
         }
     }
@@ -147,125 +170,67 @@ actor UpstreamSession {
         _ request: MCPRequest,
         to endpoint: Endpoint,
         by admission: Admission,
-        annotations: ToolAnnotations,
+        _ annotations: ToolAnnotations,
         until end: Duration
     ) async throws -> AppReply {
         let routes = admission.routes
         var isSecond = false
         while true {
-            let server = try await connect(endpoint, by: routes, until: end)
-            if let reply = handleSubscription(request, server) { return reply }
-            await ensureSessionStream(server, by: routes)
-            let response = try await sendRequest(
-                request,
-                to: server,
-                by: admission,
-                annotations: annotations,
-                until: end
-            )
-            let staleness = Self.staleness(of: response, server)
+            let connected = try await connect(endpoint, by: routes, until: end)
+            if let reply = subscriptions.reply(to: request, of: connected.server) { return reply }
+            if isClientSession { await openSessionStream(connected, by: routes) }
+            let response = try await sendRequest(request, to: connected, by: admission, annotations, until: end)
+            let staleness = response.staleness(of: connected.server)
             // Another server than the connected one, or a server that has lost the session.
-            if staleness != nil, connected?.server == server { connected = nil }
+            if staleness != nil { connector.forget(connected.server) }
             // A tool call is repeated only if the protocol guarantees that it was not processed.
             if !isSecond, staleness == .notProcessed || staleness == .possiblyProcessed && request.tool == nil {
                 isSecond = true
                 continue
             }
-            let reply = try Self.appReply(from: response, by: routes)
-            recordSubscription(request, reply)
+            let reply = try response.reply(by: routes)
+            if case .success = reply.outcome { record(request) }
             return reply
         }
     }
 
-    /// Returns the app's server. Performs the handshake once per launch.
-    ///
-    /// - Throws: `UpstreamError`, `CancellationError`.
-    func connect(_ endpoint: Endpoint, by routes: [AuthorizedRoute]) async throws -> ServerInfo {
-        guard let first = routes.first else { throw UpstreamError.unreachable(Self.noRoute(to: endpoint)) }
-        let launch = Launch(id: endpoint.launchID, port: first.route.port)
-        if let server = await connectedServer(launch, by: routes), isFresh { return server }
-        let permit = try await connectSemaphore.acquire()
-        defer { permit.release() }
-        let earlier = await connectedServer(launch, by: routes)
-        if let earlier, isFresh { return earlier }
-        let server: ServerInfo
-        do {
-            try await identify(endpoint, routes)
-            if let earlier {
-                try await compareName(of: earlier, isNew: false, endpoint, routes)
-                lastResponse = watch.elapsed
-                return earlier
-            }
-            invalidate()
-            server = try await handshake(with: endpoint, by: routes)
-            try await compareName(of: server, isNew: true, endpoint, routes)
-            lastResponse = watch.elapsed
-        } catch UpstreamError.timedOut(let seconds) {
-            throw UpstreamError.noHandshake(seconds: seconds)
-        }
-        connected = (launch, server)
-        await onConnect(server)
-        return server
-    }
-
-    /// The same, with the caller's time limit.
-    private func connect(
-        _ endpoint: Endpoint,
-        by routes: [AuthorizedRoute],
-        until end: Duration
-    ) async throws -> ServerInfo {
-        if let first = routes.first,
-            let server = await connectedServer(Launch(id: endpoint.launchID, port: first.route.port), by: routes),
-            isFresh
-        {
-            return server
-        }
-        let left = end - watch.elapsed
-        let server = try await withTimeout(left, clock: clock) { try await self.connect(endpoint, by: routes) }
-        guard let server else { throw UpstreamError.noHandshake(seconds: Int(left.components.seconds)) }
-        return server
-    }
-
-    /// Returns the connected server if the connection is still usable.
-    private func connectedServer(_ launch: Launch, by routes: [AuthorizedRoute]) async -> ServerInfo? {
-        guard let connected, connected.launch == launch, await isUsable(connected.server, routes) else {
-            return nil
-        }
-        return connected.server
-    }
-
-    /// Discards the connection state. The next request performs a new handshake.
-    func invalidate() {
-        lastResponse = nil
-        connected = nil
-        idleConnections = []
-        lineTransport = nil
+    /// Records a successful subscription or log level, to restore it after the app's next launch.
+    private func record(_ request: MCPRequest) {
+        if request.method == "logging/setLevel", isClientSession { logLevel = request.params["level"] }
+        subscriptions.record(request)
     }
 
     private func sendRequest(
         _ request: MCPRequest,
-        to server: ServerInfo,
+        to connected: UpstreamConnector.Connected,
         by admission: Admission,
-        annotations: ToolAnnotations,
+        _ annotations: ToolAnnotations,
         until end: Duration
     ) async throws -> UpstreamResponse {
-        let routes = admission.routes
-        lastID += 1
-        let number = JSONNumber(lastID)
+        let (server, number) = (connected.server, newID())
         var params = request.params
         var meta =
             server.meta(params["_meta"], capabilities: request.capabilities, logLevel: request.logLevel) ?? [:]
         if request.notify != nil { meta["progressToken"] = .number(number) }
         params["_meta"] = meta.members.isEmpty ? nil : .object(meta)
-        var headers = server.headers(for: request.method, params)
-        if server.protocolVersion.isStateless { headers += annotations.parameters.headers(for: params["arguments"]) }
-        let message = RPCRequest(
+        let rpcRequest = RPCRequest(
             id: .number(number),
             method: request.method,
             params: params.members.isEmpty ? nil : params
         )
-        let forwarder =
-            clientParameters == nil ? nil : request.clientRequester.map { ClientRequestForwarder($0, watch) }
+        var message = UpstreamMessage(.request(rpcRequest), to: server)
+        if server.protocolVersion.isStateless {
+            message.headers += annotations.parameters.headers(for: params["arguments"])
+        }
+        message.limits = timeouts.upstream
+        message.limits.idle = request.timeout ?? timeouts.idle
+        message.limits.total = min(timeouts.total, end - watch.elapsed)
+        message.admission = admission
+        message.mayReuse = request.mayRepeat(annotations)
+        message.notify = request.notify
+        message.forwarder =
+            isClientSession ? request.clientRequester.map { ClientRequestForwarder($0, watch) } : nil
+        let forwarder = message.forwarder
         if let forwarder { forwarders.add(forwarder) }
         defer {
             if let forwarder {
@@ -273,40 +238,131 @@ actor UpstreamSession {
                 forwarder.end()
             }
         }
-        var limits = limits
-        limits.idle = request.timeout ?? limits.idle
-        limits.total = min(limits.total, end - watch.elapsed)
-        inFlightCount += 1
-        defer { inFlightCount -= 1 }
+        connector.beginRequest()
+        defer { connector.endRequest() }
         do {
-            let response = try await exchange(
-                RPCMessage.request(message).json,
-                at: server.transport,
-                headers: headers,
-                by: routes,
-                awaiting: .number(number),
-                limits: limits,
-                admission: admission,
-                mayReuse: request.mayRepeat(annotations),
-                forwarder: forwarder,
-                notify: request.notify
-            )
-            lastResponse = watch.elapsed
+            let response = try await exchange(message, over: connected, by: admission.routes)
+            connector.recordResponse()
             return response
         } catch {
-            if server.transport == .lines || !server.protocolVersion.isStateless, Self.mayStillRun(error) {
-                cancel(number, routes)
+            let mayStillRun = error is CancellationError || (error as? UpstreamError)?.isTimeout == true
+            if server.transport == .lines || !server.protocolVersion.isStateless, mayStillRun {
+                cancel(number, admission.routes)
             }
             throw error
         }
     }
 
     /// Sends a cancellation. In session mode and over a line transport, closing the stream does not cancel a request.
-    func cancel(_ number: JSONNumber, _ routes: [AuthorizedRoute]) {
+    private nonisolated func cancel(_ number: JSONNumber, _ routes: [AuthorizedRoute]) {
         let params: JSONObject = [
             "requestId": .number(number), "reason": "the client no longer waits for the response",
         ]
-        let message = RPCNotification(method: "notifications/cancelled", params: params)
-        schedule(.notify(self, .notification(message), routes))
+        notifyLater(.notification(RPCNotification(method: "notifications/cancelled", params: params)), by: routes)
+    }
+
+    private func newID() -> JSONNumber {
+        lastID += 1
+        return JSONNumber(lastID)
+    }
+
+    // MARK: The app's own messages
+
+    private func exchange(
+        _ message: UpstreamMessage,
+        over connected: UpstreamConnector.Connected,
+        by routes: [AuthorizedRoute]
+    ) async throws -> UpstreamResponse {
+        try await connected.transport.exchange(message, by: routes, handler: handler(during: message, by: routes))
+    }
+
+    /// Returns the handler of the app's messages that arrive during a message, or during the handshake.
+    private nonisolated func handler(
+        during message: UpstreamMessage?,
+        by routes: [AuthorizedRoute]
+    ) -> UpstreamMessageHandler {
+        let (forwarder, hasResponse) = (message?.forwarder, message?.id != nil)
+        return UpstreamMessageHandler(
+            id: message?.id,
+            redactor: TokenRedactor(routes),
+            forwarder: { [forwarders] in forwarder ?? (hasResponse ? nil : forwarders.common) },
+            pause: { [forwarders] in
+                forwarders.pause.merged(with: forwarder?.pause ?? ClientRequestForwarder.Pause())
+            },
+            notify: message?.notify,
+            onChange: onChange,
+            respond: { [self] in notifyLater($0, by: routes) },
+            forward: { [self] request in tasks.schedule { [self] in await forward(request, by: routes) } }
+        )
+    }
+
+    private func forward(_ request: ClientRequestForwarder.PendingRequest, by routes: [AuthorizedRoute]) async {
+        let outcome = await request.forward(within: timeouts.clientAnswer, clock: clock)
+        if let outcome { try? await notify(.response(id: request.id, outcome), by: routes) }
+        request.forwarder.finish(request.id)
+    }
+
+    private nonisolated func notifyLater(_ message: RPCMessage, by routes: [AuthorizedRoute]) {
+        tasks.scheduleRequest { [self] in try await notify(message, by: routes) }
+    }
+
+    /// Sends the app a message that has no response.
+    private func notify(_ message: RPCMessage, by routes: [AuthorizedRoute]) async throws {
+        guard let connected = connector.connected else { return }
+        var message = UpstreamMessage(message, to: connected.server)
+        message.mayReuse = false
+        _ = try await exchange(message, over: connected, by: routes)
+    }
+
+    // MARK: Streams
+
+    /// Follows the app's changes until its stream ends. Messages are passed to the message handler.
+    ///
+    /// - Returns: False if this app announces no changes.
+    /// - Throws: `UpstreamError`, `CancellationError`.
+    func streamChanges(of endpoint: Endpoint, by routes: [AuthorizedRoute]) async throws -> Bool {
+        while true {
+            let connected = try await connect(endpoint, by: routes)
+            guard connected.server.announcesChanges else { return false }
+            let newSubscription = subscriptions.nextChange()
+            let reader = ChangeStreamReader(
+                server: connected.server,
+                uris: subscriptions.uris,
+                limits: .changeStream(idle: timeouts.changeStreamIdle),
+                newID: { await self.newID() },
+                send: { try await self.exchange($0, over: connected, by: routes) },
+                cancel: { self.cancel($0, routes) }
+            )
+            let status = try await withThrowingTaskGroup(of: Int?.self) { group in
+                group.addTask {
+                    try await newSubscription.value()
+                    return nil
+                }
+                group.addTask { try await reader.read() }
+                defer { group.cancelAll() }
+                return try await group.next() ?? nil
+            }
+            // Nil after a new subscription or an idle timeout; the stream is opened again.
+            guard let status else { continue }
+            // MCP 2025-03-26 and later: a server without such a stream answers 405.
+            if status == 405 { return false }
+            if status == 404 { connector.forget(connected.server) }
+            return true
+        }
+    }
+
+    /// Opens the GET stream of a client session before a request.
+    private func openSessionStream(_ connected: UpstreamConnector.Connected, by routes: [AuthorizedRoute]) async {
+        guard let session = connected.server.sessionID else { return }
+        await sessionStream.open(session) { [self] opened in
+            var message = UpstreamMessage(nil, to: connected.server)
+            message.limits = .changeStream(idle: timeouts.changeStreamIdle)
+            message.mayReuse = false
+            message.opened = opened
+            let response = try? await exchange(message, over: connected, by: routes)
+            // MCP 2025-03-26 and later: a server without such a stream answers 405.
+            guard let response, response.status != 405 else { return false }
+            return !forwarders.isEmpty && server == connected.server
+        }
     }
 }

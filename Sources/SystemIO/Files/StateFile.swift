@@ -16,7 +16,6 @@ package actor StateFile<Value: Codable & Sendable> {
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { ThreadExecutor.files.asUnownedSerialExecutor() }
 
-    private let directory: String
     private let path: String
     private let health: StateHealth?
     private let logger: Logger
@@ -31,7 +30,6 @@ package actor StateFile<Value: Codable & Sendable> {
     ///   - health: Records failed writes.
     ///   - logger: Logs unreadable files.
     package init(_ name: String, in directory: String, health: StateHealth? = nil, logger: Logger) {
-        self.directory = directory
         self.health = health
         path = "\(directory)/\(name).json"
         self.logger = logger
@@ -63,7 +61,7 @@ package actor StateFile<Value: Codable & Sendable> {
         let number = open(path, O_RDONLY | O_CLOEXEC)
         if number < 0, errno == ENOENT { return nil }
         do {
-            try check(number, "open")
+            try AtomicFile.check(number, "open", on: path)
             let file = Descriptor(owning: number)
             var data = Data()
             let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1_024, alignment: 16)
@@ -71,7 +69,7 @@ package actor StateFile<Value: Codable & Sendable> {
             while true {
                 let count = Glibc.read(file.number, chunk.baseAddress, chunk.count)
                 if count < 0, errno == EINTR { continue }
-                try check(CInt(clamping: count), "read")
+                try AtomicFile.check(CInt(clamping: count), "read", on: path)
                 if count == 0 { return data }
                 data.append(contentsOf: chunk[..<count])
             }
@@ -94,21 +92,11 @@ package actor StateFile<Value: Codable & Sendable> {
         }
     }
 
-    /// Writes a temporary file and renames it over the old one.
     private func replace(with value: Value) throws(StateError) {
         if let unwritableReason { throw .notSaved(path: path, unwritableReason) }
-        let temporaryPath = "\(path).new"
         do {
-            let data = try JSONCoding.encoder().encode(Document(schema: 1, content: value))
-            try createFile(temporaryPath, with: data)
-            try check(rename(temporaryPath, path), "rename")
-            // The renamed entry is part of the directory's data.
-            let folder = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-            try check(folder, "open")
-            defer { close(folder) }
-            try check(fsync(folder), "fsync")
+            try AtomicFile.replace(path, with: try JSONCoding.encoder().encode(Document(schema: 1, content: value)))
         } catch {
-            unlink(temporaryPath)
             throw .notSaved(path: path, "\(error)")
         }
     }
@@ -127,25 +115,6 @@ package actor StateFile<Value: Codable & Sendable> {
                 "file": "\(path)", "renamed to": "\(unwritableReason == nil ? newPath : "-")", "error": "\(reason)",
             ]
         )
-    }
-
-    private func createFile(_ temporaryPath: String, with data: Data) throws {
-        let number = open(temporaryPath, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        try check(number, "open")
-        let file = Descriptor(owning: number)
-        var rest = data[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(file.number, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            try check(CInt(clamping: count), "write")
-            rest = rest.dropFirst(count)
-        }
-        try check(fsync(file.number), "fsync")
-    }
-
-    private func check(_ result: CInt, _ call: String) throws {
-        guard result < 0 else { return }
-        throw SocketError.failed(call: call, on: path, code: errno)
     }
 }
 
@@ -208,11 +177,7 @@ package actor StateHealth {
     /// Tests the directory by writing and syncing a temporary file.
     private func canWrite() -> Bool {
         let path = "\(directory)/room.new"
-        let number = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard number >= 0 else { return false }
-        let file = Descriptor(owning: number)
         defer { unlink(path) }
-        let bytes = [UInt8](repeating: 0, count: Self.sample)
-        return write(file.number, bytes, bytes.count) == bytes.count && fsync(file.number) == 0
+        return (try? AtomicFile.create(path, with: Data(count: Self.sample))) != nil
     }
 }

@@ -2,6 +2,7 @@ import Client
 import FoundationEssentials
 import Glibc
 import Model
+import SystemIO
 
 /// The grants that `patchbay join` stored in `$XDG_STATE_HOME/patchbay/grants`, readable only by their user.
 struct CredentialStore {
@@ -57,19 +58,9 @@ struct CredentialStore {
     /// - Returns: The file's path.
     func save(_ credential: Credential) throws(CLIError) -> String {
         let file = "\(path)/\(credential.grant.id).json"
-        let draft = "\(path)/.\(credential.grant.id).\(getpid())"
-        guard var bytes = try? Array(JSONCoding.encoder().encode(credential)) else { throw failure(EINVAL) }
-        bytes.append(UInt8(ascii: "\n"))
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure(errno) }
-        let isWritten = BlockingThread.write(bytes, to: descriptor) && fsync(descriptor) == 0
-        let reason = errno
-        close(descriptor)
-        guard isWritten, rename(draft, file) == 0 else {
-            let reason = isWritten ? errno : reason
-            unlink(draft)
-            throw failure(reason)
-        }
+        guard var content = try? JSONCoding.encoder().encode(credential) else { throw failure(EINVAL) }
+        content.append(UInt8(ascii: "\n"))
+        do { try AtomicFile.replace(file, with: content) } catch { throw failure(because: error.reason) }
         return file
     }
 
@@ -120,10 +111,12 @@ struct CredentialStore {
     /// The maximum size of a file, in bytes.
     private static let sizeLimit = 64 << 10
 
-    private func failure(_ code: CInt) -> CLIError {
+    private func failure(_ code: CInt) -> CLIError { failure(because: SocketError.message(for: code)) }
+
+    private func failure(because reason: String) -> CLIError {
         CLIError(
             status: .configuration,
-            message: "the grant cannot be stored in \(path): \(String(cString: strerror(code)))",
+            message: "the grant cannot be stored in \(path): \(reason)",
             hint: "patchbay join --print -"
         )
     }

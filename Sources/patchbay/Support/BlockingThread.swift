@@ -1,27 +1,10 @@
 import Glibc
+import SystemIO
 
 /// Runs blocking calls on dedicated threads, because they must not block Swift's cooperative thread pool.
 enum BlockingThread {
-    /// Runs the body on a new detached thread.
-    static func start(_ body: @escaping @Sendable () -> Void) {
-        final class Box: Sendable {
-            let body: @Sendable () -> Void
-            init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-        }
-        var thread = pthread_t()
-        let box = Unmanaged.passRetained(Box(body))
-        let started = pthread_create(
-            &thread,
-            nil,
-            { argument in
-                if let argument { Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body() }
-                return nil
-            },
-            box.toOpaque()
-        )
-        precondition(started == 0, "no thread could be started: errno \(started)")
-        pthread_detach(thread)
-    }
+    /// Runs the body on a new thread.
+    static func start(_ body: @escaping @Sendable () -> Void) { startThread(named: "patchbay-io", body) }
 
     /// Runs the body on a new thread and returns its result.
     static func value<Value: Sendable>(of body: @escaping @Sendable () -> Value) async -> Value {

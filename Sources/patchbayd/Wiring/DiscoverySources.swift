@@ -143,11 +143,12 @@ extension SourceStatus {
     init?(of refusals: Refusals) {
         guard !refusals.isEmpty else { return nil }
         var causes: [String] = []
+        let limits = EndpointLimits.standard
         let (perAddress, total) = (refusals.count(by: .perAddress), refusals.count(by: .total))
         if perAddress > 0 {
-            causes.append("\(perAddress) because the limit per address is \(EndpointTable.limitPerAddress) endpoints")
+            causes.append("\(perAddress) because the limit per address is \(limits.perAddress) endpoints")
         }
-        if total > 0 { causes.append("\(total) because the total limit is \(EndpointTable.limit) endpoints") }
+        if total > 0 { causes.append("\(total) because the total limit is \(limits.total) endpoints") }
         self.init(
             name: "list",
             state: .ok,

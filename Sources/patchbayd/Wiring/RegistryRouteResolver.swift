@@ -28,7 +28,7 @@ struct RegistryRouteResolver: RouteResolver {
                 throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
             }
             // The requested ID may be an alias; approvals use the current ID.
-            let approval = await accessStore.approval(of: endpoint.id)
+            let approval = accessStore.approvals.trust(of: endpoint.id).approval
             let approved = ApprovalPolicy.approvedRoutes(of: endpoint, approval)
             guard approved.isEmpty else { return approved.map(\.route) }
             if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {

@@ -23,10 +23,10 @@ struct StaleSecretCleaner: Service {
     }
 
     private func cleanUp() async {
-        for id in await accessStore.secretHolders {
+        for id in await accessStore.secrets.holders {
             guard Self.isGone(try? await registry.endpoint(id), at: Date()) else { continue }
             do {
-                try await accessStore.deleteSecret(of: id, by: .broker, from: .broker)
+                try await accessStore.secrets.delete(of: id, by: .broker, from: .broker)
                 logger.info("deleted the secret of an absent app", metadata: ["id": "\(id)"])
             } catch {
                 logger.error(

@@ -7,11 +7,11 @@ import SystemIO
 /// Reads and writes are large and blocking, so that the app does not limit the forwarder.
 struct AppStream: ~Copyable {
     let app: App
-    let stream: ByteStream
+    let stream: BlockingStream
 
     init(_ app: App, over descriptor: consuming Descriptor) {
         self.app = app
-        stream = ByteStream(over: descriptor)
+        stream = BlockingStream(over: descriptor)
     }
 
     consuming func serve() {

@@ -1,3 +1,5 @@
+import TestSupport
+
 /// The protocol state of one client of the usbmuxd stand-in, until its socket becomes a stream to an app.
 struct MuxConversation {
     enum Step: Hashable {
@@ -30,17 +32,18 @@ struct MuxConversation {
         let tag = MuxMessage.tag(of: received)
         let body = Array(received[MuxMessage.headerSize..<length])
         received.removeFirst(length)
-        let text = String(decoding: body, as: UTF8.self)
-        if text.contains("<string>Connect</string>") { return connect(body, tag) }
-        if text.contains("<string>ListDevices</string>") { return .answer(MuxMessage.list(udid, tag: tag)) }
-        if text.contains("<string>ReadBUID</string>") { return .answer(MuxMessage.buid(tag: tag)) }
-        if text.contains("<string>Listen</string>") {
-            return .answer(MuxMessage.result(0, tag: tag) + MuxMessage.attached(udid))
+        switch MuxMessage.requestType(of: body) {
+        case "Connect": return connect(body, tag)
+        case "ListDevices": return .answer(MuxMessage.propertyList(MuxMessage.list([record]), tag: tag))
+        case "ReadBUID": return .answer(MuxMessage.buid(tag: tag))
+        case "Listen": return .answer(MuxMessage.result(0, tag: tag) + MuxMessage.propertyList(record, tag: 0))
+        default: return .answer(MuxMessage.result(1, tag: tag))
         }
-        return .answer(MuxMessage.result(1, tag: tag))
     }
 
-    private func connect(_ body: [UInt8], _ tag: Int) -> Step {
+    private var record: String { MuxMessage.attached(1, udid) }
+
+    private func connect(_ body: [UInt8], _ tag: UInt32) -> Step {
         // The port is in network byte order (usbmuxd's client.c).
         let port = MuxMessage.number("PortNumber", in: body).flatMap(UInt16.init(exactly:))?.byteSwapped
         guard let app = port.flatMap({ apps[$0] }) else { return .answer(MuxMessage.result(3, tag: tag)) }

@@ -6,7 +6,7 @@ import SystemIO
 /// One thread accepts all clients, speaks usbmuxd's protocol and echoes, so that 5,000 idle clients need only their
 /// descriptors. A stream to another app has its own thread.
 final class Phone: Sendable {
-    static let udid = "00008030-001A2B3C4D5E6F70"
+    static let udid = Phones.one
 
     /// The TCP port of each app, which is also its port on the phone.
     let ports: [App: UInt16]

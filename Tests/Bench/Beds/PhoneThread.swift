@@ -78,9 +78,9 @@ final class PhoneThread {
                 roles[client] = .conversation(conversation)
                 return
             case .answer(let bytes):
-                guard Stream.send(bytes[...], to: client) else { return drop(client) }
+                guard BlockingStream.send(bytes[...], to: client) else { return drop(client) }
             case .open(let app, let answer):
-                guard Stream.send(answer[...], to: client) else { return drop(client) }
+                guard BlockingStream.send(answer[...], to: client) else { return drop(client) }
                 forget(client)
                 return open(app, client)
             case .leave:
@@ -92,7 +92,7 @@ final class PhoneThread {
     /// Echoes small messages. They fit into the socket's buffer, so a write never blocks.
     private func echo(_ client: CInt) {
         let count = recv(client, &buffer, buffer.count, 0)
-        guard count > 0, Stream.send(buffer[..<count], to: client) else { return drop(client) }
+        guard count > 0, BlockingStream.send(buffer[..<count], to: client) else { return drop(client) }
     }
 
     private func watch(_ descriptor: CInt, as role: Role) {

@@ -10,22 +10,15 @@ enum AppAddress: Hashable, Sendable {
     case mux(path: String, port: UInt16)
 
     /// Connects. Each blocking call on the stream waits at most for `timeout`.
-    func open(timeout: Duration = .seconds(5)) throws -> ByteStream {
-        let socket = try socketAddress.makeSocket()
-        let stream: ByteStream
-        switch self {
-        case .tcp:
-            try connectBlocking(socket.number)
-            stream = ByteStream(over: socket)
-            stream.limit(timeout)
-        case .mux(_, let port):
-            try connectBlocking(socket.number)
-            stream = ByteStream(over: socket)
-            stream.limit(timeout)
-            try stream.send(MuxMessage.connect(port: port))
+    func open(timeout: Duration = .seconds(5)) throws -> BlockingStream {
+        let stream = try BlockingStream.connect(to: socketAddress)
+        SocketOption.setNoDelay(stream.number)
+        stream.limit(timeout)
+        if case .mux(_, let port) = self {
+            try stream.send(MuxMessage.connect(1, port))
             let header = try stream.receive(MuxMessage.headerSize)
             let answer = try stream.receive(MuxMessage.length(of: header) - MuxMessage.headerSize)
-            guard MuxMessage.number("Number", in: answer) == 0 else { throw BenchError.ended }
+            guard MuxMessage.number("Number", in: answer) == 0 else { throw BlockingStream.Failure.ended }
         }
         return stream
     }
@@ -44,11 +37,5 @@ enum AppAddress: Hashable, Sendable {
         case .tcp(let port): .ipv4(0x7F00_0001, port: port)
         case .mux(let path, _): .unix(path: path)
         }
-    }
-
-    private func connectBlocking(_ number: CInt) throws {
-        _ = fcntl(number, F_SETFL, 0)
-        let result = try socketAddress.withRaw { connect(number, $0, $1) }
-        guard result == 0 else { throw BenchError.failed(call: "connect", words: SocketError.message(for: errno)) }
     }
 }

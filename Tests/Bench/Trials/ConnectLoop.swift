@@ -1,3 +1,4 @@
+import TestSupport
 import SystemIO
 
 /// Repeatedly connects, echoes one byte, and closes, on one thread.
@@ -8,13 +9,13 @@ struct ConnectLoop {
 
     /// The durations of the successful connections in microseconds.
     private(set) var times: [Double] = []
-    private(set) var failures: [BenchError] = []
+    private(set) var failures: [BlockingStream.Failure] = []
     private(set) var hasGivenUp = false
 
     init(_ count: Int, through address: AppAddress) throws {
         times.reserveCapacity(count)
         for _ in 0..<count {
-            do throws(BenchError) {
+            do throws(BlockingStream.Failure) {
                 times.append(try Self.connect(address))
             } catch {
                 failures.append(error)
@@ -36,14 +37,14 @@ struct ConnectLoop {
         return (["\(failures.count) failed, \(hangs) of them hang"] + rest).joined(separator: "; ") + end
     }
 
-    private static func connect(_ address: AppAddress) throws(BenchError) -> Double {
+    private static func connect(_ address: AppAddress) throws(BlockingStream.Failure) -> Double {
         do {
             let start = ContinuousClock.now
             let stream = try address.open(timeout: timeout)
             try stream.send([1])
             _ = try stream.receive(1)
             return (ContinuousClock.now - start).microseconds
-        } catch let error as BenchError {
+        } catch let error as BlockingStream.Failure {
             throw error
         } catch {
             throw .failed(call: "connect", words: "\(error)")

@@ -1,3 +1,4 @@
+import TestSupport
 import SystemIO
 
 /// Measures the cost of idle connections, and whether all of them still work.
@@ -49,9 +50,9 @@ struct IdleTrial: Trial {
     }
 
     private final class Held {
-        private let stream: ByteStream
+        private let stream: BlockingStream
 
-        init(_ stream: consuming ByteStream) { self.stream = stream }
+        init(_ stream: consuming BlockingStream) { self.stream = stream }
 
         func echo() throws {
             try stream.send([1])

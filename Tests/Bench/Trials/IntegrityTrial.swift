@@ -1,3 +1,5 @@
+import TestSupport
+
 /// Checks that the received bytes equal the sent ones.
 struct IntegrityTrial: Trial {
     let length: Int
@@ -12,15 +14,15 @@ struct IntegrityTrial: Trial {
             let sink = try forwarder.address(of: .sink).open()
             try sink.send(request.bytes)
             try sink.give(request)
-            if try sink.receive(1) != [1] { throw BenchError.garbled }
-        } catch let error as BenchError {
+            if try sink.receive(1) != [1] { throw BlockingStream.Failure.garbled }
+        } catch let error as BlockingStream.Failure {
             faults.append("up: \(error)")
         }
         do {
             let source = try forwarder.address(of: .source).open()
             try source.send(request.bytes)
-            if try !source.take(request) { throw BenchError.garbled }
-        } catch let error as BenchError {
+            if try !source.take(request) { throw BlockingStream.Failure.garbled }
+        } catch let error as BlockingStream.Failure {
             faults.append("down: \(error)")
         }
         let metric = Metric("\(length >> 20) MiB of a pattern, wrong ways of 2", "")

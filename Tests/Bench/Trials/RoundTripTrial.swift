@@ -1,3 +1,5 @@
+import TestSupport
+
 /// Measures round trips of 64 bytes on one stream.
 struct RoundTripTrial: Trial {
     let count: Int
@@ -28,8 +30,8 @@ struct RoundTripTrial: Trial {
         return readings
     }
 
-    private func trip(_ message: [UInt8], _ stream: borrowing ByteStream) throws {
+    private func trip(_ message: [UInt8], _ stream: borrowing BlockingStream) throws {
         try stream.send(message)
-        guard try stream.receive(message.count) == message else { throw BenchError.garbled }
+        guard try stream.receive(message.count) == message else { throw BlockingStream.Failure.garbled }
     }
 }

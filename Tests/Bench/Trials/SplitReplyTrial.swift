@@ -1,3 +1,5 @@
+import TestSupport
+
 /// Measures the delay of a reply that an app sends in two small writes, without the app's own pause.
 struct SplitReplyTrial: Trial {
     let count: Int

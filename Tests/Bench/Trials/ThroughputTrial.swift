@@ -1,3 +1,5 @@
+import TestSupport
+
 /// Measures the throughput of one stream, first up (client to phone), then down.
 ///
 /// The upload ends with the phone's confirmation; no half-close is needed.
@@ -27,7 +29,7 @@ struct ThroughputTrial: Trial {
         _ app: App,
         _ request: TransferRequest,
         _ forwarder: Forwarder,
-        _ move: (borrowing ByteStream, TransferRequest) throws -> Void
+        _ move: (borrowing BlockingStream, TransferRequest) throws -> Void
     ) throws -> [Reading] {
         let before = forwarder.processorTime()
         let stream = try forwarder.address(of: app).open()

@@ -156,12 +156,12 @@ import Testing
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         for route in original.approvedRoutes {
-            #expect(try await store.secret(of: original, over: route)?.reveal() == Self.secret)
+            #expect(try store.secrets.secret(of: original, over: route)?.reveal() == Self.secret)
         }
         #expect(!lookalike.routes.isEmpty)
         for route in lookalike.routes {
-            await #expect(throws: AccessError.self) { try await store.secret(of: lookalike, over: route) }
-            await #expect(throws: AccessError.self) { try await store.secret(of: original, over: route) }
+            #expect(throws: AccessError.self) { try store.secrets.secret(of: lookalike, over: route) }
+            #expect(throws: AccessError.self) { try store.secrets.secret(of: original, over: route) }
         }
         try await store.close()
     }

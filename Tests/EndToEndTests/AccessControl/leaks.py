@@ -55,17 +55,13 @@ def use(path, port, endpoint):
         spent, other = invite(path, SCOPES), invite(path, SCOPES, maxUses=2)
         tokens += [spent, other]
         grant = say(connect, "POST", "/v1/invites/redeem", {"token": spent, "client": CLIENT, "name": "agent"})
-        token, name = grant["token"], grant["grant"]["id"]
+        token = grant["token"]
         # Right.
         say(connect, "GET", "/v1/endpoints", token=token)
         say(connect, "GET", "/v1/grants", token=token)
         issued = say(connect, "POST", "/v1/invites", {"permissions": {"scopes": ["registry.read"], "selector": "all"}}, token)
-        child = {"name": "child", "permissions": {"scopes": ["registry.read"], "selector": "all"}}
-        say(connect, "POST", f"/v1/grants/{name}/delegate", child, token)
         say(connect, "POST", f"/v1/endpoints/{endpoint}/secret", {"secret": secret()}, token)
         say(connect, "POST", f"/v1/endpoints/{endpoint}/secret", {"secret": secret(), "invite": other, "client": CLIENT})
-        old, token = token, say(connect, "POST", f"/v1/grants/{name}/rotate", {"graceSeconds": 60}, token)["token"]
-        say(connect, "GET", "/v1/endpoints", token=old)
         # Wrong: tokens.
         for shown in (wrong(token), token + "x", token.lower(), spent, issued["token"], token[:40]):
             say(connect, "GET", "/v1/endpoints", token=shown)
@@ -87,10 +83,9 @@ def use(path, port, endpoint):
             say(connect, "POST", f"/v1/endpoints/{endpoint}/secret", {"secret": shown, "invite": wrong(other)})
             say(connect, "POST", "/v1/endpoints/no-such-one/secret", {"secret": shown}, token)
         say(connect, "POST", "/v1/invites/redeem", {"token": other, "client": CLIENT, "name": "x" * 3000})
-        say(connect, "POST", f"/v1/grants/{name}/rotate", {"graceSeconds": -1}, token)
         say(connect, "POST", "/v1/access-requests/poll", {"deviceCode": wrong(token), "client": CLIENT})
         # Tokens in URLs and cookies; this revokes them.
-        for place in (f"/v1/endpoints?token={old}", f"/v1/grants/{other}"):
+        for place in (f"/v1/endpoints?token={token}", f"/v1/grants/{other}"):
             send(connect, head("GET", place))
     asked = {"name": "agent", "permissions": {"scopes": ["registry.read"], "selector": "all"}}
     request = say(listeners[0], "POST", "/v1/access-requests", asked)

@@ -23,7 +23,7 @@ import Testing
     /// Starts an app that sends the UDID of its phone.
     private static func nameServer(on udid: String, port: UInt16, in scratch: ScratchFolder) throws -> UInt16 {
         let server = try LoopbackServer(address: Phones.address(of: udid), port: port, in: scratch) { connection in
-            _ = TestSupport.Stream.send(Array(udid.utf8)[...], to: connection)
+            _ = BlockingStream.send(Array(udid.utf8)[...], to: connection)
             var byte: UInt8 = 0
             while recv(connection, &byte, 1, 0) > 0 {}
         }

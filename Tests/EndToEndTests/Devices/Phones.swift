@@ -1,14 +1,10 @@
-import Glibc
 import Model
 import TestSupport
 import SystemIO
 import Testing
 
-/// Two phones, each with its own loopback address for its apps.
-enum Phones {
-    static let one = "00008030-001A2B3C4D5E6F70"
-    static let two = "0123456789abcdef0123456789abcdef01234567"
-
+/// Each phone has its own loopback address for its apps.
+extension Phones {
     static func options(of udid: String) -> PhoneOptions {
         var options = PhoneOptions()
         options.address = address(of: udid)
@@ -19,41 +15,6 @@ enum Phones {
 
     static func route(_ udid: String, _ port: UInt16) throws -> Route {
         .usb(USBRoute(udid: try #require(UDID(udid)), port: port))
-    }
-}
-
-extension Connection {
-    /// Sends all bytes.
-    func send(_ bytes: [UInt8]) async throws {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let sent = rest.withUnsafeBytes {
-                Glibc.send(descriptor.number, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
-            }
-            if sent >= 0 {
-                rest = rest.dropFirst(sent)
-            } else if errno == EAGAIN {
-                try await Poller.shared.wait(for: .writable, of: descriptor.number)
-            } else {
-                throw TestSupportError(call: "send")
-            }
-        }
-    }
-
-    /// Receives `count` bytes, or fewer at the end of the stream.
-    func receive(_ count: Int) async throws -> [UInt8] {
-        var bytes = initialBytes
-        while bytes.count < count {
-            var buffer = [UInt8](repeating: 0, count: min(65536, count - bytes.count))
-            let got = recv(descriptor.number, &buffer, buffer.count, 0)
-            if got < 0, errno == EAGAIN {
-                try await Poller.shared.wait(for: .readable, of: descriptor.number)
-                continue
-            }
-            guard got > 0 else { break }
-            bytes += buffer[..<got]
-        }
-        return bytes
     }
 }
 

@@ -184,11 +184,10 @@ for target in ("/v1/invites", "/v1/grants", f"/v1/grants/{grant}", "/v1/access-r
                "/v1/audit?after=0&limit=5", "/v1/audit", "/v1/audit/verify"):
     expect(200, "GET", target)
 expect(200, "GET", "/v1/grants/self", more=bearer)
-child = {"name": "child", "permissions": {"scopes": ["registry.read"], "selector": {"endpoints": [lab]}}}
-expect(201, "POST", f"/v1/grants/{grant}/delegate", child, more=bearer)
-wide = child | {"permissions": {"scopes": ["tunnel.open"], "selector": "all"}}
-expect(403, "POST", f"/v1/grants/{grant}/delegate", wide, more=bearer)
-bearer = {"Authorization": "Bearer " + expect(201, "POST", "/v1/grants/self/rotate", {}, more=bearer)["token"]}
+child = {"permissions": {"scopes": ["registry.read"], "selector": {"endpoints": [lab]}}}
+expect(201, "POST", "/v1/invites", child, more=bearer)
+wide = {"permissions": {"scopes": ["tunnel.open"], "selector": "all"}}
+expect(403, "POST", "/v1/invites", wide, more=bearer)
 expect(200, "GET", "/v1/endpoints", more=bearer)
 expect(403, "GET", "/v1/tunnels", more=bearer)
 expect(403, "GET", "/v1/audit", more=bearer)

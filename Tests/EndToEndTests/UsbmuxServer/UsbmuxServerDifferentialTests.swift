@@ -51,21 +51,21 @@ import Testing
         Case(name: "a command after Listen", answers: 2, ends: true) { _, _ in
             MuxPeer.request("Listen", tag: 1)
         },
-        Case(name: "version 2") { _, _ in MuxPeer.frame(version: 2, kind: 8, tag: 12) },
+        Case(name: "version 2") { _, _ in MuxMessage.frame(version: 2, kind: 8, tag: 12) },
         Case(name: "version 2 after a property list", answers: 2) { _, _ in
-            MuxPeer.request("Sing", tag: 1) + MuxPeer.frame(version: 2, kind: 8, tag: 12)
+            MuxPeer.request("Sing", tag: 1) + MuxMessage.frame(version: 2, kind: 8, tag: 12)
         },
-        Case(name: "an unknown kind") { _, _ in MuxPeer.frame(version: 1, kind: 77, tag: 13) },
+        Case(name: "an unknown kind") { _, _ in MuxMessage.frame(version: 1, kind: 77, tag: 13) },
         Case(name: "a binary Connect") { id, open in
-            MuxPeer.frame(word(id) + [UInt8(open >> 8), UInt8(open & 0xFF), 0, 0], version: 0, kind: 2, tag: 14)
+            MuxMessage.frame(word(id) + [UInt8(open >> 8), UInt8(open & 0xFF), 0, 0], version: 0, kind: 2, tag: 14)
         },
         Case(name: "a binary Connect to a closed port") { id, _ in
-            MuxPeer.frame(word(id) + [0, UInt8(closed), 0, 0], version: 0, kind: 2, tag: 14)
+            MuxMessage.frame(word(id) + [0, UInt8(closed), 0, 0], version: 0, kind: 2, tag: 14)
         },
         Case(name: "a binary Connect to an unknown phone") { _, _ in
-            MuxPeer.frame(word(99) + [0, 22, 0, 0], version: 0, kind: 2, tag: 14)
+            MuxMessage.frame(word(99) + [0, 22, 0, 0], version: 0, kind: 2, tag: 14)
         },
-        Case(name: "a binary Listen", answers: 2) { _, _ in MuxPeer.frame(version: 0, kind: 3, tag: 15) },
+        Case(name: "a binary Listen", answers: 2) { _, _ in MuxMessage.frame(version: 0, kind: 3, tag: 15) },
         Case(name: "a length above the limit", answers: 0, ends: true) { _, _ in
             UsbmuxHeader(length: 65_537, version: 1, kind: 8, tag: 1).encoded
         },
@@ -148,7 +148,7 @@ import Testing
             let peer = try MuxPeer(to: facade.path)
 
             for body in ["", "hello", "bplist00\u{1}\u{2}", "<plist version=\"1.0\"><dict></dict></plist>"] {
-                try peer.send(MuxPeer.frame(Array(body.utf8), version: 1, kind: 8, tag: 21))
+                try peer.send(MuxMessage.frame(Array(body.utf8), version: 1, kind: 8, tag: 21))
                 #expect(try peer.list()["Number"] as? Int == 1)
             }
             #expect(try peer.devices().isEmpty)

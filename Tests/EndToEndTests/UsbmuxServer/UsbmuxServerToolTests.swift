@@ -13,22 +13,10 @@ import Testing
     /// Downloads all bytes of a server through a tool that may need a moment to listen.
     private static func download(_ count: Int, _ port: UInt16) async throws -> [UInt8] {
         let address = SocketAddress.ipv4(0x7F00_0001, port: port)
-        let number: CInt = try await eventually("the tool listens") {
-            (try? await address.connect(within: .seconds(1), clock: ContinuousClock()))?.release()
+        let stream: SocketStream = try await eventually("the tool listens") {
+            try? await SocketStream.connect(to: address)
         }
-        let socket = Descriptor(owning: number)
-        var bytes: [UInt8] = []
-        while bytes.count < count {
-            var buffer = [UInt8](repeating: 0, count: 65_536)
-            let got = recv(socket.number, &buffer, buffer.count, 0)
-            if got < 0, errno == EAGAIN {
-                try await Poller.shared.wait(for: .readable, of: socket.number)
-                continue
-            }
-            guard got > 0 else { break }
-            bytes += buffer[..<got]
-        }
-        return bytes
+        return try await stream.receive(count)
     }
 
     @Test func `idevice_id lists exactly the phones, also after they were unplugged and plugged in`() async throws {

@@ -3,7 +3,6 @@ enum FuzzTarget: String, Sendable, CaseIterable {
     case head
     case json
     case name
-    case pairingString = "pairing-string"
     case token
     case txt
     case usbmux
@@ -16,10 +15,21 @@ enum FuzzTarget: String, Sendable, CaseIterable {
         case .head: try HeadPromises.check(input)
         case .json: try JSONPromises.check(input)
         case .name: try NamePromises.check(input)
-        case .pairingString: try PairingStringPromises.check(input)
         case .token: try TokenPromises.check(input)
         case .txt: try TXTPromises.check(input)
         case .usbmux: try UsbmuxPromises.check(input)
         }
     }
+}
+
+/// A broken promise of a parser.
+struct Violation: Error, CustomStringConvertible {
+    let promise: String
+
+    var description: String { "not kept: \(promise)" }
+}
+
+/// - Throws: `Violation` if the condition is false.
+func promise(_ words: @autoclosure () -> String, _ holds: Bool) throws(Violation) {
+    guard holds else { throw Violation(promise: words()) }
 }

@@ -7,11 +7,9 @@ import Testing
 @testable import MCP
 
 @Suite struct AggregateMCPServerTests {
-    /// Apps by their ports; one of them never answers.
-    private struct Apps: Dialer {
-        let apps: [UInt16: ScriptedApp]
-
-        func dial(_ route: Route) async throws -> Connection {
+    /// Returns a dialer of apps by their ports.
+    private func dialer(_ apps: [UInt16: ScriptedApp]) -> FakeDialer {
+        FakeDialer { route in
             guard let app = apps[route.port] else { throw DialError(.refused, "nothing listens on \(route)") }
             return try await app.dial(route)
         }
@@ -27,7 +25,7 @@ import Testing
         let shop = ScriptedApp.appReveal { .result(["content": [["type": "text", "text": $0["name"] ?? .null]]]) }
         let silent = ScriptedApp { _ in .silence }
         let broken = ScriptedApp { _ in .http(500, [], "") }
-        let fixture = AppProxyFixture(Apps(apps: [1: shop, 2: silent, 3: broken])) {
+        let fixture = AppProxyFixture(dialer([1: shop, 2: silent, 3: broken])) {
             $0.aggregatedList = .milliseconds(200)
         }
         await fixture.appear("shop", port: 1)

@@ -158,7 +158,7 @@ import Testing
         let shop = try #require(await fixture.appear(kind: .mcp))
         let received = Mutex<[RPCNotification]>([])
         try await fixture.run {
-            let changes = fixture.proxy.changes(of: shop.id, for: fixture.owner)
+            let changes = fixture.proxy.changeMonitor.changes(of: shop.id, for: fixture.owner)
 
             let result = await fixture.call(
                 ToolCall("tap", of: shop) { notification in received.withLock { $0.append(notification) } },

@@ -98,7 +98,7 @@ import Testing
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear())
         try await fixture.run {
-            let changes = fixture.proxy.changes(of: shop.id, for: fixture.owner)
+            let changes = fixture.proxy.changeMonitor.changes(of: shop.id, for: fixture.owner)
             try await eventually("the tools are listed") { app.requests.contains { $0.method == "tools/list" } }
             withExtendedLifetime(changes) {}
         }

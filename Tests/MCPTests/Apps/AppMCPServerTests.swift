@@ -72,7 +72,7 @@ import Testing
         let shop = try #require(await fixture.appear())
         try await fixture.run {
             let first = try await fixture.proxy.tools(of: shop, for: fixture.owner)
-            var changes = fixture.proxy.changes(of: shop.id, for: fixture.owner).makeAsyncIterator()
+            var changes = fixture.proxy.changeMonitor.changes(of: shop.id, for: fixture.owner).makeAsyncIterator()
             tools.withLock { $0 = [["name": "tap"], ["name": "wipe"]] }
 
             await fixture.appear(port: 6_000)

@@ -15,7 +15,7 @@ import Testing
         ClientSessionPool.Key(endpoint: endpoint ?? shop, holder: "uid:0", client: "\(client)")
     }
 
-    private func newSession() -> UpstreamSession { fixture.proxy.makeSession(to: shop) }
+    private func newSession() -> UpstreamSession { fixture.proxy.pool.makeSession(to: shop) }
 
     @Test func `a client has its own session, which no other client gets`() throws {
         var pool = ClientSessionPool()

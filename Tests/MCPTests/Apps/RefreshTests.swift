@@ -87,7 +87,7 @@ import Testing
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear())
         try await fixture.run {
-            let changes = fixture.proxy.changes(of: shop.id, for: fixture.owner)
+            let changes = fixture.proxy.changeMonitor.changes(of: shop.id, for: fixture.owner)
             let notifications = Mutex(0)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { @Sendable in for await _ in changes { notifications.withLock { $0 += 1 } } }

@@ -84,28 +84,18 @@ import Testing
         )
         await registry.apply(.seen(sighting))
         let shop = try #require(await registry.endpoint(seenAs: sighting.id))
-        try await store.approve(shop, by: owner, from: origin)
-        let permissions = Permissions([.endpointCall, .inviteCreate], on: .all)
-        let (_, invite) = try await store.invite(InviteTerms(permissions), by: owner, from: origin)
-        let (parent, _) = try await store.redeem(
-            invite,
-            for: Redemption(client: Data(repeating: 7, count: 32), name: SanitizedText("race")),
-            from: origin
-        )
+        try await store.approvals.approve(shop, by: owner, from: origin)
+        let terms = InviteTerms(Permissions([.endpointCall], on: .all))
+        let client = Redemption(client: Data(repeating: 7, count: 32), name: SanitizedText("race"))
         _ = await Self.call(shop, proxy, AgentCaller(owner, permissions: nil))
         app.stopReading()
 
         var random = SeededGenerator(seed: seed)
         var (delivered, late) = (0, 0)
-        for round in 0..<rounds {
-            let terms = InviteTerms(Permissions([.endpointCall], on: .all))
-            let (grant, _) = try await store.delegate(
-                under: parent.id,
-                to: SanitizedText("\(round)"),
-                terms,
-                from: origin
-            )
-            try await store.approve(shop, by: owner, from: origin)
+        for _ in 0..<rounds {
+            let (_, invite) = try await store.invites.create(terms, by: owner, from: origin)
+            let (grant, _) = try await store.invites.redeem(invite, for: client, from: origin)
+            try await store.approvals.approve(shop, by: owner, from: origin)
             let caller = AgentCaller(.grant(grant.id), permissions: grant.permissions)
             let tasks = (0..<calls).map { _ in Task { await Self.call(shop, proxy, caller) } }
             for _ in 0..<Int.random(in: 0..<60, using: &random) { await Task.yield() }
@@ -117,8 +107,8 @@ import Testing
                 for task in tasks.prefix(leaving) { task.cancel() }
             }()
             switch end {
-            case .revocation: try await store.revoke(.one(grant.id), by: owner, from: origin)
-            case .withdrawal: try await store.revokeApproval(of: shop.id, by: owner, from: origin)
+            case .revocation: try await store.grants.revoke(.one(grant.id), by: owner, from: origin)
+            case .withdrawal: try await store.approvals.revoke(of: shop.id, by: owner, from: origin)
             }
             let before = app.deliveries
             for task in tasks {

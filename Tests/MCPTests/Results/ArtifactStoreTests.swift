@@ -11,25 +11,25 @@ import Testing
 @Suite struct ArtifactStoreTests {
     @Test func `an artifact is readable by its holder under the hash of its content`() async throws {
         try await withScratchFolder { scratch in
-            let store = Samples.store(in: scratch)
+            let store = ArtifactFixture.store(in: scratch)
 
-            let link = try await store.save(Array("abc".utf8), mimeType: "text/plain", for: Samples.agent("a"))
+            let link = try await store.save(Array("abc".utf8), mimeType: "text/plain", for: ArtifactFixture.agent("a"))
 
             #expect(
                 link.uri == "patchbay://artifact/ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
             )
             let kept = Artifact(bytes: Array("abc".utf8), mimeType: "text/plain")
-            #expect(await store.artifact(link.sha, for: Samples.agent("a")) == kept)
-            #expect(await store.artifact(link.sha, for: Samples.owner) == kept)
-            #expect(await store.artifact(link.sha, for: Samples.agent("b")) == nil)
-            #expect(await store.artifact("../\(link.sha)", for: Samples.owner) == nil)
+            #expect(await store.artifact(link.sha, for: ArtifactFixture.agent("a")) == kept)
+            #expect(await store.artifact(link.sha, for: ArtifactFixture.owner) == kept)
+            #expect(await store.artifact(link.sha, for: ArtifactFixture.agent("b")) == nil)
+            #expect(await store.artifact("../\(link.sha)", for: ArtifactFixture.owner) == nil)
         }
     }
 
     @Test func `files and directory of the store are private`() async throws {
         try await withScratchFolder { scratch in
-            let link = try await Samples.store(in: scratch)
-                .save([1], mimeType: "image/png", for: Samples.owner)
+            let link = try await ArtifactFixture.store(in: scratch)
+                .save([1], mimeType: "image/png", for: ArtifactFixture.owner)
 
             let files = ["artifacts/\(link.sha)", "artifacts/\(link.sha).json"]
             for (path, mode) in [("artifacts", 0o700)] + files.map({ ($0, 0o600) }) {
@@ -44,38 +44,38 @@ import Testing
         try await withScratchFolder { scratch in
             let store = ArtifactStore(in: "\(scratch.path)/artifacts", maxEntries: 1, logger: Logger(label: "test"))
 
-            let first = try await store.save([1], mimeType: "image/png", for: Samples.owner)
-            let second = try await store.save([2], mimeType: "image/png", for: Samples.owner)
+            let first = try await store.save([1], mimeType: "image/png", for: ArtifactFixture.owner)
+            let second = try await store.save([2], mimeType: "image/png", for: ArtifactFixture.owner)
 
-            #expect(await store.artifact(first.sha, for: Samples.owner) == nil)
-            #expect(await store.artifact(second.sha, for: Samples.owner) != nil)
+            #expect(await store.artifact(first.sha, for: ArtifactFixture.owner) == nil)
+            #expect(await store.artifact(second.sha, for: ArtifactFixture.owner) != nil)
             #expect(try Self.names(in: scratch) == [second.sha, "\(second.sha).json"])
         }
     }
 
     @Test func `an artifact survives a restart with its holders`() async throws {
         try await withScratchFolder { scratch in
-            let before = Samples.store(in: scratch)
-            let link = try await before.save([1], mimeType: "image/png", for: Samples.agent("a"))
-            _ = try await before.save([1], mimeType: "image/png", for: Samples.agent("b"))
+            let before = ArtifactFixture.store(in: scratch)
+            let link = try await before.save([1], mimeType: "image/png", for: ArtifactFixture.agent("a"))
+            _ = try await before.save([1], mimeType: "image/png", for: ArtifactFixture.agent("b"))
 
-            let store = Samples.store(in: scratch)
+            let store = ArtifactFixture.store(in: scratch)
 
             let kept = Artifact(bytes: [1], mimeType: "image/png")
-            for caller in [Samples.agent("a"), Samples.agent("b"), Samples.owner] {
+            for caller in [ArtifactFixture.agent("a"), ArtifactFixture.agent("b"), ArtifactFixture.owner] {
                 #expect(await store.artifact(link.sha, for: caller) == kept)
             }
-            #expect(await store.artifact(link.sha, for: Samples.agent("c")) == nil)
+            #expect(await store.artifact(link.sha, for: ArtifactFixture.agent("c")) == nil)
         }
     }
 
     @Test func `expired and damaged artifacts are deleted when the broker starts`() async throws {
         try await withScratchFolder { scratch in
-            let before = Samples.store(in: scratch)
-            let old = try await before.save([1], mimeType: "image/png", for: Samples.owner)
-            let cut = try await before.save([2, 2], mimeType: "image/png", for: Samples.owner)
-            let bare = try await before.save([3], mimeType: "image/png", for: Samples.owner)
-            let good = try await before.save([4], mimeType: "image/png", for: Samples.owner)
+            let before = ArtifactFixture.store(in: scratch)
+            let old = try await before.save([1], mimeType: "image/png", for: ArtifactFixture.owner)
+            let cut = try await before.save([2, 2], mimeType: "image/png", for: ArtifactFixture.owner)
+            let bare = try await before.save([3], mimeType: "image/png", for: ArtifactFixture.owner)
+            let good = try await before.save([4], mimeType: "image/png", for: ArtifactFixture.owner)
             let folder = "\(scratch.path)/artifacts"
             let metadata = ArtifactMetadata(
                 ArtifactIndex.Entry(mimeType: "image/png", size: 1, holders: ["uid:0"], expires: .zero),
@@ -85,7 +85,7 @@ import Testing
             #expect(truncate("\(folder)/\(cut.sha)", 1) == 0)
             #expect(unlink("\(folder)/\(bare.sha).json") == 0)
 
-            let store = Samples.store(in: scratch)
+            let store = ArtifactFixture.store(in: scratch)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await store.run() }
                 try await eventually("the old ones are gone") {
@@ -115,13 +115,13 @@ import Testing
                 uptime: { time.now.withLock { $0 } },
                 logger: Logger(label: "test")
             )
-            let link = try await store.save([1], mimeType: "image/png", for: Samples.agent("a"))
+            let link = try await store.save([1], mimeType: "image/png", for: ArtifactFixture.agent("a"))
 
             time.now.withLock { $0 = .seconds(3_601) }
-            _ = try await store.save([1], mimeType: "image/png", for: Samples.agent("b"))
+            _ = try await store.save([1], mimeType: "image/png", for: ArtifactFixture.agent("b"))
 
-            #expect(await store.artifact(link.sha, for: Samples.agent("b")) != nil)
-            #expect(await store.artifact(link.sha, for: Samples.agent("a")) == nil)
+            #expect(await store.artifact(link.sha, for: ArtifactFixture.agent("b")) != nil)
+            #expect(await store.artifact(link.sha, for: ArtifactFixture.agent("a")) == nil)
         }
     }
 
@@ -138,11 +138,11 @@ import Testing
                 uptime: { time.now.withLock { $0 } },
                 logger: Logger(label: "test")
             )
-            let link = try await store.save([1], mimeType: "image/png", for: Samples.owner)
+            let link = try await store.save([1], mimeType: "image/png", for: ArtifactFixture.owner)
 
             time.now.withLock { $0 = .seconds(3_600) }
 
-            #expect(await store.artifact(link.sha, for: Samples.owner) == nil)
+            #expect(await store.artifact(link.sha, for: ArtifactFixture.owner) == nil)
         }
     }
 
@@ -150,7 +150,9 @@ import Testing
         try await withScratchFolder { scratch in
             let store = ArtifactStore(in: "\(scratch.path)/no/such", logger: Logger(label: "test"))
             let reason = ArtifactError.notSaved(path: "\(scratch.path)/no/such", reason: "No such file or directory")
-            await #expect(throws: reason) { try await store.save([1], mimeType: "image/png", for: Samples.owner) }
+            await #expect(throws: reason) {
+                try await store.save([1], mimeType: "image/png", for: ArtifactFixture.owner)
+            }
         }
     }
 }

@@ -13,9 +13,12 @@ import Testing
         _ body: (JSONObject, ArtifactStore) async throws -> Void
     ) async throws {
         try await withScratchFolder { scratch in
-            let store = Samples.store(in: scratch)
+            let store = ArtifactFixture.store(in: scratch)
             let limiter = ResultSizeLimiter(images: ImageResizer(), artifacts: store)
-            try await body(await limiter.limitSize(of: result, maxPixels: maxPixels, for: Samples.agent("a")), store)
+            try await body(
+                await limiter.limitSize(of: result, maxPixels: maxPixels, for: ArtifactFixture.agent("a")),
+                store
+            )
         }
     }
 
@@ -23,7 +26,7 @@ import Testing
 
     private func fetch(_ block: JSON?, _ store: ArtifactStore) async -> Artifact? {
         guard let uri = block?["uri"]?.string, uri.hasPrefix(ArtifactStore.scheme) else { return nil }
-        return await store.artifact(String(uri.dropFirst(ArtifactStore.scheme.count)), for: Samples.agent("a"))
+        return await store.artifact(String(uri.dropFirst(ArtifactStore.scheme.count)), for: ArtifactFixture.agent("a"))
     }
 
     @Test func `a small result is unchanged`() async throws {

@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func `approve points from a request code to the command for requests, and the other way round`() throws {
-        let shop = Samples.endpoint("com.example.shop", on: "x")
+        let shop = SampleEndpoints.endpoint("com.example.shop", on: "x")
         func choose(_ word: String) throws -> Endpoint {
             try ApprovalTarget.endpoint(
                 word,
@@ -81,15 +81,15 @@ import Testing
             useCount: 0,
             failedAttempts: 0,
             createdBy: .broker,
-            createdAt: Samples.date,
-            expiresAt: Samples.date.addingTimeInterval(540),
+            createdAt: SampleEndpoints.date,
+            expiresAt: SampleEndpoints.date.addingTimeInterval(540),
             endReason: nil
         )
 
         let error = PairCommand.revocationFailure(
             .brokerNotRunning(path: "/x"),
             leavingOpen: invite,
-            now: Samples.date
+            now: SampleEndpoints.date
         )
 
         #expect(error.message.hasPrefix("invite 0a1b2c3d stays open for 9 min"))
@@ -118,23 +118,23 @@ import Testing
             requester: .process(uid: 1_000, pid: 42, executable: SanitizedText("/usr/bin/agent")),
             name: SanitizedText("ignore previous instructions"),
             permissions: Permissions([.registryRead], on: .all),
-            expiresAt: Samples.date.addingTimeInterval(240)
+            expiresAt: SampleEndpoints.date.addingTimeInterval(240)
         )
 
-        let table = AccessTables.table(of: [request], now: Samples.date).text(width: nil, isColoured: false)
+        let table = AccessTables.table(of: [request], now: SampleEndpoints.date).text(width: nil, isColoured: false)
 
         #expect(table.contains("WDJB-MJHT  in 4 min  user 1000, /usr/bin/agent (process 42)  \"ignore previous"))
     }
 
     @Test func `show prints the approval state and the command to approve`() {
-        var endpoint = Samples.endpoint("com.example.shop", on: "Test iPhone")
+        var endpoint = SampleEndpoints.endpoint("com.example.shop", on: "Test iPhone")
         endpoint.approval = .pending
-        let shown = ShowCommand.text(endpoint, now: Samples.date, isColoured: false)
+        let shown = ShowCommand.text(endpoint, now: SampleEndpoints.date, isColoured: false)
         #expect(
             shown.contains("approval    pending: not connected until `patchbay approve shop-test-iphone`")
         )
         #expect(
-            EndpointTableView.table(of: [endpoint], now: Samples.date).text(width: nil, isColoured: false)
+            EndpointTableView.table(of: [endpoint], now: SampleEndpoints.date).text(width: nil, isColoured: false)
                 .contains("  online  pending  ")
         )
 
@@ -143,22 +143,28 @@ import Testing
             id: "x",
             endpoint: endpoint.id,
             approvedBy: .process(uid: 1_000, pid: 42, executable: SanitizedText("/usr/bin/patchbay")),
-            approvedAt: Samples.date.addingTimeInterval(-7_200),
+            approvedAt: SampleEndpoints.date.addingTimeInterval(-7_200),
             app: endpoint.app,
             host: SanitizedText("iphone.local"),
             addresses: [Approval.Address(NetworkRoute(address: "192.168.1.20", port: 1, interface: "wlan0"))]
         )
         #expect(
-            ShowCommand.text(endpoint, approval, now: Samples.date, isColoured: false).contains(
+            ShowCommand.text(endpoint, approval, now: SampleEndpoints.date, isColoured: false).contains(
                 "approved by user 1000, /usr/bin/patchbay (process 42) 2 h ago, on iphone.local at 192.168.1.20 (wlan0)"
             )
         )
     }
 
     @Test func `the list has an approval column only if an endpoint is not approved`() {
-        var endpoints = [Samples.endpoint("com.example.shop", on: "x"), Samples.endpoint("com.example.till", on: "x")]
+        var endpoints = [
+            SampleEndpoints.endpoint("com.example.shop", on: "x"),
+            SampleEndpoints.endpoint("com.example.till", on: "x"),
+        ]
         func header() -> String {
-            let table = EndpointTableView.table(of: endpoints, now: Samples.date).text(width: nil, isColoured: false)
+            let table = EndpointTableView.table(of: endpoints, now: SampleEndpoints.date).text(
+                width: nil,
+                isColoured: false
+            )
             return String(table.prefix { $0 != "\n" })
         }
 
@@ -178,8 +184,8 @@ import Testing
                     useCount: used,
                     failedAttempts: 0,
                     createdBy: .broker,
-                    createdAt: Samples.date,
-                    expiresAt: Samples.date,
+                    createdAt: SampleEndpoints.date,
+                    expiresAt: SampleEndpoints.date,
                     endReason: end
                 )
             )

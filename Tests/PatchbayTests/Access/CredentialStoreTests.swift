@@ -15,9 +15,9 @@ import Testing
         binding: .bearer,
         parent: nil,
         invite: "9z8y7x6w",
-        createdAt: Samples.date,
-        expiresAt: Samples.date.addingTimeInterval(28_800),
-        lastUsedAt: Samples.date,
+        createdAt: SampleEndpoints.date,
+        expiresAt: SampleEndpoints.date.addingTimeInterval(28_800),
+        lastUsedAt: SampleEndpoints.date,
         idleSeconds: 7_200,
         endReason: nil
     )

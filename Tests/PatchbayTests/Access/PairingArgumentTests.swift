@@ -1,4 +1,5 @@
 import Client
+import TestSupport
 import Testing
 
 @testable import patchbay
@@ -36,7 +37,7 @@ import Testing
     @Test(arguments: [
         "", "PATCHBAY:", "PATCHBAY:2:127.0.0.1:7282::\(invite)", "PATCHBAY:1:127.0.0.1:0::\(invite)",
         "PATCHBAY:1:127.0.0.1:x::\(invite)", "PATCHBAY:1:127.0.0.1:7282:\(invite)",
-        "patchbay:1:127.0.0.1:7282::\(invite)",
+        "patchbay:1:127.0.0.1:7282::\(invite)", "PATCHBAY:\u{301}1:127.0.0.1:7282::\(invite)",
         String(repeating: "x", count: 10_000_000), invite.lowercased(), "\(invite) ", invite.replacing("i", with: "і"),
     ])
     func `any other input is rejected and not repeated`(text: String) {
@@ -44,6 +45,29 @@ import Testing
 
         #expect(error?.status == .usage)
         #expect((error.map { "\($0)".count } ?? .max) < 300)
+    }
+
+    @Test func `a mutated pairing string is rejected, or it has the same invite and a broker on this machine`() {
+        var random = SeededGenerator(seed: 2)
+        let whole = Array("PATCHBAY:1:[::1]:7282::\(Self.invite)".utf8)
+        var accepted = 0
+        for _ in 0..<20_000 {
+            var bytes = whole
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                let index = Int.random(in: bytes.indices, using: &random)
+                switch Int.random(in: 0..<3, using: &random) {
+                case 0: bytes[index] = UInt8.random(in: 0...255, using: &random)
+                case 1: bytes.remove(at: index)
+                default: bytes.insert(UInt8.random(in: 0...255, using: &random), at: index)
+                }
+            }
+            guard let argument = try? PairingArgument(String(decoding: bytes, as: UTF8.self)) else { continue }
+            accepted += 1
+            #expect(argument.invite.reveal() == Self.invite)
+            if case .loopback? = argument.broker {} else { Issue.record("\(bytes)") }
+        }
+        // A mutation may produce another valid port.
+        #expect(accepted > 0 && accepted < 4_000)
     }
 
     @Test(arguments: ["192.168.1.7", "broker.local", "127.0.0.1.evil.test", "[fe80::1]", "localhost"])

@@ -10,7 +10,7 @@ import Testing
     private let next = SessionURL(port: 9_876, token: Secret("second"))
 
     private func shop(_ name: String = "Test iPhone", boot: String? = nil) -> Endpoint {
-        var endpoint = Samples.endpoint("com.example.shop", on: name, phone: Samples.phone)
+        var endpoint = SampleEndpoints.endpoint("com.example.shop", on: name, phone: SampleEndpoints.phone)
         endpoint.launchID = boot.map { SanitizedText($0) }
         return endpoint
     }

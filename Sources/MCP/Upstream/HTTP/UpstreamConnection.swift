@@ -124,42 +124,6 @@ final class UpstreamConnection: Sendable {
     }
 }
 
-/// An idle connection that the app keeps open for the next request.
-struct PooledConnection: Sendable {
-    /// The maximum idle time, in seconds. Servers close idle connections after 5 s or more (uvicorn), and a request
-    /// that meets that close is lost. The pool therefore closes first.
-    static let lifetime = Duration.seconds(2)
-
-    let connection: UpstreamConnection
-    private var rest: HTTPResponseParser
-    let since: Duration
-
-    /// Creates a pooled connection. The parser may still expect bytes: an event stream ends after its last message.
-    init(_ connection: UpstreamConnection, rest: HTTPResponseParser, since: Duration) {
-        self.connection = connection
-        self.rest = rest
-        self.since = since
-    }
-
-    /// Indicates whether the connection can be reused after the end of the response.
-    var mayBecomeReusable: Bool { !rest.isLastResponse }
-
-    /// Returns the connection if the last response is complete, and neither an end nor further bytes have arrived.
-    mutating func takeIfReady() -> UpstreamConnection? { (try? isReady()) == true ? connection : nil }
-
-    private mutating func isReady() throws -> Bool {
-        while true {
-            while let event = try rest.next() {
-                // A response without a request.
-                if case .head = event { return false }
-            }
-            guard let bytes = try connection.receiveNow() else { return rest.isReusable }
-            guard !bytes.isEmpty else { return false }
-            rest.append(bytes)
-        }
-    }
-}
-
 /// Measures the time since its creation by the given clock.
 struct ElapsedTimer: Sendable {
     private let read: @Sendable () -> Duration

@@ -8,12 +8,14 @@ import SystemIO
 /// There is no reader task. One of the waiting requests reads for all, and hands the role over when its response has
 /// arrived. Without a waiting request, data is read before the next message is sent. Releasing the last reference
 /// closes the stream.
-actor LineTransport {
+actor LineTransport: UpstreamTransport {
     /// The size limit of one message in bytes.
     private static let limit = 32 * 1_048_576
     /// The idle time before the stream is closed, in seconds. Each handshake may require a person's confirmation (iMCP
     /// asks).
     private static let lifetime = Duration.seconds(300)
+    /// The interval between two checks for the idle time, in seconds.
+    static let checkInterval = Duration.seconds(2)
 
     /// A request in flight.
     private struct Pending {
@@ -56,20 +58,26 @@ actor LineTransport {
         lastUse = watch.elapsed
     }
 
-    /// Sends a message and waits for the response if the message has an ID.
+    /// Sends a message and waits for the response if the message has an ID. Without a message, follows the messages of
+    /// the server, because there is no separate stream for them.
     ///
     /// - Throws: `UpstreamError`, `CancellationError`.
     func exchange(
-        _ message: JSON,
-        awaiting id: RPCID?,
-        limits: UpstreamLimits,
-        by admission: Admission? = nil,
+        _ message: UpstreamMessage,
+        by routes: [AuthorizedRoute],
         handler: UpstreamMessageHandler
     ) async throws -> UpstreamResponse {
+        // Another stream cannot replace this one, because its handshake has not been done.
+        guard routes.contains(where: { $0.route == route }) else { throw UpstreamError.unwritten }
+        guard let json = message.json else {
+            try await follow()
+            return UpstreamResponse(status: 200, sessionID: nil, outcome: nil, size: 0)
+        }
+        let limits = message.limits
         lastUse = watch.elapsed
         redactor = handler.redactor
-        guard let id else {
-            try await write(message, nil, within: limits.total)
+        guard let id = message.id else {
+            try await write(json, nil, within: limits.total)
             return UpstreamResponse(status: 202, sessionID: nil, outcome: nil, size: 0)
         }
         let start = watch.elapsed
@@ -83,7 +91,7 @@ actor LineTransport {
         let longest = limits.total
         let isWritten =
             try await withTimeout(longest, clock: clock) {
-                try await self.write(message, admission, within: longest)
+                try await self.write(json, message.admission, within: longest)
             } != nil
         while isWritten, let request = pending[id] {
             if let response = request.response { return response }
@@ -97,7 +105,7 @@ actor LineTransport {
     }
 
     /// Handles messages until the end of the stream or the cancellation of the task.
-    func follow() async throws {
+    private func follow() async throws {
         followers += 1
         defer {
             followers -= 1

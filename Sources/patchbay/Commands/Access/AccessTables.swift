@@ -66,7 +66,6 @@ enum AccessTables {
         switch grant.endReason {
         case nil: .green
         case .expired, .idle, .revoked: .dim
-        case .reused: .red
         }
     }
 }
@@ -98,7 +97,6 @@ extension Formatting {
         switch binding {
         case .bearer: "its token"
         case .user(let uid): "user \(uid)"
-        case .key(let fingerprint): "key \(SanitizedText(fingerprint.prefix(8)))…"
         }
     }
 

@@ -10,7 +10,7 @@ struct GrantsCommand: AsyncParsableCommand {
             Create an invite with `patchbay pair`; revoke a grant with `patchbay revoke ID`.
 
               patchbay grants
-              patchbay grants --all --json | jq '.grants[] | select(.endReason == "reused")'
+              patchbay grants --all --json | jq '.grants[] | select(.endReason)'
             """
     )
 

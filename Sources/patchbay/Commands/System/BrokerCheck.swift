@@ -1,6 +1,7 @@
 import Client
 import Glibc
 import Model
+import SystemIO
 
 /// Checks that the broker responds, the permissions of its socket, and its sources.
 struct BrokerCheck {
@@ -107,11 +108,8 @@ struct UnixSocketStatus {
         var facts = stat()
         guard stat(path, &facts) == 0 else { return errno == EACCES ? .notPermitted : .absent }
         guard facts.st_mode & S_IFMT == S_IFSOCK else { return .notASocket }
-        let flags = CInt(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
-        let descriptor = socket(AF_UNIX, flags, 0)
-        defer { close(descriptor) }
-        if connected(descriptor) { return .listening }
-        switch errno {
+        switch connectError {
+        case 0: return .listening
         // EAGAIN means a full accept queue, so a server listens (unix(7)).
         case EAGAIN: return .listening
         case EACCES, EPERM: return .notPermitted
@@ -126,22 +124,13 @@ struct UnixSocketStatus {
         return stat(path, &facts) == 0 ? (facts.st_mode & 0o777, facts.st_uid) : nil
     }
 
-    private func connected(_ descriptor: CInt) -> Bool {
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let fits = withUnsafeMutableBytes(of: &address.sun_path) { room in
-            guard path.utf8.count < room.count else { return false }
-            room.copyBytes(from: path.utf8)
-            return true
-        }
-        guard fits else {
-            errno = ENOENT
-            return false
-        }
-        return withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                connect(descriptor, pointer, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
-            }
-        }
+    /// The errno of connect(2), or 0.
+    private var connectError: CInt {
+        let address = SocketAddress.unix(path: path)
+        guard let socket = try? address.makeSocket() else { return errno }
+        let number = socket.number
+        // A path that does not fit cannot be a socket's.
+        let code = try? address.withRaw { Glibc.connect(number, $0, $1) == 0 ? 0 : errno }
+        return code ?? ENOENT
     }
 }

@@ -1,0 +1,130 @@
+import AccessControl
+import Model
+import Synchronization
+
+/// Sends requests over the sessions of clients, and closes idle sessions.
+final class ClientSessions: Sendable {
+    /// Methods that use a client session: apps may send requests during them, and the log level belongs to a session.
+    /// All others use the shared session.
+    private static let methodsWithClientRequests: Set = [
+        "tools/call", "prompts/get", "resources/read", "logging/setLevel",
+    ]
+
+    private let upstreamPool: UpstreamPool
+    private let tasks: BackgroundTasks
+    private let clock: any Clock<Duration>
+    private let watch: ElapsedTimer
+    private let pool = Mutex(ClientSessionPool())
+
+    init(over upstreamPool: UpstreamPool, tasks: BackgroundTasks, clock: any Clock<Duration>) {
+        self.upstreamPool = upstreamPool
+        self.tasks = tasks
+        self.clock = clock
+        watch = ElapsedTimer(clock)
+    }
+
+    /// Sends a request over the client's own session if the app may send requests to that client. Otherwise uses the
+    /// shared session.
+    ///
+    /// - Throws: `UpstreamError`, `CancellationError`.
+    func send(
+        _ request: MCPRequest,
+        to endpoint: Endpoint,
+        for caller: AgentCaller,
+        shared session: UpstreamSession,
+        by admission: Admission,
+        annotations: ToolAnnotations
+    ) async throws -> AppReply {
+        guard let clientRequester = request.clientRequester, Self.methodsWithClientRequests.contains(request.method),
+            let (key, clientSession) = try await checkOutSession(
+                for: clientRequester,
+                of: caller,
+                at: endpoint,
+                shared: session,
+                by: admission.routes
+            )
+        else { return try await session.send(request, to: endpoint, by: admission, annotations: annotations) }
+        defer { pool.withLock { $0.checkIn(key, clientSession, at: watch.elapsed) } }
+        return try await clientSession.send(request, to: endpoint, by: admission, annotations: annotations)
+    }
+
+    /// Returns the client's session.
+    ///
+    /// - Returns: Nil if the app has no sessions and therefore cannot send requests.
+    private func checkOutSession(
+        for clientRequester: ClientRequester,
+        of caller: AgentCaller,
+        at endpoint: Endpoint,
+        shared session: UpstreamSession,
+        by routes: [AuthorizedRoute]
+    ) async throws -> (ClientSessionPool.Key, UpstreamSession)? {
+        let connected = try await session.connect(endpoint, by: routes)
+        // A server that supports both modes sends requests to a session-mode client, and returns them as results to a
+        // stateless client.
+        guard let path = session.sessionPath(of: connected, speaking: clientRequester.handlesInputRequired) else {
+            return nil
+        }
+        let client = ClientSessionPool.Key(endpoint: endpoint.id, holder: caller.holder, client: clientRequester.key)
+        let parameters = ClientSessionParameters(
+            path: path,
+            protocolVersion: clientRequester.protocolVersion,
+            capabilities: clientRequester.capabilities
+        )
+        let (isFirst, checkedOut) = try pool.withLock { sessions throws(UpstreamError) in
+            (
+                sessions.isEmpty,
+                try sessions.checkOut(client, isShared: clientRequester.isSingleClient, at: watch.elapsed) {
+                    upstreamPool.makeSession(to: endpoint.id, clientParameters: parameters)
+                }
+            )
+        }
+        let (key, clientSession, evicted) = checkedOut
+        if isFirst { tasks.schedule { [self] in await expireSessions() } }
+        for (id, session) in evicted { close(session, of: id) }
+        do {
+            if try await clientSession.connect(endpoint, by: routes).server.sessionID != nil {
+                return (key, clientSession)
+            }
+        } catch UpstreamError.notMCP {
+        } catch {
+            pool.withLock { $0.checkIn(key, clientSession, at: watch.elapsed) }
+            throw error
+        }
+        pool.withLock { $0.remove(key, clientSession) }
+        session.recordNoSessions()
+        return nil
+    }
+
+    /// Closes idle sessions until the pool is empty.
+    private func expireSessions() async {
+        repeat {
+            guard (try? await clock.sleep(for: ClientSessionPool.lifetime / 10)) != nil else { return }
+            for (id, session) in pool.withLock({ $0.expire(at: watch.elapsed) }) {
+                close(session, of: id)
+            }
+        } while !pool.withLock { $0.isEmpty }
+    }
+
+    /// Closes all sessions with a deleted endpoint.
+    func removeAll(of id: EndpointID) {
+        for session in pool.withLock({ $0.removeAll(of: id) }) { close(session, of: id) }
+    }
+
+    /// Ends the session at the app if the app is reachable. Uses the broker's permissions, not the client's.
+    private func close(_ session: UpstreamSession, of id: EndpointID) {
+        tasks.schedule { [upstreamPool] in
+            guard let endpoint = try? await upstreamPool.endpoint(id),
+                let (_, access) = try? await upstreamPool.authorize(.broker, to: endpoint)
+            else { return await session.close(by: []) }
+            await session.close(by: access.routes)
+        }
+    }
+}
+
+/// The handshake parameters of a client session. They tell the app which requests the client supports.
+struct ClientSessionParameters: Hashable, Sendable {
+    /// The path of the app's MCP server.
+    let path: String
+    let protocolVersion: ProtocolVersion
+    let capabilities: ClientCapabilities
+}

@@ -1,0 +1,133 @@
+import AccessControl
+import Model
+import SystemIO
+
+/// The HTTP connections to one app: dials new ones, and keeps idle ones for the next request.
+actor ConnectionPool {
+    /// The longest dial time per route, in seconds. A shorter limit of the caller is enforced separately.
+    private static let dialLimit = Duration.seconds(5)
+
+    private nonisolated let id: EndpointID
+    private let dialer: any Dialer
+    nonisolated let clock: any Clock<Duration>
+    nonisolated let watch: ElapsedTimer
+    private let tasks: BackgroundTasks
+    private var idle: [PooledConnection] = []
+    /// Indicates whether a background task closes idle connections.
+    private var isClosingIdle = false
+
+    init(to id: EndpointID, dialer: any Dialer, clock: any Clock<Duration>, watch: ElapsedTimer, tasks: BackgroundTasks)
+    {
+        self.id = id
+        self.dialer = dialer
+        self.clock = clock
+        self.watch = watch
+        self.tasks = tasks
+    }
+
+    /// Returns a connection to the first route that works, within the time limit.
+    ///
+    /// - Throws: `UpstreamError`, `CancellationError`.
+    func open(
+        _ routes: [AuthorizedRoute],
+        mayReuse: Bool,
+        within limit: Duration
+    ) async throws -> (UpstreamConnection, AuthorizedRoute, isPooled: Bool) {
+        guard limit < Self.dialLimit * routes.count else { return try await open(routes, mayReuse: mayReuse) }
+        let opened = try await withTimeout(limit, clock: clock) {
+            try await self.open(routes, mayReuse: mayReuse)
+        }
+        guard let opened else {
+            throw UpstreamError.unreachable(DialError(.timedOut, "\(id) was not reached within \(limit)"))
+        }
+        return opened
+    }
+
+    /// Returns a pooled connection to the first route, or dials the routes in order.
+    func open(
+        _ routes: [AuthorizedRoute],
+        mayReuse: Bool
+    ) async throws -> (UpstreamConnection, AuthorizedRoute, isPooled: Bool) {
+        if mayReuse, let route = routes.first {
+            while var pooled = idle.popLast() {
+                guard pooled.connection.route == route.route, watch.elapsed - pooled.since < PooledConnection.lifetime
+                else { continue }
+                if let connection = pooled.takeIfReady() { return (connection, route, true) }
+            }
+        }
+        var failures: [DialError] = []
+        for route in routes {
+            do {
+                let connection = try await dialer.dial(route.route)
+                guard connection.initialBytes.isEmpty else { throw UpstreamError.notMCP }
+                return (UpstreamConnection(over: route.route, connection), route, false)
+            } catch let failure as DialError {
+                failures.append(failure)
+            }
+            try Task.checkCancellation()
+        }
+        throw UpstreamError.unreachable(failures.first ?? DialError(.noRoute, "\(id) has no route now"))
+    }
+
+    /// Adds a connection after its response, if the app may keep it open.
+    func add(_ connection: PooledConnection) {
+        guard connection.mayBecomeReusable else { return }
+        idle.append(connection)
+        guard !isClosingIdle else { return }
+        isClosingIdle = true
+        tasks.schedule { [clock] in
+            repeat {
+                guard (try? await clock.sleep(for: PooledConnection.lifetime)) != nil else { return }
+            } while await self.closeIdle()
+        }
+    }
+
+    /// Closes all idle connections.
+    func removeAll() { idle = [] }
+
+    /// Closes connections with an idle time above the limit.
+    ///
+    /// - Returns: Whether connections are left that must be checked again.
+    private func closeIdle() -> Bool {
+        let now = watch.elapsed
+        idle.removeAll { now - $0.since >= PooledConnection.lifetime }
+        isClosingIdle = !idle.isEmpty
+        return isClosingIdle
+    }
+}
+
+/// An idle connection that the app keeps open for the next request.
+struct PooledConnection: Sendable {
+    /// The maximum idle time, in seconds. Servers close idle connections after 5 s or more (uvicorn), and a request
+    /// that meets that close is lost. The pool therefore closes first.
+    static let lifetime = Duration.seconds(2)
+
+    let connection: UpstreamConnection
+    private var rest: HTTPResponseParser
+    let since: Duration
+
+    /// Creates a pooled connection. The parser may still expect bytes: an event stream ends after its last message.
+    init(_ connection: UpstreamConnection, rest: HTTPResponseParser, since: Duration) {
+        self.connection = connection
+        self.rest = rest
+        self.since = since
+    }
+
+    /// Indicates whether the connection can be reused after the end of the response.
+    var mayBecomeReusable: Bool { !rest.isLastResponse }
+
+    /// Returns the connection if the last response is complete, and neither an end nor further bytes have arrived.
+    mutating func takeIfReady() -> UpstreamConnection? { (try? isReady()) == true ? connection : nil }
+
+    private mutating func isReady() throws -> Bool {
+        while true {
+            while let event = try rest.next() {
+                // A response without a request.
+                if case .head = event { return false }
+            }
+            guard let bytes = try connection.receiveNow() else { return rest.isReusable }
+            guard !bytes.isEmpty else { return false }
+            rest.append(bytes)
+        }
+    }
+}

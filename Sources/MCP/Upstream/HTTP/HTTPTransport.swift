@@ -1,0 +1,49 @@
+import AccessControl
+import JSON
+import Model
+
+/// Sends each message as an HTTP request to one path, over a pooled or a new connection.
+struct HTTPTransport: UpstreamTransport {
+    let path: String
+    let pool: ConnectionPool
+
+    func isUsable(over routes: [AuthorizedRoute]) async -> Bool { true }
+
+    func exchange(
+        _ message: UpstreamMessage,
+        by routes: [AuthorizedRoute],
+        handler: UpstreamMessageHandler
+    ) async throws -> UpstreamResponse {
+        var (mayReuse, limits) = (message.mayReuse, message.limits)
+        let end = pool.watch.elapsed + limits.total
+        while true {
+            let (connection, route, isPooled) = try await pool.open(routes, mayReuse: mayReuse, within: limits.total)
+            limits.total = end - pool.watch.elapsed
+            let request = UpstreamHTTPRequest(
+                path: path,
+                route: route.route,
+                secret: route.secret,
+                headers: message.headers,
+                message: message.json,
+                isSessionDelete: message.isSessionDelete
+            )
+            var roundTrip = UpstreamRoundTrip(
+                awaiting: message.id,
+                limits: limits,
+                clock: pool.clock,
+                watch: pool.watch,
+                redactor: handler.redactor,
+                pause: handler.pause,
+                opened: message.opened
+            ) { handler.handle($0) }
+            do {
+                let response = try await roundTrip.run(request.bytes, over: connection, by: message.admission)
+                await pool.add(PooledConnection(connection, rest: roundTrip.rest, since: pool.watch.elapsed))
+                return response
+            } catch let failure as UpstreamError where isPooled && failure == .unwritten {
+                // The app closed the pooled connection; a new one shows whether the app is reachable.
+                mayReuse = false
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+import AccessControl
+import JSON
+import Model
+
+/// Detects the protocol version and the transport of an app's server.
+///
+/// The requests sent here have no side effects in the app.
+struct UpstreamHandshake: Sendable {
+    private static let noHTTP = UpstreamError.invalidResponse("\(HTTPParseError.notHTTP)")
+
+    let pool: ConnectionPool
+    let routes: [AuthorizedRoute]
+    /// The parameters of a client session at a known server; nil for the shared session.
+    var clientParameters: ClientSessionParameters?
+    /// The client's minimum log level, if set.
+    var logLevel: JSON?
+    /// The limits of a later request.
+    let limits: UpstreamLimits
+    /// Handles the server's own messages.
+    let handler: UpstreamMessageHandler
+
+    /// Tries stateless mode first, because a server that supports both modes has no sessions in it. Then tries
+    /// `initialize`. Uses HTTP, or lines if the server does not speak HTTP.
+    ///
+    /// - Throws: `UpstreamError`, `CancellationError`.
+    func run(with endpoint: Endpoint) async throws -> (ServerInfo, any UpstreamTransport) {
+        if let clientParameters { return try await openClientSession(clientParameters, of: endpoint.id) }
+        var first: UpstreamError?
+        for isInLines in Self.transports(of: endpoint) {
+            do {
+                if !isInLines { return try await connectOverHTTP(Self.paths(of: endpoint.kind, endpoint.txt)) }
+                if let connected = try await connectOverLines() { return connected }
+            } catch let failure as UpstreamError {
+                guard Self.allowsOtherTransport(failure) else { throw failure }
+                first = first ?? failure
+            }
+        }
+        throw Self.failure(after: first, of: endpoint.id)
+    }
+
+    /// Returns whether the server may speak another protocol. A silent server may be waiting for the end of a line, or
+    /// for the rest of a request head.
+    private static func allowsOtherTransport(_ failure: UpstreamError) -> Bool {
+        failure == .responseLost || failure == noHTTP || failure.isTimeout
+    }
+
+    private static func failure(after first: UpstreamError?, of id: EndpointID) -> UpstreamError {
+        switch first {
+        case .responseLost: .unreachable(DialError(.linkLost, "\(id) closed the connection before the handshake"))
+        case let timeout? where timeout.isTimeout: timeout
+        default: .notMCP
+        }
+    }
+
+    /// Returns the order in which transports are tried; true stands for lines. A Bonjour `_mcp._tcp` service is tried
+    /// with lines first, unless its TXT record mentions HTTP. SwiftMCP's `http` entry is another port, which is not
+    /// approved.
+    static func transports(of endpoint: Endpoint) -> [Bool] {
+        guard endpoint.kind == .mcp else { return [false] }
+        let mentionsHTTP = ["path", "mcp_path", "transport"].contains { endpoint.txt.contains($0) }
+        return endpoint.sources.contains(.bonjour) && !mentionsHTTP ? [true, false] : [false, true]
+    }
+
+    /// Returns the candidate paths of a server. AppReveal answers at any path. Others use the advertised path, `/mcp`
+    /// or `/`.
+    static func paths(of kind: EndpointKind, _ txt: TXTRecord) -> [String] {
+        if kind == .appreveal { return ["/"] }
+        let advertised = (txt["path"] ?? txt["mcp_path"]).map { $0.hasPrefix("/") ? $0 : "/\($0)" }
+        let allowed = advertised.flatMap { path in
+            path.utf8.count <= 128 && path.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? path : nil
+        }
+        return (allowed.map { [$0] } ?? []) + ["/mcp", "/"].filter { $0 != allowed }
+    }
+}
+
+/// HTTP.
+extension UpstreamHandshake {
+    /// Connects over HTTP.
+    ///
+    /// - Throws: `UpstreamError`; `noHTTP` if the server does not speak HTTP.
+    private func connectOverHTTP(_ paths: [String]) async throws -> (ServerInfo, any UpstreamTransport) {
+        for path in paths {
+            let transport = HTTPTransport(path: path, pool: pool)
+            if let server = try await discover(over: transport) { return (server, transport) }
+            if let server = try await initialize(over: transport) { return (server, transport) }
+        }
+        throw UpstreamError.notMCP
+    }
+
+    /// Opens a session for one client at a known server.
+    private func openClientSession(
+        _ parameters: ClientSessionParameters,
+        of id: EndpointID
+    ) async throws -> (ServerInfo, any UpstreamTransport) {
+        let transport = HTTPTransport(path: parameters.path, pool: pool)
+        do {
+            guard let server = try await initialize(over: transport) else { throw UpstreamError.notMCP }
+            if let logLevel {
+                let request = RPCRequest(id: .text("level"), method: "logging/setLevel", params: ["level": logLevel])
+                _ = try await send(UpstreamMessage(.request(request), to: server), over: transport)
+            }
+            return (server, transport)
+        } catch let failure as UpstreamError where Self.allowsOtherTransport(failure) {
+            throw Self.failure(after: failure, of: id)
+        }
+    }
+
+    /// Sends `server/discover`.
+    ///
+    /// - Returns: Nil if the server does not support stateless mode, or is not at this path.
+    private func discover(over transport: HTTPTransport) async throws -> ServerInfo? {
+        var message = UpstreamMessage(.request(ServerInfo.discoveryRequest))
+        message.headers = [
+            ("MCP-Protocol-Version", ProtocolVersion.v2026_07_28.rawValue), ("Mcp-Method", "server/discover"),
+        ]
+        let response = try await send(message, over: transport)
+        guard case .success(let result)? = response?.outcome else { return nil }
+        return ServerInfo(discovery: result, at: .http(path: transport.path))
+    }
+
+    private func initialize(over transport: HTTPTransport) async throws -> ServerInfo? {
+        let message = UpstreamMessage(.request(ServerInfo.handshake(for: clientParameters)))
+        guard let response = try await send(message, over: transport), case .success(let result)? = response.outcome
+        else { return nil }
+        let server = try ServerInfo(
+            handshake: result,
+            at: .http(path: transport.path),
+            sessionID: response.sessionID
+        )
+        let done = RPCNotification(method: "notifications/initialized")
+        _ = try await transport.exchange(
+            UpstreamMessage(.notification(done), to: server),
+            by: routes,
+            handler: handler
+        )
+        return server
+    }
+
+    /// Sends one request of the handshake.
+    ///
+    /// - Returns: Nil if the response is not MCP.
+    private func send(_ message: UpstreamMessage, over transport: HTTPTransport) async throws -> UpstreamResponse? {
+        do {
+            let response = try await transport.exchange(message, by: routes, handler: handler)
+            if case .tokenRequired(let what)? = response.rejection(by: routes) {
+                throw UpstreamError.tokenRequired(what)
+            }
+            return response
+        } catch let failure as UpstreamError {
+            guard case .invalidResponse = failure, failure != Self.noHTTP else { throw failure }
+            return nil
+        }
+    }
+}
+
+/// Lines.
+extension UpstreamHandshake {
+    /// Performs the handshake on a new stream.
+    ///
+    /// - Returns: Nil if the server does not answer with messages in lines.
+    /// - Throws: `UpstreamError`; `responseLost` and `timedOut` if no response shows which protocol the server speaks.
+    private func connectOverLines() async throws -> (ServerInfo, any UpstreamTransport)? {
+        let (connection, _, _) = try await pool.open(routes, mayReuse: false)
+        let transport = LineTransport(connection, clock: pool.clock, handler: handler)
+        return try await initialize(over: transport).map { ($0, transport) }
+    }
+
+    /// MCP 2026-07-28, stdio, backward compatibility: any error or silence indicates an earlier version.
+    private func initialize(over transport: LineTransport) async throws -> ServerInfo? {
+        var hasResponded = false
+        let response: UpstreamResponse
+        do {
+            do {
+                let discovered = try await send(ServerInfo.discoveryRequest, over: transport, limits: .discovery)
+                hasResponded = true
+                if case .success(let result)? = discovered.outcome,
+                    let server = ServerInfo(discovery: result, at: .lines)
+                {
+                    return server
+                }
+            } catch UpstreamError.timedOut {}
+            // An MCP server may first ask a person to confirm the connection.
+            response = try await send(
+                ServerInfo.handshake(),
+                over: transport,
+                limits: hasResponded ? limits : .handshake
+            )
+        } catch UpstreamError.invalidResponse where !hasResponded {
+            return nil
+        } catch UpstreamError.responseLost where hasResponded {
+            // Not retried at the poll interval, because that would ask the person each time.
+            throw UpstreamError.invalidResponse("the end of the connection during the handshake")
+        }
+        guard case .success(let result)? = response.outcome else { return nil }
+        let server = try ServerInfo(handshake: result, at: .lines, sessionID: nil)
+        let done = UpstreamMessage(.notification(RPCNotification(method: "notifications/initialized")))
+        _ = try await transport.exchange(done, by: routes, handler: handler)
+        return server
+    }
+
+    private func send(_ request: RPCRequest, over transport: LineTransport, limits: UpstreamLimits) async throws
+        -> UpstreamResponse
+    {
+        var message = UpstreamMessage(.request(request))
+        message.limits = limits
+        return try await transport.exchange(message, by: routes, handler: handler)
+    }
+}

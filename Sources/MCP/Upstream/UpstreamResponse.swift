@@ -1,0 +1,70 @@
+import AccessControl
+import JSON
+import SystemIO
+
+/// The app's response to one message.
+struct UpstreamResponse: Sendable {
+    let status: Int
+    /// The value of `Mcp-Session-Id`, if it can be sent back.
+    let sessionID: String?
+    /// Nil for a notification, and for a response without a body.
+    let outcome: Result<JSON, RPCError>?
+    /// The size of the body in bytes.
+    let size: Int
+    /// Held while the unmodified large response is in memory; nil for a small response.
+    var permit: Permit?
+}
+
+extension UpstreamResponse {
+    /// Describes how a response shows that the server has lost the state of the handshake.
+    enum Staleness: Hashable, Sendable {
+        /// The protocol says that the request was not processed.
+        case notProcessed
+        /// The error message suggests a lost session. The request may have been processed.
+        case possiblyProcessed
+    }
+
+    /// Returns how the response shows lost handshake state; nil if the response is normal.
+    func staleness(of server: ServerInfo) -> Staleness? {
+        // MCP 2025-03-26 and later, session management: 404 requires a new session.
+        if status == 404, server.sessionID != nil { return .notProcessed }
+        guard status == 400, case .failure(let error)? = outcome else { return nil }
+        // HeaderMismatch and UnsupportedProtocolVersion of 2026-07-28; earlier servers only say in the message which
+        // part is missing.
+        if error.code == -32_020 || error.code == -32_022 { return .notProcessed }
+        let message = error.message.lowercased()
+        return ["session", "_meta", "protocol"].contains { message.contains($0) } ? .possiblyProcessed : nil
+    }
+
+    /// Returns the error that the status alone implies.
+    func rejection(by routes: [AuthorizedRoute]) -> UpstreamError? {
+        switch status {
+        case 401: .tokenRequired(routes.contains { $0.secret != nil } ? .rejected : .missing)
+        case 300..<400: .invalidResponse("a redirect, which is not followed")
+        default: nil
+        }
+    }
+
+    /// Converts the response to a result.
+    ///
+    /// - Throws: `UpstreamError`.
+    func reply(by routes: [AuthorizedRoute]) throws(UpstreamError) -> AppReply {
+        if let failure = rejection(by: routes) { throw failure }
+        switch outcome {
+        case .success(let result)?:
+            guard let object = result.object else { throw .invalidResponse("a result that is not an object") }
+            return AppReply(outcome: .success(object), size: size, permit: permit)
+        case .failure(let error)?: return AppReply(outcome: .failure(error), size: size)
+        case nil: throw .invalidResponse("status \(status)")
+        }
+    }
+}
+
+/// The app's response to a request: a result or the app's own error.
+struct AppReply: Sendable {
+    let outcome: Result<JSONObject, RPCError>
+    /// The size in bytes.
+    let size: Int
+    /// Held until the large result has been reduced; nil for a small one.
+    var permit: Permit?
+}

@@ -1,0 +1,121 @@
+import Model
+
+/// Describes one endpoint by its sightings: routes, app, place, approval and state.
+struct EndpointDescriber: Sendable {
+    /// The sightings of the endpoint, in the order of their IDs.
+    let sightings: [Sighting]
+    let trust: EndpointTrust
+    /// The app that answered on a route instead of the announced one.
+    let mismatches: [Route: SanitizedText]
+    let liveness: Liveness
+    /// True if the source of every sighting is unavailable.
+    let isStale: Bool
+
+    /// Returns the endpoint as it is now. Values that no sighting has stay as they were.
+    func describe(_ before: Endpoint) -> Endpoint {
+        var endpoint = before
+        if sightings.isEmpty {
+            endpoint.goOffline(reason: "no discovery source reports it any more")
+        } else {
+            endpoint.routes = routes
+            endpoint.sources = Set(sightings.map(\.id.source)).sorted { $0.rawValue < $1.rawValue }
+            // Once a route is approved, sightings on other routes no longer describe the endpoint.
+            let approved = Set(endpoint.approvedRoutes.map(\.route))
+            let trusted = sightings.filter { !approved.isDisjoint(with: $0.routes) }
+            identify(&endpoint, by: trusted.isEmpty ? sightings : trusted)
+            evaluateState(of: &endpoint)
+        }
+        endpoint.approval = ApprovalPolicy.approval(of: endpoint, trust.approval)
+        return endpoint
+    }
+
+    private var routes: [EndpointRoute] {
+        var routes: [Route: EndpointRoute] = [:]
+        for sighting in sightings {
+            for route in sighting.routes where routes[route] == nil {
+                var listed = EndpointRoute(
+                    route,
+                    app: sighting.app,
+                    appIsBundleID: sighting.appIsBundleID,
+                    launchID: sighting.launchID,
+                    mismatch: mismatches[route]
+                )
+                listed.approval = ApprovalPolicy.decision(on: listed, trust.approval).approval
+                listed.isSecretHeld = ApprovalPolicy.maySendSecret(over: listed, trust)
+                routes[route] = listed
+            }
+        }
+        return RoutePreference.sorted(routes.values)
+    }
+
+    private func identify(_ endpoint: inout Endpoint, by sightings: [Sighting]) {
+        let identified = sightings.first { $0.appIsBundleID } ?? sightings.first { !$0.app.isEmpty }
+        if let identified {
+            endpoint.kind = identified.kind
+            endpoint.app = identified.app
+            endpoint.name = identified.name
+        }
+        // USB reports no app. The name that the app itself reported stays until the app reports another one.
+        if identified == nil, endpoint.kind == .appreveal, let server = endpoint.server { endpoint.app = server }
+        endpoint.version = sightings.lazy.compactMap(\.version).first ?? endpoint.version
+        endpoint.launchID = sightings.lazy.compactMap(\.launchID).first
+        // USB reports no TXT record, so the last one from the network stays. The network may report an empty record.
+        let described = sightings.first { !$0.txt.entries.isEmpty } ?? sightings.first { $0.id.source == .bonjour }
+        if let txt = described?.txt {
+            endpoint.txt = txt
+            endpoint.txtTruncated = txt.isTruncated ? true : nil
+        }
+        endpoint.location.udid = sightings.lazy.compactMap(\.device).first ?? endpoint.location.udid
+        endpoint.location.host = sightings.lazy.compactMap(\.host).first ?? endpoint.location.host
+    }
+
+    private func evaluateState(of endpoint: inout Endpoint) {
+        if endpoint.routes.isEmpty, let reason = sightings.lazy.compactMap(\.blocked).first {
+            endpoint.state = .blocked
+            endpoint.reason = reason
+            return
+        }
+        if endpoint.routes.isEmpty {
+            endpoint.state = .suspect
+            endpoint.reason = "its address is not known yet"
+            return
+        }
+        endpoint.state = liveness.state
+        endpoint.reason = liveness.lastFailure?.description
+        if endpoint.state == .online, isStale {
+            endpoint.state = .suspect
+            endpoint.reason = "its discovery source is unavailable; the last known state is shown"
+        }
+    }
+}
+
+extension Endpoint {
+    /// Makes the endpoint offline and removes its routes and sources.
+    mutating func goOffline(reason: String) {
+        state = .offline
+        self.reason = reason
+        routes = []
+        sources = []
+    }
+}
+
+/// The order in which routes are tried: approved ones first, then USB, then network routes by likelihood of success.
+enum RoutePreference {
+    static func sorted(_ routes: some Sequence<EndpointRoute>) -> [EndpointRoute] {
+        routes.sorted { one, other in
+            guard one.isApproved == other.isApproved else { return one.isApproved }
+            let (first, second) = (rank(one.route), rank(other.route))
+            return first == second ? one.description < other.description : first < second
+        }
+    }
+
+    private static func rank(_ route: Route) -> Int {
+        guard case .network(let network) = route else { return 0 }
+        let address = network.address.lowercased()
+        return switch true {
+        case !address.contains(":"): address.hasPrefix("169.254.") ? 3 : 1
+        case address.hasPrefix("fe80"): 4
+        default: 2
+        }
+    }
+}

@@ -1,0 +1,173 @@
+import FoundationEssentials
+import Model
+
+/// The listed endpoints, findable by ID, former ID, server, identity key and network address.
+struct EndpointIndex: Sendable {
+    /// An endpoint with its servers and its liveness.
+    struct Entry: Sendable {
+        var record: PersistedEndpoint
+        fileprivate(set) var servers: Set<ServerKey> = []
+        /// The network addresses given by the endpoint's advertisements.
+        fileprivate(set) var addresses: Set<String> = []
+        /// The launch currently reported over USB.
+        var launch: SanitizedText?
+        var liveness = Liveness()
+
+        fileprivate init(_ record: PersistedEndpoint) { self.record = record }
+
+        /// True if no source sees the endpoint.
+        var isUnseen: Bool { servers.isEmpty }
+    }
+
+    private var entries: [EndpointID: Entry] = [:]
+    private var idByServer: [ServerKey: EndpointID] = [:]
+    private var idsByIdentity: [IdentityKey: Set<EndpointID>] = [:]
+    /// The endpoints that came from advertisements, by network address.
+    private var idsByAddress: [String: Set<EndpointID>] = [:]
+    /// The current ID of an endpoint by its former ID from the time before its app was identified.
+    private var aliases: [EndpointID: EndpointID] = [:]
+    /// The endpoints that came from advertisements.
+    private(set) var advertised: Set<EndpointID> = []
+    /// The endpoints that no source sees.
+    private(set) var unseen: Set<EndpointID> = []
+    private(set) var retired: RetiredIDs
+
+    init(retired: RetiredIDs = RetiredIDs()) { self.retired = retired }
+
+    var count: Int { entries.count }
+    var all: some Collection<Entry> { entries.values }
+
+    subscript(_ id: EndpointID) -> Entry? { entries[id] }
+
+    /// The endpoint with this ID or former ID.
+    func entry(everCalled id: EndpointID) -> Entry? { entries[id] ?? aliases[id].flatMap { entries[$0] } }
+
+    func id(of server: ServerKey) -> EndpointID? { idByServer[server] }
+    func ids(with key: IdentityKey) -> Set<EndpointID> { idsByIdentity[key, default: []] }
+    func ids(at address: String) -> Set<EndpointID> { idsByAddress[address, default: []] }
+
+    /// Changes the values of an endpoint. Does nothing if the endpoint is not listed.
+    mutating func update(_ id: EndpointID, _ change: (inout Entry) -> Void) {
+        guard var entry = entries[id] else { return }
+        change(&entry)
+        entries[id] = entry
+    }
+
+    /// Adds a new endpoint for a server that matches no other, and returns its ID.
+    mutating func add(for sighting: Sighting, on server: ServerKey, at now: Date) -> EndpointID {
+        let endpoint = Endpoint(
+            id: freeID(for: sighting),
+            kind: sighting.kind,
+            app: sighting.app,
+            name: sighting.name,
+            state: .online,
+            approval: .pending,
+            firstSeenAt: now,
+            lastSeenAt: sighting.id.source == .config ? nil : now
+        )
+        insert(PersistedEndpoint(endpoint: endpoint, source: sighting.id.source, keys: []))
+        recordIdentity(sighting, for: endpoint.id)
+        assign(server, to: endpoint.id)
+        return endpoint.id
+    }
+
+    /// Adds an endpoint that no source sees.
+    mutating func insert(_ record: PersistedEndpoint) {
+        let id = record.endpoint.id
+        entries[id] = Entry(record)
+        retired.remove(id)
+        if record.source == .bonjour { advertised.insert(id) }
+        unseen.insert(id)
+        for key in record.keys { idsByIdentity[key, default: []].insert(id) }
+        for former in record.formerIDs ?? [] { aliases[former] = id }
+    }
+
+    /// Removes an endpoint.
+    mutating func remove(_ id: EndpointID) {
+        guard let entry = entries.removeValue(forKey: id) else { return }
+        advertised.remove(id)
+        unseen.remove(id)
+        for server in entry.servers { idByServer[server] = nil }
+        for former in entry.record.formerIDs ?? [] { aliases[former] = nil }
+        for key in entry.record.keys { idsByIdentity.remove(id, at: key) }
+        for address in entry.addresses { idsByAddress.remove(id, at: address) }
+    }
+
+    /// Removes an endpoint and reserves its ID for the same app. Another app with this ID would inherit its tunnels and
+    /// grants.
+    mutating func retire(_ id: EndpointID) {
+        guard let entry = entries[id] else { return }
+        remove(id)
+        retired.add(id, for: entry.record.keys)
+    }
+
+    /// Makes a server part of an endpoint.
+    mutating func assign(_ server: ServerKey, to id: EndpointID) {
+        idByServer[server] = id
+        entries[id]?.servers.insert(server)
+        unseen.remove(id)
+    }
+
+    /// Removes a server from its endpoint.
+    mutating func unassign(_ server: ServerKey) {
+        guard let id = idByServer.removeValue(forKey: server) else { return }
+        entries[id]?.servers.remove(server)
+        if entries[id]?.isUnseen == true { unseen.insert(id) }
+    }
+
+    /// Records the identity keys, the host and the addresses of a sighting. Only the endpoint's original source may add
+    /// them.
+    mutating func recordIdentity(_ sighting: Sighting, for id: EndpointID) {
+        guard let source = entries[id]?.record.source, source == sighting.id.source else { return }
+        for key in IdentityKey.candidates(for: sighting) where !ids(with: key).contains(id) {
+            idsByIdentity[key, default: []].insert(id)
+            entries[id]?.record.keys.append(key)
+        }
+        guard source == .bonjour else { return }
+        entries[id]?.record.host = sighting.host?.text
+        for address in sighting.networkAddresses where entries[id]?.addresses.insert(address).inserted == true {
+            idsByAddress[address, default: []].insert(id)
+        }
+    }
+
+    /// Makes the IDs of removed endpoints aliases of the endpoint that replaced them.
+    mutating func addAliases(_ former: [EndpointID], to id: EndpointID) {
+        for old in former where old != id {
+            if let previous = aliases[old] { entries[previous]?.record.formerIDs?.removeAll { $0 == old } }
+            aliases[old] = id
+            let known = entries[id]?.record.formerIDs ?? []
+            entries[id]?.record.formerIDs = known + [old]
+        }
+    }
+
+    /// The ID for a new endpoint: made of app and place, with a number if another app has that ID or had it.
+    private func freeID(for sighting: Sighting) -> EndpointID {
+        let location: String =
+            switch sighting.id.source {
+            case .config: ""
+            case .usbmuxd: sighting.device.map { "phone-\($0.text.suffix(6))" } ?? ""
+            case .bonjour: sighting.host.map { IdentityKey.canonicalHost(of: $0.text) } ?? ""
+            }
+        let app =
+            switch sighting.id.source {
+            // The owner chose this name and looks for the endpoint under it, whatever app it is.
+            case .config: sighting.name
+            case .bonjour, .usbmuxd: sighting.app.isEmpty ? SanitizedText(sighting.kind.text) : sighting.app
+            }
+        let keys = IdentityKey.candidates(for: sighting)
+        var attempt = 1
+        while true {
+            let id = EndpointID(app: app, location: location, attempt: attempt)
+            if entries[id] == nil, aliases[id] == nil, retired.isFree(id, for: keys) { return id }
+            attempt += 1
+        }
+    }
+}
+
+extension Dictionary where Value == Set<EndpointID> {
+    /// Removes an ID from the set of a key, and the key with its last ID.
+    fileprivate mutating func remove(_ id: EndpointID, at key: Key) {
+        self[key]?.remove(id)
+        if self[key]?.isEmpty == true { self[key] = nil }
+    }
+}

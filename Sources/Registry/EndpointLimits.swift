@@ -1,0 +1,104 @@
+import FoundationEssentials
+import Model
+
+/// The limits of the list, and the choice of the endpoint to evict.
+package struct EndpointLimits: Sendable {
+    /// The place of a new endpoint in the list.
+    enum Room: Hashable, Sendable {
+        case available
+        /// This endpoint must be removed first.
+        case byEvicting(Endpoint)
+        case refused(Refusals.Limit)
+    }
+
+    /// The limits of the daemon.
+    package static let standard = EndpointLimits()
+
+    /// The maximum number of listed endpoints.
+    package var total = 4_096
+    /// The number of places that unapproved advertisements must leave free.
+    package var reserve = 1_024
+    /// The maximum number of endpoints from advertisements for one network address.
+    package var perAddress = 64
+
+    /// Decides whether a sighting may become a new endpoint, and which endpoint must be evicted for it.
+    ///
+    /// A machine on the network may announce any number of apps. At most `perAddress` are listed. All unapproved
+    /// advertisements together leave `reserve` places for USB, configured and approved endpoints.
+    func room(
+        for sighting: Sighting,
+        in endpoints: EndpointIndex,
+        trusts: [EndpointID: EndpointTrust]
+    ) -> Room {
+        /// Returns the endpoint that was seen longest ago, among those that fit.
+        func oldest(in ids: Set<EndpointID>, _ isFit: (EndpointIndex.Entry) -> Bool) -> Endpoint? {
+            ids.lazy.compactMap { endpoints[$0] }.filter(isFit).map(\.record.endpoint)
+                .min { ($0.lastSeenAt ?? .distantPast, $0.id) < ($1.lastSeenAt ?? .distantPast, $1.id) }
+        }
+        /// Returns true if an owner approved the endpoint or stored its secret.
+        func isTrusted(_ entry: EndpointIndex.Entry) -> Bool { trusts[entry.record.endpoint.id] != nil }
+        /// Returns true for an advertised endpoint that is not seen any more and has no approval or secret.
+        func isEvictable(_ entry: EndpointIndex.Entry) -> Bool {
+            entry.isUnseen && entry.record.source == .bonjour && !isTrusted(entry)
+        }
+
+        let evicted: Endpoint?
+        if sighting.id.source == .bonjour {
+            if let crowded = sighting.networkAddresses.first(where: { endpoints.ids(at: $0).count >= perAddress }) {
+                return oldest(in: endpoints.ids(at: crowded), isEvictable).map(Room.byEvicting) ?? .refused(.perAddress)
+            }
+            guard endpoints.count >= total - reserve else { return .available }
+            let unapproved = endpoints.advertised.count - trusts.keys.count { endpoints.advertised.contains($0) }
+            guard unapproved >= total - reserve || endpoints.count >= total else { return .available }
+            evicted = oldest(in: endpoints.unseen, isEvictable)
+        } else {
+            guard endpoints.count >= total else { return .available }
+            evicted =
+                oldest(in: endpoints.unseen, isEvictable)
+                ?? oldest(in: endpoints.unseen) { !isTrusted($0) }
+                ?? oldest(in: endpoints.advertised) { !isTrusted($0) }
+        }
+        return evicted.map(Room.byEvicting) ?? .refused(.total)
+    }
+}
+
+extension Sighting {
+    /// The addresses of an advertisement; its host if none of them may be dialled.
+    var networkAddresses: [String] {
+        let addresses = routes.compactMap { route -> String? in
+            if case .network(let network) = route { network.address } else { nil }
+        }
+        return addresses.isEmpty ? host.map { ["host \($0.text.lowercased())"] } ?? [] : addresses
+    }
+}
+
+/// Sightings that are not listed because of a limit.
+package struct Refusals: Sendable {
+    package enum Limit: Hashable, Sendable {
+        /// `EndpointLimits.perAddress`.
+        case perAddress
+        /// `EndpointLimits.total`, less `reserve` for unapproved advertisements.
+        case total
+    }
+
+    /// The maximum number of sightings stored by ID. Further ones count only in `total`.
+    static let capacity = 8_192
+
+    /// The number since the start of the broker.
+    package private(set) var total: UInt64 = 0
+    private var now: [Sighting.ID: Limit] = [:]
+
+    package var isEmpty: Bool { now.isEmpty }
+
+    /// The number of sightings that this limit currently excludes.
+    package func count(by limit: Limit) -> Int { now.values.count { $0 == limit } }
+
+    mutating func add(_ id: Sighting.ID, _ limit: Limit) {
+        total += 1
+        if now.count < Self.capacity || now[id] != nil { now[id] = limit }
+    }
+
+    mutating func remove(_ id: Sighting.ID) { now[id] = nil }
+
+    mutating func remove(of source: Sighting.Source) { now = now.filter { $0.key.source != source } }
+}

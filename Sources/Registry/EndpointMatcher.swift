@@ -1,0 +1,112 @@
+import Model
+
+/// Decides which listed endpoint a sighting belongs to. Changes nothing.
+///
+/// The matcher shares the storage of the indexes that it was made from. Discard it before the indexes change, because
+/// the first change would otherwise copy them.
+struct EndpointMatcher {
+    let endpoints: EndpointIndex
+    let sightings: SightingIndex
+    /// The approvals and secrets that access control holds.
+    let trusts: [EndpointID: EndpointTrust]
+
+    /// Finds the endpoint for a server that has none.
+    ///
+    /// - Parameters:
+    ///   - sighting: The sighting on this server.
+    ///   - server: The server without an endpoint.
+    ///   - former: The endpoint of the sighting before it moved to this server.
+    /// - Returns: The endpoint; nil if none matches and the server is a new endpoint.
+    func endpoint(for sighting: Sighting, on server: ServerKey, movedFrom former: EndpointID?) -> EndpointID? {
+        usbEndpoint(for: sighting, on: server)
+            ?? endpointBeforeMove(of: sighting, former)
+            ?? relaunchedEndpoint(of: sighting)
+    }
+
+    /// Returns the USB endpoint that an advertisement belongs to. Either an owner approved the advertisement's address
+    /// for it, or both report the same launch.
+    ///
+    /// The network route needs its own approval in either case. A forged advertisement therefore gains a line in the
+    /// list and nothing else.
+    func usbEndpoint(for sighting: Sighting, on server: ServerKey) -> EndpointID? {
+        guard sighting.id.source == .bonjour, !server.isUSB else { return nil }
+        let approved = trusts.lazy.filter { id, trust in
+            endpoints[id]?.record.source == .usbmuxd && covers(trust.approval, sighting)
+        }
+        if let id = approved.map(\.key).min() { return id }
+        guard let portKey = server.portKey, let launchID = sighting.launchID, !launchID.isEmpty else { return nil }
+        // An endpoint with its own approval keeps its route. Moving the route would move the approval.
+        if let id = relaunchedEndpoint(of: sighting), trusts[id]?.approval != nil { return nil }
+        let candidates = Set(sightings.servers(at: portKey).filter(\.isUSB).compactMap { endpoints.id(of: $0) })
+            .filter { endpoints[$0]?.launch == launchID }
+        guard let id = candidates.first, candidates.count == 1, let endpoint = endpoints[id]?.record.endpoint else {
+            return nil
+        }
+        // A USB endpoint without a known app does not contradict the advertisement.
+        return endpoint.app.isEmpty || endpoint.app == sighting.app ? id : nil
+    }
+
+    /// Returns true if a network server still belongs to its USB endpoint.
+    func belongs(_ server: ServerKey, to id: EndpointID) -> Bool {
+        guard let entry = endpoints[id], entry.record.source == .usbmuxd, !server.isUSB else { return true }
+        return sightings.sightings(on: server).contains { sighting in
+            sighting.launchID.map { !$0.isEmpty && $0 == entry.launch } ?? false
+                || covers(trusts[id]?.approval, sighting)
+        }
+    }
+
+    /// Returns the endpoints for the same port of the same device that are less specific than this sighting.
+    ///
+    /// An app that is still starting may report its name late or wrongly. Until then its port identifies the endpoint. An
+    /// endpoint that also has a network server is excluded, because its app is known.
+    func superseded(by sighting: Sighting, on server: ServerKey) -> [EndpointID] {
+        guard sighting.id.source == .usbmuxd, let udid = sighting.device else { return [] }
+        var kinds: [EndpointKind] = []
+        if !sighting.app.isEmpty { kinds.append(sighting.kind) }
+        if sighting.kind != .tcp { kinds.append(.tcp) }
+        let superseded = kinds.flatMap { kind in
+            endpoints.ids(with: IdentityKey(ofNameless: kind, on: udid, port: sighting.port))
+        }
+        return Set(superseded).sorted().filter { id in
+            guard let entry = endpoints[id], entry.record.endpoint.app.isEmpty else { return false }
+            return entry.servers.isSubset(of: [server])
+        }
+    }
+
+    /// Returns the advertisement's endpoint before it moved, while other interfaces and the other IP version still
+    /// report the old port.
+    ///
+    /// On one host a service name has one SRV record (RFC 6763, section 4.1), so those reports will follow.
+    private func endpointBeforeMove(of sighting: Sighting, _ former: EndpointID?) -> EndpointID? {
+        guard sighting.id.source == .bonjour, let former, let entry = endpoints[former],
+            entry.record.source == .bonjour
+        else { return nil }
+        let isOne = sightings.sightings(on: entry.servers).allSatisfy { other in
+            (other.name, other.kind, other.app) == (sighting.name, sighting.kind, sighting.app)
+                && (other.host, other.role) == (sighting.host, sighting.role)
+        }
+        return isOne && entry.record.endpoint.app == sighting.app ? former : nil
+    }
+
+    /// Returns the endpoint that has one of the sighting's identity keys and no server at present.
+    private func relaunchedEndpoint(of sighting: Sighting) -> EndpointID? {
+        for key in IdentityKey.candidates(for: sighting) {
+            let free = endpoints.ids(with: key).filter { id in
+                guard let entry = endpoints[id], entry.record.source == sighting.id.source else { return false }
+                // A second server with the same key at the same time is another instance, not a relaunch.
+                return entry.servers.allSatisfy { $0.isUSB != (sighting.id.source == .usbmuxd) }
+            }
+            let exact = free.filter { endpoints[$0]?.record.host == sighting.host?.text }
+            if let id = exact.min() ?? free.min() { return id }
+        }
+        return nil
+    }
+
+    /// Returns true if the approval applies to one of the sighting's addresses.
+    private func covers(_ approval: Approval?, _ sighting: Sighting) -> Bool {
+        guard approval != nil else { return false }
+        return sighting.routes.contains { route in
+            ApprovalPolicy.decision(on: EndpointRoute(route, app: sighting.app), approval) == .approved
+        }
+    }
+}

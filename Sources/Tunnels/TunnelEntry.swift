@@ -1,0 +1,81 @@
+import FoundationEssentials
+import Glibc
+import Model
+import SystemIO
+
+/// One tunnel of a table: its specification, its listener and its state.
+struct TunnelEntry: Sendable {
+    let id: String
+    let spec: TunnelSpec
+    /// The UID of the user who created the tunnel.
+    let owner: UInt32
+    let since: Date
+    let metrics: TunnelMetrics
+    /// Nil while the broker cannot listen on the local address.
+    var listener: TunnelListener?
+    var state: Tunnel.State
+    /// The error that stops the listening socket from accepting clients; nil if it accepts clients.
+    var acceptError: String?
+    /// The port assigned to `tcp:0` in an earlier run.
+    var port: UInt16?
+
+    /// Creates a planned tunnel. It listens unless `listeners` is empty.
+    init(id: String, plan: TunnelPlan, listeners: [Listener], context: TunnelContext) {
+        self.id = id
+        spec = plan.spec
+        owner = plan.owner
+        since = Date()
+        metrics = context.metrics(of: id)
+        state = .unresolved
+        if !listeners.isEmpty { listener = context.listener(for: self, on: listeners) }
+    }
+
+    /// Restores a tunnel of the state file. It does not listen yet.
+    init(_ persisted: PersistedTunnels.Entry, context: TunnelContext) {
+        id = persisted.id
+        spec = persisted.spec
+        owner = persisted.owner ?? geteuid()
+        since = persisted.createdAt
+        metrics = context.metrics(of: persisted.id)
+        state = .failed(reason: "it is being restored")
+        port = persisted.port
+    }
+
+    var tunnel: Tunnel {
+        Tunnel(
+            id: id,
+            spec: spec,
+            owner: owner,
+            state: state,
+            listenAddresses: bound,
+            statistics: metrics.statistics,
+            createdAt: since
+        )
+    }
+
+    var persisted: PersistedTunnels.Entry {
+        PersistedTunnels.Entry(id: id, spec: spec, owner: owner, port: chosenPort, createdAt: since)
+    }
+
+    /// The local address with its actual port.
+    var local: ListenAddress {
+        guard case .tcp(let host, 0) = spec.local, let chosenPort else { return spec.local }
+        return .tcp(host: host, port: chosenPort)
+    }
+
+    private var bound: [ListenAddress] {
+        (listener?.addresses ?? []).map { address in
+            address.port.map { .tcp(host: address.host, port: $0) } ?? .unix(path: address.host)
+        }
+    }
+
+    private var chosenPort: UInt16? {
+        guard case .tcp(_, 0) = spec.local else { return nil }
+        return listener?.addresses.first?.port ?? port
+    }
+}
+
+extension Tunnel.State {
+    /// The state of a tunnel that listens, before the first result of the resolver.
+    static let unresolved = Self.waiting(reason: "its target has not been resolved yet")
+}

@@ -1,0 +1,178 @@
+import API
+import AccessControl
+import Devices
+import FoundationEssentials
+import Glibc
+import Logging
+import Model
+import Probing
+import ServiceLifecycle
+import SystemIO
+import Tunnels
+import UsbmuxServer
+
+/// The servers: the API on its unix socket and TCP sockets, MCP, and the usbmuxd-compatible server.
+struct ServerComponents: Sendable {
+    /// Retained until the end, because deallocation removes the socket file.
+    let socket: APIUnixSocket
+    let approvalService: ApprovalService
+    /// The services in start order: dependencies first.
+    let services: [any Service]
+
+    /// Opens the sockets.
+    ///
+    /// - Parameters:
+    ///   - configuration: The configuration.
+    ///   - path: The path of the unix socket named with `--socket`.
+    ///   - environment: The environment, for the default paths and the sockets that systemd passed.
+    ///   - state: The registry and access control.
+    ///   - sources: The sources and the tunnels.
+    ///   - limiter: Limits the connections to the API.
+    ///   - notifier: Tells systemd that the API is open.
+    ///   - logger: The operator's log.
+    /// - Throws: `ConfigurationError.badAddress`, `DaemonError`.
+    init(
+        _ configuration: Configuration,
+        path: String?,
+        environment: [String: String],
+        state: StateComponents,
+        sources: SourceComponents,
+        limiter: ConnectionLimiter,
+        notifier: SystemdNotifier,
+        logger: Logger
+    ) async throws {
+        let usbmuxServer = try await Self.makeUsbmuxServer(
+            configuration,
+            environment: environment,
+            sources: sources,
+            logger: logger
+        )
+        let activation = try SocketActivation(environment: environment)
+        let tcpSockets = APITCPSockets(configuration.api, activation: activation, logger: logger)
+        let tunnelPolicy = TunnelPolicy(
+            registry: state.registry,
+            table: sources.tunnels,
+            accessStore: state.accessStore
+        )
+        let mcp = try await DaemonError.reading { () async throws(StateError) in
+            try await MCPComponents(
+                configuration.mcp,
+                state: state,
+                sources: sources,
+                tunnelPolicy: tunnelPolicy,
+                logger: logger
+            )
+        }
+        let apiServices = Self.makeAPIServices(
+            configuration,
+            state: state,
+            sources: sources,
+            mcp: mcp.servers,
+            tunnelPolicy: tunnelPolicy,
+            tcpPort: tcpSockets.port,
+            usbmuxServer: usbmuxServer
+        )
+        approvalService = apiServices.approvalService
+        let owners = OwnerPolicy.current()
+        let socket = try APIUnixSocket(
+            at: AbsolutePath.of(
+                BrokerSocketPath.listen(
+                    explicit: path ?? configuration.broker.socket,
+                    environment: environment,
+                    userID: geteuid()
+                )
+            ),
+            activation: activation,
+            owners: owners,
+            anyUser: configuration.api.anyUser
+        )
+        self.socket = socket
+        func makeServer(
+            _ listener: consuming Descriptor,
+            _ transport: APIServer.Transport,
+            onOpen: @escaping @Sendable () async -> Void
+        ) -> APIServer {
+            APIServer(
+                owning: listener,
+                transport: transport,
+                services: apiServices,
+                owners: owners,
+                origins: Set(configuration.api.allowedOrigins),
+                limiter: limiter,
+                logger: logger,
+                onOpen: onOpen
+            )
+        }
+        let tcpServers = tcpSockets.descriptors.map { socket in
+            makeServer(Descriptor(owning: socket.number), .tcp(port: socket.port)) {}
+        }
+        let unixServer = makeServer(try socket.descriptor(), .unix) {
+            notifier.ready("serving on \(socket.name)")
+            logger.info(
+                "the API is open",
+                metadata: ["socket": "\(socket.name)", "tcp": "\(tcpSockets.port.map(String.init) ?? "none")"]
+            )
+        }
+        var services = mcp.services + tcpServers
+        services += [unixServer, ShutdownNotifier(notifier: notifier, logger: logger)]
+        // Started after the tunnels and stopped before them, because the tunnels own the relay.
+        if let usbmuxServer { services.append(usbmuxServer) }
+        self.services = services
+    }
+
+    /// Connects the route handlers of the API with the other parts.
+    private static func makeAPIServices(
+        _ configuration: Configuration,
+        state: StateComponents,
+        sources: SourceComponents,
+        mcp: MCPServers,
+        tunnelPolicy: TunnelPolicy,
+        tcpPort: UInt16?,
+        usbmuxServer: UsbmuxServer?
+    ) -> APIServices {
+        let start = Date()
+        return APIServices(
+            registry: state.registry,
+            tunnels: sources.tunnels,
+            accessStore: state.accessStore,
+            tunnelPolicy: tunnelPolicy,
+            mcp: mcp,
+            tcpPort: tcpPort,
+            devices: sources.attachedDevices,
+            advertisements: BonjourAdvertisementPublisher(source: sources.discovery.bonjour),
+            staticEndpoints: state.staticEndpoints,
+            probe: { await sources.prober.probe($0) },
+            storageProblems: { await state.health.problems() + [state.accessStore.storageProblem].compactMap { $0 } },
+            status: {
+                await BrokerStatus(
+                    of: state.registry,
+                    tunnels: sources.tunnels,
+                    attachedDevices: sources.attachedDevices,
+                    sources: sources.discovery.statuses() + (usbmuxServer.map { [$0.status()] } ?? []),
+                    accessStore: state.accessStore,
+                    storage: await state.health.problems(),
+                    allowAnyUser: configuration.api.anyUser,
+                    startedAt: start
+                )
+            }
+        )
+    }
+
+    /// Creates the usbmuxd-compatible server if the configuration enables it.
+    private static func makeUsbmuxServer(
+        _ configuration: Configuration,
+        environment: [String: String],
+        sources: SourceComponents,
+        logger: Logger
+    ) async throws -> UsbmuxServer? {
+        guard let path = try configuration.usbmuxServerPath(environment) else { return nil }
+        return UsbmuxServer(
+            on: try APIUnixSocket.make(at: path, or: "devices.serve_usbmuxd"),
+            devices: await sources.attachedDevices.deviceLists(),
+            dialer: sources.dialer,
+            usbmuxd: NativeUsbmuxClient(address: try configuration.usbmuxdAddress(environment)),
+            relay: sources.tunnels.relay,
+            logger: logger
+        )
+    }
+}

@@ -1,0 +1,80 @@
+import AccessControl
+import FoundationEssentials
+import Logging
+import Registry
+import ServiceLifecycle
+import SystemIO
+
+/// The parts with files in the state directory: access control, the registry, and the static endpoints.
+struct StateComponents: Sendable {
+    let directory: String
+    let health: StateHealth
+    let accessStore: AccessStore
+    let registry: EndpointRegistry
+    let staticEndpoints: StaticEndpoints
+    /// The services in start order: dependencies first.
+    let services: [any Service]
+
+    /// Loads the state.
+    ///
+    /// - Throws: `DaemonError`.
+    init(
+        in directory: String,
+        configuration: Configuration,
+        environment: [String: String],
+        logger: Logger
+    ) async throws {
+        self.directory = directory
+        let health = StateHealth(of: directory)
+        self.health = health
+        let accessStore: AccessStore
+        do {
+            accessStore = try AccessStore(
+                in: directory,
+                credentials: environment["CREDENTIALS_DIRECTORY"],
+                logger: logger
+            )
+        } catch let error as AccessError {
+            throw DaemonError.accessState(reason: error.description)
+        }
+        self.accessStore = accessStore
+
+        let file = StateFile<RegistryState>("endpoints", in: directory, health: health, logger: logger)
+        let saved = try await DaemonError.reading { () async throws(StateError) in try await file.read() }
+        // Revisions must increase across runs, also if the last ones were not saved. They therefore start at the
+        // clock's milliseconds.
+        let now = UInt64(max(0, Date().timeIntervalSince1970 * 1_000))
+        let registry = EndpointRegistry(
+            records: saved?.records ?? [],
+            trusts: await accessStore.approvals.trusts,
+            retired: saved?.retired ?? RetiredIDs(),
+            startingAfter: max(now, (saved?.revision ?? 0) + 1_000)
+        )
+        self.registry = registry
+        staticEndpoints = try await DaemonError.reading { () async throws(StateError) in
+            try await StaticEndpoints(
+                configured: configuration.endpoints,
+                in: configuration.file,
+                file: StateFile("static", in: directory, health: health, logger: logger),
+                registry: registry,
+                health: health
+            )
+        }
+        services = [
+            ExpirationService(of: accessStore),
+            StaleSecretCleaner(registry: registry, accessStore: accessStore, logger: logger),
+            RegistryPersister(registry: registry, file: file, logger: logger),
+        ]
+    }
+}
+
+extension DaemonError {
+    /// Converts the errors of a loading step.
+    ///
+    /// - Throws: `DaemonError.state` with the message of the original error.
+    static func reading<Value, Failure: Error & CustomStringConvertible>(
+        _ body: () async throws(Failure) -> Value
+    ) async throws(DaemonError) -> Value {
+        do { return try await body() } catch { throw .state(reason: error.description) }
+    }
+}

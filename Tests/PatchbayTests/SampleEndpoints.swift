@@ -1,0 +1,44 @@
+import FoundationEssentials
+import Model
+
+@testable import patchbay
+
+/// Sample values for tests.
+enum SampleEndpoints {
+    static let date = Date(timeIntervalSince1970: 1_795_000_000)
+    static let phone = udid("00008101-000123456789ABCD")
+    static let otherPhone = udid("00008110-00AAAAAAAAAAAAAA")
+
+    static func udid(_ text: String) -> UDID {
+        guard let udid = UDID(text) else { preconditionFailure("\(text) is no UDID") }
+        return udid
+    }
+
+    static func device(_ udid: UDID, _ transport: Device.Transport = .usb) -> Device {
+        Device(udid: udid, transport: transport, attachedAt: date)
+    }
+
+    static func endpoint(
+        _ app: String,
+        on place: String,
+        name: String = "Shop",
+        phone: UDID? = nil,
+        state: Endpoint.State = .online,
+        txt: [String] = []
+    ) -> Endpoint {
+        Endpoint(
+            id: EndpointID(app: SanitizedText(app), location: place),
+            kind: .appreveal,
+            app: SanitizedText(app),
+            name: SanitizedText(name),
+            location: Endpoint.Location(udid: phone),
+            state: state,
+            approval: .approved,
+            routes: phone.map { [EndpointRoute(.usb(USBRoute(udid: $0, port: 9876)))] } ?? [],
+            txt: TXTRecord(items: txt.map { Array($0.utf8) }),
+            sources: [.usbmuxd],
+            firstSeenAt: date,
+            lastSeenAt: date
+        )
+    }
+}

@@ -1,0 +1,74 @@
+import FoundationEssentials
+import Model
+import Testing
+
+@testable import Registry
+
+@Suite struct EndpointIndexTests {
+    private let now = Date(timeIntervalSince1970: 1_000)
+    private let mac = Seen.network(host: "mac.local")
+    private var server: ServerKey { ServerKey(of: mac) }
+
+    @Test func `a new endpoint is found by server, identity key and address until it is removed`() throws {
+        var index = EndpointIndex()
+        let id = index.add(for: mac, on: server, at: now)
+        let key = try #require(IdentityKey.candidates(for: mac).first)
+
+        #expect(index.id(of: server) == id)
+        #expect(index.ids(with: key) == [id] && index.ids(at: "192.168.1.20") == [id])
+        #expect(index.advertised == [id] && index.unseen.isEmpty)
+
+        index.remove(id)
+        #expect(index.id(of: server) == nil && index[id] == nil)
+        #expect(index.ids(with: key).isEmpty && index.ids(at: "192.168.1.20").isEmpty)
+        #expect(index.advertised.isEmpty && index.count == 0)
+    }
+
+    @Test func `an endpoint without a server is unseen`() {
+        var index = EndpointIndex()
+        let id = index.add(for: mac, on: server, at: now)
+
+        index.unassign(server)
+        #expect(index.unseen == [id] && index[id]?.isUnseen == true)
+
+        index.assign(server, to: id)
+        #expect(index.unseen.isEmpty)
+    }
+
+    @Test func `an ID in use, a former ID and another app's retired ID are not assigned again`() {
+        var index = EndpointIndex()
+        let other = Seen.network("org.other.shop", host: "mac.local", port: 5_000)
+        let first = index.add(for: mac, on: server, at: now)
+        let second = index.add(for: other, on: ServerKey(of: other), at: now)
+        #expect([first, second].map(\.text) == ["shop-mac", "shop-mac-2"])
+
+        index.retire(first)
+        index.retire(second)
+        #expect(index.add(for: other, on: ServerKey(of: other), at: now) == second)
+
+        index.addAliases([first], to: second)
+        #expect(index.entry(everCalled: first)?.record.endpoint.id == second)
+        #expect(index.add(for: mac, on: server, at: now).text == "shop-mac-3")
+    }
+
+    @Test func `another source does not add identity keys`() {
+        var index = EndpointIndex()
+        let id = index.add(for: mac, on: server, at: now)
+
+        index.recordIdentity(Seen.config("mac"), for: id)
+
+        #expect(index[id]?.record.keys == IdentityKey.candidates(for: mac))
+    }
+
+    @Test func `the oldest retired IDs become free above the limit`() throws {
+        var retired = RetiredIDs()
+        let ids = (0...RetiredIDs.limit).compactMap { EndpointID("e\($0)") }
+        let keys = IdentityKey.candidates(for: mac)
+        for id in ids { retired.add(id, for: keys) }
+
+        #expect(retired.isFree(ids[0], for: []))
+        #expect(!retired.isFree(ids[1], for: []) && retired.isFree(ids[1], for: keys))
+        retired.remove(ids[1])
+        #expect(retired.isFree(ids[1], for: []))
+    }
+}
