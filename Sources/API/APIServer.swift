@@ -44,7 +44,7 @@ package final class APIServer: Service {
     static let maxHeadSize = 16 * 1_024
     /// The time after which a connection without an open request is closed. An open event stream is not idle.
     static let idleTimeout = TimeAmount.seconds(60)
-    /// The length of the accept queue, for clients that connect while the daemon restarts. The kernel limits the length
+    /// The length of the accept queue, for clients that connect while the broker restarts. The kernel limits the length
     /// to net.core.somaxconn.
     static let backlog: CInt = 4_096
 

@@ -76,7 +76,7 @@ package struct SourceStatus: Hashable, Sendable, Codable {
     }
 }
 
-/// The version of Patchbay. The daemon and the command line always have the same version.
+/// The version of Patchbay. The broker and the command line always have the same version.
 package enum Version {
     package static let text = "0.1.0"
 }

@@ -66,11 +66,11 @@ extension ListenAddress: Codable {
     }
 }
 
-/// The path of the broker's unix socket. The daemon and its clients use the same rules.
+/// The path of the broker's unix socket. The broker and its clients use the same rules.
 package enum BrokerSocketPath {
     /// The path of a system-wide broker.
     package static let system = "/run/patchbay/patchbay.sock"
-    /// The environment variable that sets the socket path for the daemon and its clients.
+    /// The environment variable that sets the socket path for the broker and its clients.
     package static let variable = "PATCHBAY_SOCKET"
 
     /// Returns the path to which a client connects.

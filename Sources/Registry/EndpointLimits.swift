@@ -11,7 +11,7 @@ package struct EndpointLimits: Sendable {
         case refused(Refusals.Limit)
     }
 
-    /// The limits of the daemon.
+    /// The limits of the broker.
     package static let standard = EndpointLimits()
 
     /// The maximum number of listed endpoints.

@@ -94,7 +94,7 @@ struct Authenticator: Sendable {
     }
 }
 
-/// The users with full access on the Unix socket: root, the daemon's own user, and the members of a group.
+/// The users with full access on the Unix socket: root, the broker's own user, and the members of a group.
 package struct OwnerPolicy: Sendable {
     /// The name of the owners' group.
     package static let groupName = "patchbay"
@@ -108,7 +108,7 @@ package struct OwnerPolicy: Sendable {
         self.group = group
     }
 
-    /// Looks up the owners' group. Blocks, so the daemon calls this only at startup.
+    /// Looks up the owners' group. Blocks, so the broker calls this only at startup.
     package static func current() -> OwnerPolicy {
         // Group 0 is never used, because unfilled entries of SO_PEERGROUPS are 0 and would match.
         let group = getgrnam(groupName).map { UInt32($0.pointee.gr_gid) }

@@ -9,7 +9,7 @@ package final class ConnectionLimiter: Sendable {
     static let maxConnections = 256
     /// The number of connections that are reserved for owners. An owner can always connect and stop the other clients.
     static let reservedForOwners = 8
-    /// The maximum number of connections per user, so that no user can block the others. Root and the daemon's user
+    /// The maximum number of connections per user, so that no user can block the others. Root and the broker's user
     /// have no limit.
     static let maxPerUser = 64
     /// The maximum number of connections per grant on all listeners together, so that no holder can block the others.

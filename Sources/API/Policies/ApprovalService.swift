@@ -37,7 +37,7 @@ package struct ApprovalService: Service {
     /// Revokes the approval of an endpoint's network addresses, and deletes its secret. When this function returns, no
     /// more bytes are sent over a route that needed the approval.
     ///
-    /// - Throws: `AccessError.notSaved`. The approval is then revoked only until the daemon stops.
+    /// - Throws: `AccessError.notSaved`. The approval is then revoked only until the broker stops.
     func revokeApproval(of id: EndpointID, by actor: AuditActor, from source: RequestSource) async throws {
         let endpoint = try? await registry.endpoint(id)
         let id = endpoint?.id ?? id

@@ -6,7 +6,7 @@ package import Tunnels
 
 /// The tunnels of each grant. A tunnel ends with its grant, and one grant cannot use up all tunnels.
 ///
-/// The tunnels of grants are not persisted: they end when the grant ends or the daemon stops.
+/// The tunnels of grants are not persisted: they end when the grant ends or the broker stops.
 package actor TunnelPolicy {
     /// The maximum number of tunnels per grant.
     static let maxTunnelsPerGrant = 64

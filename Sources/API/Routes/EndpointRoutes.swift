@@ -16,7 +16,7 @@ enum EndpointRoutes {
     ]
 
     /// Lists the endpoints. With `since` and `waitSeconds`, the request is a long poll. It returns after a newer revision,
-    /// after the timeout, or when the daemon stops.
+    /// after the timeout, or when the broker stops.
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
         if let since = try request.query("since", as: UInt64.self) {
             let wait = min(try request.query("waitSeconds", as: Int.self) ?? 0, maxWaitSeconds)
@@ -65,7 +65,7 @@ enum EndpointRoutes {
         guard case .replay(let missed) = start, missed.isEmpty else { return }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { for await _ in changes { break } }
-            // The client's own timeout (`wait=`). The wait also ends when the daemon stops.
+            // The client's own timeout (`waitSeconds`). The wait also ends when the broker stops.
             group.addTask { try? await cancelWhenGracefulShutdown { try await Task.sleep(for: timeout) } }
             await group.next()
             group.cancelAll()

@@ -12,7 +12,7 @@ import NIOCore
 enum RouteTable {
     static let all = core + access + mcpServers + tools
 
-    /// Endpoints, devices, tunnels, advertisements and the daemon itself.
+    /// Endpoints, devices, tunnels, advertisements and the broker itself.
     // swift-format-ignore
     private static let core: [APIRoute] = [
         .get("/v1/status", .scope(.registryRead), "Show the broker status", returns: "BrokerStatus", StatusRoutes.show),

@@ -27,7 +27,7 @@ struct ServerSentEventStream: Sendable {
 
     /// Returns a response whose events `produce` sends.
     ///
-    /// `produce` is cancelled when the reader disconnects or the daemon stops. The response ends when `produce`
+    /// `produce` is cancelled when the reader disconnects or the broker stops. The response ends when `produce`
     /// returns. If the reader disconnects before the response begins, `produce` is never called.
     static func response(
         to request: Request,
@@ -45,7 +45,7 @@ struct ServerSentEventStream: Sendable {
                         try await Self.pump(into: &writer, produce)
                     }
                 } catch is CancellationError {
-                    // The reader has disconnected, or the daemon stops.
+                    // The reader has disconnected, or the broker stops.
                 }
                 try await writer.finish(nil)
             }

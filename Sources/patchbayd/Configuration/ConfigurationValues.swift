@@ -70,7 +70,7 @@ struct ConfiguredEndpoint: Decodable {
 
 /// A port in the configuration.
 ///
-/// Decoded as a wide integer first: TOMLKit 0.6 traps, and stops the daemon, if a number does not fit the requested
+/// Decoded as a wide integer first: TOMLKit 0.6 traps, and stops the broker, if a number does not fit the requested
 /// type.
 struct ConfiguredPort: Decodable {
     let number: UInt16
