@@ -25,7 +25,7 @@ final class BonjourStatus: Sendable {
 
     private struct State {
         var phase = Phase.stopped
-        var counts = ServiceTally.Counts()
+        var counts = ServiceCounter.Counts()
         var advertised = 0
         /// Types that Avahi does not browse, with the reason.
         var failedTypes: [ServiceType: String] = [:]
@@ -49,7 +49,7 @@ final class BonjourStatus: Sendable {
     /// Replaces the reported state.
     func report(
         _ phase: Phase,
-        counts: ServiceTally.Counts = ServiceTally.Counts(),
+        counts: ServiceCounter.Counts = ServiceCounter.Counts(),
         advertised: Int = 0,
         failedTypes: [ServiceType: String] = [:]
     ) {

@@ -22,7 +22,7 @@ import Testing
         let bonjour = BonjourStatus(isInstalled: { true })
         bonjour.report(
             .running,
-            counts: ServiceTally.Counts(found: 5, resolved: 3, failed: 1, refused: 1),
+            counts: ServiceCounter.Counts(found: 5, resolved: 3, failed: 1, refused: 1),
             advertised: 2
         )
 
@@ -33,7 +33,7 @@ import Testing
 
     @Test func `a network too large for Avahi's cache is reported`() {
         let bonjour = BonjourStatus(isInstalled: { true })
-        bonjour.report(.running, counts: ServiceTally.Counts(found: 800, resolved: 800))
+        bonjour.report(.running, counts: ServiceCounter.Counts(found: 800, resolved: 800))
 
         #expect(bonjour.status.detail.contains("cache-entries-max"))
     }

@@ -139,7 +139,7 @@ import Testing
 
         #expect(table.drainEvents(seenFrom: local) == [.lost(key("a").id)])
         #expect(table.drainActions() == [.refuse(key("a"), reason: "it advertises port 0")])
-        #expect(table.counts == ServiceTally.Counts(found: 1, resolved: 0, failed: 0, refused: 1))
+        #expect(table.counts == ServiceCounter.Counts(found: 1, resolved: 0, failed: 0, refused: 1))
     }
 
     @Test func `a service with only loopback addresses is listed as blocked`() throws {

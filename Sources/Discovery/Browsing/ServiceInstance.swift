@@ -60,7 +60,7 @@ struct ServiceInstance: Sendable {
 }
 
 /// The number of services in each state, updated on every change.
-struct ServiceTally: Sendable {
+struct ServiceCounter: Sendable {
     struct Counts: Hashable, Sendable {
         var found = 0
         var resolved = 0

@@ -21,8 +21,8 @@ extension ServiceTable {
             stopResolving(key, .watching)
             enqueue(key)
         }
-        if queue.count > 2 * tally.waiting + 64 { queue.retain { instances[$0]?.resolution == .queued } }
-        guard tally.waiting > 0 else { return }
+        if queue.count > 2 * counter.waiting + 64 { queue.retain { instances[$0]?.resolution == .queued } }
+        guard counter.waiting > 0 else { return }
         let timing = timing
         for key in fast.due(at: now) {
             if timing.isCrowded, instances[key]?.isNew == true { unresolved(key, now: now) } else { slow[key] = now }
@@ -64,7 +64,7 @@ extension ServiceTable {
 
     /// Counts a dropped service. Logs when the count reaches a power of two, so that a flood does not fill the log.
     mutating func drop(limit: String) {
-        if tally.drop() { actions.append(.drop(tally.counts.dropped, limit: limit)) }
+        if counter.drop() { actions.append(.drop(counter.counts.dropped, limit: limit)) }
     }
 
     mutating func stopResolving(_ key: ServiceKey, _ resolution: ServiceInstance.Resolution) {

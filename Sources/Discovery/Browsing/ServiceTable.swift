@@ -46,7 +46,7 @@ struct ServiceTable: Sendable {
     let limits: Limits
     var instances: [ServiceKey: ServiceInstance] = [:]
     private(set) var hosts: HostTable
-    var tally = ServiceTally()
+    var counter = ServiceCounter()
     private var published = PublishedServices()
     var queue = LookupQueue()
     var retryAt = Timetable()
@@ -69,17 +69,17 @@ struct ServiceTable: Sendable {
 
     /// The time at which `advance` has something to do.
     var deadline: Instant? {
-        let next = tally.waiting > 0 ? fast.earliest : nil
+        let next = counter.waiting > 0 ? fast.earliest : nil
         return [retryAt.earliest, refreshAt.earliest, next].compactMap(\.self).min()
     }
 
     /// Services found that are not listed, not rejected, and not yet tried without success.
-    var unresolved: Int { tally.unresolved }
+    var unresolved: Int { counter.unresolved }
 
-    var counts: ServiceTally.Counts { tally.counts }
+    var counts: ServiceCounter.Counts { counter.counts }
 
     /// The time limits and delays for the current number of failing services.
-    var timing: LookupTiming { LookupTiming(failed: tally.counts.failed) }
+    var timing: LookupTiming { LookupTiming(failed: counter.counts.failed) }
 
     /// Returns true if another host's service uses this name.
     func isTaken(_ name: String, _ type: ServiceType) -> Bool {
@@ -212,8 +212,8 @@ struct ServiceTable: Sendable {
 
     /// Stores or removes an instance and updates the counts.
     mutating func put(_ instance: ServiceInstance?, at key: ServiceKey) {
-        if let old = instances[key] { tally.remove(old) }
-        if let instance { tally.add(instance) }
+        if let old = instances[key] { counter.remove(old) }
+        if let instance { counter.add(instance) }
         instances[key] = instance
     }
 
