@@ -53,10 +53,10 @@ extension AccessError: CustomStringConvertible {
         case .inUse(let path):
             "\(path) is in use by another broker; stop that broker, or give this one its own state folder"
         case .keyMissing(let path):
-            "\(path) is not there, and pairing.sqlite was written with it; put the key back, or move pairing.sqlite away"
+            "\(path) is not there, and access.sqlite was written with it; put the key back, or move access.sqlite away"
                 + " and pair all clients again"
         case .keyChanged(let path):
-            "\(path) is not the key that pairing.sqlite was written with; put that one back, or move pairing.sqlite away"
+            "\(path) is not the key that access.sqlite was written with; put that one back, or move access.sqlite away"
                 + " and pair all clients again"
         case .notSaved(let path, let reason):
             "\(path) could not be written: \(reason); make room or correct the folder's owner, and try again"

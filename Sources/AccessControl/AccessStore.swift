@@ -23,7 +23,7 @@ package actor AccessStore {
     private static let auditFlushInterval: Duration = .seconds(1)
 
     let logger: Logger
-    let keys: Keyring
+    let keys: DerivedKeys
     let reading: @Sendable () -> ClockReading
     private var writer: ChangeWriter
     nonisolated let auditReader: AuditLogReader
@@ -76,7 +76,7 @@ package actor AccessStore {
     ) throws {
         try PrivateFile.check(folder: folder)
         let isNew = try !PrivateFile.check(file: "\(folder)/\(AccessDatabase.name)")
-        let keys = Keyring(try SealingKey.load(credentials: credentials, folder: folder, isNew: isNew))
+        let keys = DerivedKeys(try SealingKey.load(credentials: credentials, folder: folder, isNew: isNew))
         var (database, contents, findings) = try AccessDatabase.opened(in: folder, keys: keys)
         findings += contents.damaged
 

@@ -6,9 +6,7 @@ extension PatchbayClient {
     /// The broker answers a revocation only after every connection under the grant is closed.
     private static let revocationTimeout = Duration.seconds(20)
 
-    package func invites() async throws -> InviteList {
-        try await response(to: OutgoingRequest(method: .GET, path: ["invites"]))
-    }
+    package func invites() async throws -> [Invite] { try await items(at: "invites") }
 
     /// Creates an invite. Only this response contains the secret.
     package func invite(_ spec: InviteSpec) async throws -> IssuedInvite {
@@ -20,9 +18,7 @@ extension PatchbayClient {
         try await response(to: OutgoingRequest(method: .POST, path: ["invites", "redeem"], body: body(spec)))
     }
 
-    package func grants() async throws -> GrantList {
-        try await response(to: OutgoingRequest(method: .GET, path: ["grants"]))
-    }
+    package func grants() async throws -> [Grant] { try await items(at: "grants") }
 
     /// Revokes a grant with its descendants, or an invite. Returns after their connections are closed.
     package func revoke(_ id: String) async throws -> RevocationResult {
@@ -37,9 +33,7 @@ extension PatchbayClient {
         try await response(to: OutgoingRequest(method: .DELETE, path: ["grants"]), extraTimeout: Self.revocationTimeout)
     }
 
-    package func requests() async throws -> AccessRequestList {
-        try await response(to: OutgoingRequest(method: .GET, path: ["access-requests"]))
-    }
+    package func requests() async throws -> [AccessRequest] { try await items(at: "access-requests") }
 
     /// Approves the request with this user code.
     package func approveRequest(_ code: String) async throws -> AccessRequest {

@@ -50,16 +50,12 @@ extension PatchbayClient {
         return try await response(to: request, extraTimeout: .seconds(20))
     }
 
-    package func devices() async throws -> DeviceList {
-        try await response(to: OutgoingRequest(method: .GET, path: ["devices"]))
-    }
+    package func devices() async throws -> [Device] { try await items(at: "devices") }
 }
 
 /// Approvals and endpoint secrets.
 extension PatchbayClient {
-    package func approvals() async throws -> ApprovalList {
-        try await response(to: OutgoingRequest(method: .GET, path: ["approvals"]))
-    }
+    package func approvals() async throws -> [Approval] { try await items(at: "approvals") }
 
     /// Approves one network address of an endpoint.
     package func approve(_ id: EndpointID, _ spec: ApprovalSpec) async throws -> Endpoint {
@@ -91,9 +87,7 @@ extension PatchbayClient {
 
 /// Bonjour services that the broker publishes for clients.
 extension PatchbayClient {
-    package func advertisements() async throws -> AdvertisementList {
-        try await response(to: OutgoingRequest(method: .GET, path: ["advertisements"]))
-    }
+    package func advertisements() async throws -> [Advertisement] { try await items(at: "advertisements") }
 
     /// Publishes a service until its removal.
     package func advertise(_ spec: AdvertisementSpec) async throws -> Advertisement {
@@ -120,7 +114,7 @@ extension PatchbayClient {
         let request = OutgoingRequest(method: .POST, path: ["advertisements", "ephemeral"], body: try body(spec))
         try await stream(request) { event in
             guard event.name == "advertisement" else { return }
-            try await handle(decode(Advertisement.self, from: event.data.utf8, what: "an advertisement event"))
+            try await handle(decode(Advertisement.self, from: event.data, what: "an advertisement event"))
         }
     }
 }

@@ -24,9 +24,12 @@ extension PatchbayClient {
     /// Returns nil for an unknown event name, which a newer broker may send.
     private func brokerEvent(_ event: ServerSentEvent) throws -> BrokerEvent? {
         switch event.name {
-        case "snapshot": .snapshot(try decode(EndpointList.self, from: event.data.utf8, what: "a snapshot event"))
-        case "endpoint": .endpoint(try decode(EndpointChange.self, from: event.data.utf8, what: "an endpoint event"))
-        case "devices": .devices(try decode(DeviceList.self, from: event.data.utf8, what: "a devices event"))
+        case "snapshot": .snapshot(try decode(EndpointList.self, from: event.data, what: "a snapshot event"))
+        case "endpoint": .endpoint(try decode(EndpointChange.self, from: event.data, what: "an endpoint event"))
+        case "devices":
+            .devices(
+                try decode(ListResponse<Device>.self, from: event.data, what: "a devices event").items
+            )
         default: nil
         }
     }
@@ -38,5 +41,5 @@ package enum BrokerEvent: Hashable, Sendable {
     case snapshot(EndpointList)
     case endpoint(EndpointChange)
     /// All devices, whenever a device is attached or detached.
-    case devices(DeviceList)
+    case devices([Device])
 }

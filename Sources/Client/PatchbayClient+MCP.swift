@@ -22,7 +22,7 @@ extension PatchbayClient {
         _ message: MCPMessage,
         to target: MCPTarget,
         onSent: () -> Void = {},
-        _ receive: (MCPStreamEvent) async throws -> Void
+        _ receive: (MCPResponsePart) async throws -> Void
     ) async throws {
         var request = OutgoingRequest(
             method: message.body == nil ? .GET : .POST,
@@ -49,8 +49,8 @@ extension PatchbayClient {
                 if body.count > Self.messageLimit { throw tooLarge(request) }
                 return
             }
-            for event in try events?.feed(bytes.readableBytesView) ?? [] where event.name == "message" {
-                try await receive(.message(Self.line(event.data.utf8), isLast: false))
+            for event in try events?.events(in: bytes) ?? [] where event.name == "message" {
+                try await receive(.message(Self.line(event.data), isLast: false))
             }
         }
         if let errorStatus {
@@ -220,7 +220,7 @@ package struct MCPMessage: Hashable, Sendable {
 }
 
 /// A part of an MCP server's response.
-package enum MCPStreamEvent: Hashable, Sendable {
+package enum MCPResponsePart: Hashable, Sendable {
     /// The server accepted the message. Always the first event. The response to `initialize` has an `Mcp-Session-Id`.
     case opened(session: String?)
     /// A JSON-RPC message on one line. `isLast` is true if no further message can follow.

@@ -3,9 +3,7 @@ import NIOHTTP1
 
 /// Tunnels to endpoints and devices.
 extension PatchbayClient {
-    package func tunnels() async throws -> TunnelList {
-        try await response(to: OutgoingRequest(method: .GET, path: ["tunnels"]))
-    }
+    package func tunnels() async throws -> [Tunnel] { try await items(at: "tunnels") }
 
     /// Opens a tunnel that exists until its removal.
     package func open(_ spec: TunnelSpec) async throws -> Tunnel {
@@ -13,8 +11,9 @@ extension PatchbayClient {
     }
 
     /// Opens tunnels that exist until they are removed. Opens all of them or none.
-    package func open(_ specs: [TunnelSpec]) async throws -> TunnelList {
-        try await response(to: OutgoingRequest(method: .POST, path: ["tunnels", "all"], body: body(specs)))
+    package func open(_ specs: [TunnelSpec]) async throws -> [Tunnel] {
+        let request = OutgoingRequest(method: .POST, path: ["tunnels", "all"], body: try body(specs))
+        return try await response(to: request, as: ListResponse<Tunnel>.self).items
     }
 
     package func removeTunnel(_ id: String) async throws {
@@ -37,10 +36,10 @@ extension PatchbayClient {
         let request = OutgoingRequest(method: .POST, path: ["tunnels", "ephemeral"], body: try body(specs))
         try await stream(request) { event in
             switch event.name {
-            case "tunnels": try await handle(.opened(decode([Tunnel].self, from: event.data.utf8, what: "an event")))
+            case "tunnels": try await handle(.opened(decode([Tunnel].self, from: event.data, what: "an event")))
             case "failure":
                 try await handle(
-                    .failure(decode(TunnelConnectionFailure.self, from: event.data.utf8, what: "an event"))
+                    .failure(decode(TunnelConnectionFailure.self, from: event.data, what: "an event"))
                 )
             default: break
             }

@@ -51,6 +51,11 @@ package struct PatchbayClient: Sendable {
         return try decode(type, from: bytes, what: "the answer to \(request.name)")
     }
 
+    /// Requests a list and returns its items.
+    func items<Item: ListItem>(at path: String) async throws -> [Item] {
+        try await response(to: OutgoingRequest(method: .GET, path: [path]), as: ListResponse<Item>.self).items
+    }
+
     /// Sends a request that has no response body.
     func perform(_ request: OutgoingRequest) async throws {
         _ = try await bytes(of: request)
@@ -63,7 +68,7 @@ package struct PatchbayClient: Sendable {
         var decoder = SSEDecoder(limit: HTTPConnection.bodyLimit)
         try await connection(idleTimeout: max(timeout, Self.streamTimeout)).perform(request) {
             buffer in
-            for event in try decoder.feed(buffer.readableBytesView) { try await handle(event) }
+            for event in try decoder.events(in: buffer) { try await handle(event) }
         }
     }
 
@@ -112,6 +117,17 @@ package struct PatchbayClient: Sendable {
     private static func path(_ keys: [any CodingKey]) -> String {
         keys.isEmpty
             ? "the document" : keys.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".")
+    }
+}
+
+extension SSEDecoder {
+    /// Decodes the next part of a response.
+    mutating func events(in buffer: ByteBuffer) throws(ClientError) -> [ServerSentEvent] {
+        do throws(EventTooLarge) {
+            return try append(buffer.readableBytesView)
+        } catch {
+            throw .invalidResponse(what: "the event stream", detail: "one event is larger than \(error.limit) bytes")
+        }
     }
 }
 

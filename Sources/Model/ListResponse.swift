@@ -12,83 +12,47 @@ package struct EndpointList: Hashable, Sendable, Codable {
     }
 }
 
-/// All attached phones: the response to `GET /v1/devices` and the `devices` event.
-package struct DeviceList: Hashable, Sendable, Codable {
-    /// The version of the document format.
-    package let schema: Int
-    package let devices: [Device]
+/// A list without a revision: the response to `GET /v1/tunnels` and to the other lists of the API.
+///
+/// Encodes as `{"schema": 1, "tunnels": [...]}`. The type of the items determines the name of the second member.
+package struct ListResponse<Item: ListItem>: Hashable, Sendable {
+    package let items: [Item]
 
-    package init(devices: [Device]) {
-        schema = 1
-        self.devices = devices
-    }
+    package init(_ items: [Item]) { self.items = items }
 }
 
-/// All tunnels, including waiting ones: the response to `GET /v1/tunnels`.
-package struct TunnelList: Hashable, Sendable, Codable {
-    /// The version of the document format.
-    package let schema: Int
-    package let tunnels: [Tunnel]
-
-    package init(tunnels: [Tunnel]) {
-        schema = 1
-        self.tunnels = tunnels
-    }
+/// A type with a list in the API.
+package protocol ListItem: Hashable, Sendable, Codable {
+    /// The name of the JSON member with the items.
+    static var listName: String { get }
 }
 
-/// All published services: the response to `GET /v1/advertisements`.
-package struct AdvertisementList: Hashable, Sendable, Codable {
-    /// The version of the document format.
-    package let schema: Int
-    package let advertisements: [Advertisement]
+extension Device: ListItem { package static let listName = "devices" }
+extension Tunnel: ListItem { package static let listName = "tunnels" }
+extension Advertisement: ListItem { package static let listName = "advertisements" }
+extension Approval: ListItem { package static let listName = "approvals" }
+extension Grant: ListItem { package static let listName = "grants" }
+extension Invite: ListItem { package static let listName = "invites" }
+extension AccessRequest: ListItem { package static let listName = "requests" }
 
-    package init(advertisements: [Advertisement]) {
-        schema = 1
-        self.advertisements = advertisements
+extension ListResponse: Codable {
+    private enum Keys: CodingKey {
+        case schema
+        case items
+
+        var stringValue: String { self == .items ? Item.listName : "schema" }
     }
-}
 
-/// All approvals: the response to `GET /v1/approvals`.
-package struct ApprovalList: Hashable, Sendable, Codable {
-    package let schema: Int
-    package let approvals: [Approval]
-
-    package init(approvals: [Approval]) {
-        schema = 1
-        self.approvals = approvals
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Keys.self)
+        _ = try container.decode(Int.self, forKey: .schema)
+        items = try container.decode([Item].self, forKey: .items)
     }
-}
 
-/// The active grants and those that ended within a day, newest first: the response to `GET /v1/grants`.
-package struct GrantList: Hashable, Sendable, Codable {
-    package let schema: Int
-    package let grants: [Grant]
-
-    package init(grants: [Grant]) {
-        schema = 1
-        self.grants = grants
-    }
-}
-
-/// The active invites and those that ended within a day, newest first: the response to `GET /v1/invites`.
-package struct InviteList: Hashable, Sendable, Codable {
-    package let schema: Int
-    package let invites: [Invite]
-
-    package init(invites: [Invite]) {
-        schema = 1
-        self.invites = invites
-    }
-}
-
-/// The pending access requests, oldest first: the response to `GET /v1/access-requests`.
-package struct AccessRequestList: Hashable, Sendable, Codable {
-    package let schema: Int
-    package let requests: [AccessRequest]
-
-    package init(requests: [AccessRequest]) {
-        schema = 1
-        self.requests = requests
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Keys.self)
+        try container.encode(1, forKey: .schema)
+        try container.encode(items, forKey: .items)
     }
 }
 

@@ -60,15 +60,12 @@ package final class DevicePortScanner: Service {
         /// disturbed.
         static let maxPause = Duration.seconds(60)
 
-        var next: ContinuousClock.Instant
-        var pause = Duration.seconds(1)
+        private(set) var next: ContinuousClock.Instant
+        private var backoff = Backoff(from: .seconds(1), to: Self.maxPause)
 
-        init(at now: ContinuousClock.Instant) { next = now + pause }
+        init(at now: ContinuousClock.Instant) { next = now + backoff.next() }
 
-        mutating func wait(from now: ContinuousClock.Instant) {
-            pause = min(pause * 2, Self.maxPause)
-            next = now + pause
-        }
+        mutating func wait(from now: ContinuousClock.Instant) { next = now + backoff.next() }
     }
 
     /// The maximum number of ports learned from advertisements.

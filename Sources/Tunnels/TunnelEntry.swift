@@ -20,23 +20,23 @@ struct TunnelEntry: Sendable {
     var port: UInt16?
 
     /// Creates a planned tunnel. It listens unless `listeners` is empty.
-    init(id: String, plan: TunnelPlan, listeners: [Listener], context: TunnelContext) {
+    init(id: String, plan: TunnelPlan, listeners: [Listener], dependencies: TunnelDependencies) {
         self.id = id
         spec = plan.spec
         owner = plan.owner
         since = Date()
-        metrics = context.metrics(of: id)
+        metrics = dependencies.metrics(of: id)
         state = .unresolved
-        if !listeners.isEmpty { listener = context.listener(for: self, on: listeners) }
+        if !listeners.isEmpty { listener = dependencies.listener(for: self, on: listeners) }
     }
 
     /// Restores a tunnel of the state file. It does not listen yet.
-    init(_ persisted: PersistedTunnels.Entry, context: TunnelContext) {
+    init(_ persisted: PersistedTunnels.Entry, dependencies: TunnelDependencies) {
         id = persisted.id
         spec = persisted.spec
         owner = persisted.owner ?? geteuid()
         since = persisted.createdAt
-        metrics = context.metrics(of: persisted.id)
+        metrics = dependencies.metrics(of: persisted.id)
         state = .failed(reason: "it is being restored")
         port = persisted.port
     }

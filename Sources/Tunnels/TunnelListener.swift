@@ -29,7 +29,7 @@ final class TunnelListener: Sendable {
     let addresses: [SocketAddress]
 
     private let authorizer: ClientAuthorizer
-    private let context: TunnelContext
+    private let dependencies: TunnelDependencies
     private let listeners: [Listener]
     private let phase = Mutex(Phase.idle)
     private let closing = AsyncStream.makeStream(of: Void.self)
@@ -46,14 +46,14 @@ final class TunnelListener: Sendable {
         authorizer: ClientAuthorizer,
         listeners: [Listener],
         metrics: TunnelMetrics,
-        context: TunnelContext
+        dependencies: TunnelDependencies
     ) {
         self.id = id
         self.authorizer = authorizer
         self.listeners = listeners
         self.metrics = metrics
         network = NetworkConnectionGroup(of: metrics)
-        self.context = context
+        self.dependencies = dependencies
         addresses = listeners.map(\.address)
     }
 
@@ -63,7 +63,7 @@ final class TunnelListener: Sendable {
         guard transition(from: .idle, to: .serving) else { return }
         for address in addresses {
             guard let warning = authorizer.warning(about: address) else { continue }
-            context.logger.warning("\(warning)", metadata: ["tunnel": "\(id)", "address": "\(address)"])
+            dependencies.logger.warning("\(warning)", metadata: ["tunnel": "\(id)", "address": "\(address)"])
         }
         // The steps before the relay are short and separated by waits. On one thread, no step wakes another thread.
         await withTaskExecutorPreference(Poller.shared) {
@@ -81,7 +81,7 @@ final class TunnelListener: Sendable {
         closing.continuation.finish()
         if transition(from: .idle, to: .closed) { closeListeners() }
         await isClosed.wait()
-        await context.relay.closeConnections(of: metrics, network)
+        await dependencies.relay.closeConnections(of: metrics, network)
     }
 
     /// Closes all connections over the network. When it returns, none of them relays another byte.
@@ -89,7 +89,7 @@ final class TunnelListener: Sendable {
     /// A client with a dial in progress is reset if the dial used a network route.
     func closeNetworkConnections() async {
         networkCutGeneration.withLock { $0 += 1 }
-        await context.relay.closeConnections(of: network)
+        await dependencies.relay.closeConnections(of: network)
     }
 
     private func closeListeners() {
@@ -108,19 +108,19 @@ final class TunnelListener: Sendable {
 
     /// Accepts clients, with at most `limits.concurrentDials` of them in progress.
     private func accept(from listener: Listener, _ report: @escaping @Sendable (DialResult) async -> Void) async {
-        let dials = AsyncSemaphore(permits: context.limits.concurrentDials)
+        let dials = AsyncSemaphore(permits: dependencies.limits.concurrentDials)
         // A discarding group frees finished tasks. In other groups each finished task holds 5 kB until its result is
         // read.
         await withDiscardingTaskGroup { group in
             var isStarved = false
-            var failureCount = 0
+            var backoff = Backoff(from: dependencies.limits.acceptBackoff, to: dependencies.limits.maxAcceptBackoff)
             while true {
                 guard let permit = try? await dials.acquire() else { return }
                 do {
                     let client = try await listener.accept().release()
                     isStarved = false
-                    if failureCount > 0 { await report(.listening(error: nil)) }
-                    failureCount = 0
+                    if backoff.total > .zero { await report(.listening(error: nil)) }
+                    backoff.reset()
                     group.addTask {
                         await self.handleClient(Descriptor(owning: client), on: listener.address, report)
                         permit.release()
@@ -128,24 +128,21 @@ final class TunnelListener: Sendable {
                 } catch let error as SocketError where error.isExhaustion {
                     permit.release()
                     if !isStarved {
-                        context.logger.warning(
+                        dependencies.logger.warning(
                             "out of descriptors; clients wait in the accept queue",
                             metadata: ["tunnel": "\(id)", "reason": "\(error)"]
                         )
                     }
                     isStarved = true
                     // The connection stays in the accept queue. After a cancellation the next accept throws.
-                    try? await context.clock.sleep(for: context.limits.acceptBackoff)
+                    try? await dependencies.clock.sleep(for: dependencies.limits.acceptBackoff)
                 } catch is CancellationError {
                     return
                 } catch {
                     permit.release()
-                    if failureCount == 0 { await report(.listening(error: "\(error)")) }
-                    // The error may be temporary, for example after a network change. Each delay doubles up to the
-                    // limit.
-                    let backoff = context.limits.acceptBackoff * (1 << min(failureCount, 10))
-                    try? await context.clock.sleep(for: min(backoff, context.limits.maxAcceptBackoff))
-                    failureCount += 1
+                    if backoff.total == .zero { await report(.listening(error: "\(error)")) }
+                    // The error may be temporary, for example after a network change.
+                    try? await backoff.wait(clock: dependencies.clock)
                 }
             }
         }
@@ -180,8 +177,8 @@ final class TunnelListener: Sendable {
             await ForbiddenResponse.send(
                 refusal,
                 to: client.number,
-                limit: context.limits.inspection.drain,
-                clock: context.clock
+                limit: dependencies.limits.inspection.drain,
+                clock: dependencies.clock
             )
             metrics.connectionClosed()
         }
@@ -195,11 +192,11 @@ final class TunnelListener: Sendable {
     ) async {
         let pendingDial = PendingDial()
         let started = ContinuousClock.now
-        let count = context.routeGeneration.current
+        let count = dependencies.routeGeneration.current
         let generation = networkCutGeneration.withLock { $0 }
         let usesNetwork = Atomic(false)
         let failure = await pendingDial.dial(for: client.number) {
-            [dialer = context.dialer, target = authorizer.spec.target] () async throws -> Connection in
+            [dialer = dependencies.dialer, target = authorizer.spec.target] () async throws -> Connection in
             try await dialer.dial(target) { route in
                 usesNetwork.store(route.isNetwork, ordering: .relaxed)
             }
@@ -213,7 +210,7 @@ final class TunnelListener: Sendable {
                 guard !isNetwork || count == generation, let client = waiting.take(), let connection = stream.take()
                 else { return false }
                 metrics.connected(after: took)
-                context.relay.adopt(
+                dependencies.relay.adopt(
                     client: client,
                     target: connection,
                     inspector: inspector,

@@ -16,11 +16,11 @@ final class TunnelMetrics: RelayObserver {
 
     private let id: String
     private let connectionLimit: ConnectionLimit
-    private let feed: Broadcast<TunnelEvent>
+    private let feed: Broadcast<TunnelChange>
     private let traffic = Mutex(Traffic())
     private let counters = Mutex(TunnelStatistics())
 
-    init(id: String, connectionLimit: ConnectionLimit, feed: Broadcast<TunnelEvent>) {
+    init(id: String, connectionLimit: ConnectionLimit, feed: Broadcast<TunnelChange>) {
         self.id = id
         self.connectionLimit = connectionLimit
         self.feed = feed

@@ -19,25 +19,25 @@ extension TunnelTable: Service {
     ///
     /// Calls during a refresh cause one more refresh, however many there are.
     package func refreshTargets() async {
-        context.routeGeneration.increment()
+        dependencies.routeGeneration.increment()
         guard !isRefreshing else { return }
         isRefreshing = true
         defer { isRefreshing = false }
         var done: UInt64
         repeat {
-            done = context.routeGeneration.current
+            done = dependencies.routeGeneration.current
             for id in records.ids { await refreshTarget(of: id) }
-        } while done != context.routeGeneration.current
+        } while done != dependencies.routeGeneration.current
     }
 
     /// Resolves a tunnel's target and sets its state accordingly.
     func refreshTarget(of id: String) async {
         guard let record = records[id], record.listener != nil else { return }
-        let asked = context.routeGeneration.current
+        let asked = dependencies.routeGeneration.current
         let state: Tunnel.State
         var isForbidden = false
         do {
-            let routes = try await context.dialer.resolver.routes(to: record.spec.target)
+            let routes = try await dependencies.dialer.resolver.routes(to: record.spec.target)
             state =
                 routes.isEmpty
                 ? .waiting(reason: TargetDialer.noRoute(to: record.spec.target).description) : .active
@@ -46,7 +46,7 @@ extension TunnelTable: Service {
             isForbidden = error.reason == .forbidden
         }
         // An older result must not overwrite a newer one. The newer refresh sets the state.
-        guard asked == context.routeGeneration.current, records[id]?.acceptError == nil else { return }
+        guard asked == dependencies.routeGeneration.current, records[id]?.acceptError == nil else { return }
         set(id, state)
         // The revoked route may still have open connections.
         if isForbidden { await record.listener?.closeNetworkConnections() }
@@ -56,7 +56,7 @@ extension TunnelTable: Service {
     func set(_ id: String, _ state: Tunnel.State) {
         guard let old = records[id]?.state, old != state else { return }
         records[id]?.state = state
-        if let tunnel = records[id]?.tunnel { context.feed.send(.changed(tunnel)) }
+        if let tunnel = records[id]?.tunnel { dependencies.feed.send(.changed(tunnel)) }
     }
 
     private nonisolated func perform(_ job: Job) async {
@@ -65,7 +65,9 @@ extension TunnelTable: Service {
             await listener.serve { await self.handle($0, from: listener) }
         case .retry(let id):
             repeat {
-                guard (try? await context.clock.sleep(for: context.limits.listenRetryInterval)) != nil else { return }
+                guard (try? await dependencies.clock.sleep(for: dependencies.limits.listenRetryInterval)) != nil else {
+                    return
+                }
             } while await !retry(id)
         }
     }
@@ -86,7 +88,9 @@ extension TunnelTable: Service {
             if records[id]?.acceptError == nil { set(id, .active) }
         case .failed(let failure, let count):
             let isAbsent = [.deviceAbsent, .usbmuxdAbsent, .noRoute].contains(failure.reason)
-            guard isAbsent, count == context.routeGeneration.current, records[id]?.acceptError == nil else { return }
+            guard isAbsent, count == dependencies.routeGeneration.current, records[id]?.acceptError == nil else {
+                return
+            }
             set(id, .waiting(reason: failure.description))
         }
     }

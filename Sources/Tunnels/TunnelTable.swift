@@ -16,11 +16,11 @@ package actor TunnelTable {
     }
 
     /// Relays the bytes of all tunnels; stopped at the end of `run()`.
-    package nonisolated var relay: Relay { context.relay }
+    package nonisolated var relay: Relay { dependencies.relay }
 
-    var records = TunnelRecords()
+    var records = TunnelIndex()
     var isRefreshing = false
-    nonisolated let context: TunnelContext
+    nonisolated let dependencies: TunnelDependencies
     nonisolated let jobs = AsyncStream.makeStream(of: Job.self)
 
     private let store: TunnelStore?
@@ -51,7 +51,7 @@ package actor TunnelTable {
         logger: Logger
     ) async throws(TunnelError) {
         self.store = store
-        context = TunnelContext(
+        dependencies = TunnelDependencies(
             dialer: TargetDialer(resolver: resolver, dialer: dialer),
             relay: Relay(idle: idle),
             ownerCheck: check ?? ClientOwnerCheck(logger: logger),
@@ -61,7 +61,7 @@ package actor TunnelTable {
             logger: logger
         )
         do { try await restore() } catch {
-            await context.relay.stop()
+            await dependencies.relay.stop()
             throw error
         }
     }
@@ -70,7 +70,7 @@ package actor TunnelTable {
     package func list() -> [Tunnel] { records.inOrder.map(\.tunnel) }
 
     /// Subscribes to tunnel events. The stream of a subscriber ends if 256 events are unread.
-    package func events() -> AsyncStream<TunnelEvent> { context.feed.subscribe() }
+    package func events() -> AsyncStream<TunnelChange> { dependencies.feed.subscribe() }
 
     /// Creates a tunnel and saves it if it is persistent.
     ///
@@ -149,7 +149,7 @@ package actor TunnelTable {
 
     private func restore() async throws(TunnelError) {
         guard let persisted = try await store?.load() else { return }
-        records = TunnelRecords(persisted, context: context)
+        records = TunnelIndex(persisted, dependencies: dependencies)
         for entry in persisted.tunnels {
             if !reopen(entry.id) { jobs.continuation.yield(.retry(entry.id)) }
         }
@@ -162,8 +162,8 @@ package actor TunnelTable {
         await serialized { () async in
             await close(records.inOrder)
         }
-        context.feed.finish()
-        await context.relay.stop()
+        dependencies.feed.finish()
+        await dependencies.relay.stop()
     }
 
     /// Tries to listen on a tunnel's local address again.
@@ -180,7 +180,7 @@ package actor TunnelTable {
         guard var record = records[id] else { return true }
         do {
             let listeners = try records.listen(on: record.spec.local, port: record.port)
-            let listener = context.listener(for: record, on: listeners)
+            let listener = dependencies.listener(for: record, on: listeners)
             record.listener = listener
             record.state = .unresolved
             records[id] = record
@@ -217,7 +217,7 @@ package actor TunnelTable {
                 specs,
                 owner: owner ?? geteuid(),
                 isEphemeral: isEphemeral,
-                limit: context.limits.tunnels
+                limit: dependencies.limits.tunnels
             )
             if plans.contains(where: { !$0.isUnchanged && $0.spec.persistent }) { try await store?.checkWritable() }
             return try await apply(plans)
@@ -226,7 +226,7 @@ package actor TunnelTable {
         return made.map { one in
             var tunnel = records[one.id]?.tunnel
             tunnel?.replaced = one.replaced
-            if one.isNew, let tunnel { context.feed.send(.opened(tunnel)) }
+            if one.isNew, let tunnel { dependencies.feed.send(.opened(tunnel)) }
             return (one.id, tunnel)
         }
     }
@@ -256,7 +256,7 @@ package actor TunnelTable {
     }
 
     private func insert(_ plan: TunnelPlan, listeners: [Listener]) -> String {
-        let entry = records.insert(plan, listeners: listeners, context: context)
+        let entry = records.insert(plan, listeners: listeners, dependencies: dependencies)
         if let listener = entry.listener { jobs.continuation.yield(.serve(listener)) }
         return entry.id
     }
@@ -265,7 +265,7 @@ package actor TunnelTable {
     private func detach(_ ids: Set<String>) async {
         let detached = records.remove(ids)
         await close(detached)
-        for record in detached { context.feed.send(.removed(id: record.id)) }
+        for record in detached { dependencies.feed.send(.removed(id: record.id)) }
     }
 
     /// Closes the listeners concurrently. The relay thread then handles their commands in one batch instead of one per

@@ -105,6 +105,31 @@ struct ListOptions: ParsableArguments {
     func validate() throws {
         if json, quiet { throw ValidationError("--json and --quiet exclude each other.") }
     }
+
+    /// Prints a list in the format of the options.
+    ///
+    /// - Parameters:
+    ///   - document: The output of `--json`.
+    ///   - ids: The output of `--quiet`.
+    ///   - table: The output without an option.
+    ///   - emptyMessage: The output instead of a table without rows.
+    ///   - footer: The line after a table with rows.
+    ///   - output: Standard output.
+    /// - Throws: `BrokenPipe`, `CLIError`.
+    func show(
+        _ document: some Encodable,
+        ids: [String],
+        table: Table,
+        ifEmpty emptyMessage: String,
+        footer: String? = nil,
+        on output: Console
+    ) throws {
+        if json { return try output.document(document) }
+        if quiet { return try output.ids(ids) }
+        if table.rows.isEmpty { return try output.line(emptyMessage) }
+        try output.table(table)
+        if let footer { try output.line(footer) }
+    }
 }
 
 /// The value of `--broker`: `127.0.0.1:7282`, also as a URL, or the path of a socket.

@@ -24,12 +24,12 @@ import Testing
             idleSeconds: 1,
             endReason: nil
         )
-        return Principal(role: .grant(grant), source: source, actor: .grant(grant.id), user: 1_000)
+        return Principal(.grant(grant), source: source, actor: .grant(grant.id), user: 1_000)
     }
 
-    private let anonymous = Principal(role: .anonymous, source: .tcp(address: "::1"), actor: .anonymous, user: nil)
-    private let localUser = Principal(role: .localUser, source: .unix(uid: 65_534), actor: .anonymous, user: 65_534)
-    private let owner = Principal(role: .owner, source: .unix(uid: 0), actor: .anonymous, user: 0)
+    private let anonymous = Principal(.anonymous, source: .tcp(address: "::1"), actor: .anonymous, user: nil)
+    private let localUser = Principal(.localUser, source: .unix(uid: 65_534), actor: .anonymous, user: 65_534)
+    private let owner = Principal(.owner, source: .unix(uid: 0), actor: .anonymous, user: 0)
 
     private func isAuthorized(_ principal: Principal, _ permission: RoutePermission) -> Bool {
         (try? permission.authorize(principal)) != nil

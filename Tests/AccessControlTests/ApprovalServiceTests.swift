@@ -315,7 +315,7 @@ import Testing
     }
 
     @Test func `a sealed secret does not open after a changed byte or with another context`() throws {
-        let keys = Keyring(.init(size: .bits256))
+        let keys = DerivedKeys(.init(size: .bits256))
         let id = try #require(EndpointID("shop"))
         func record(_ sealed: Data, _ endpoint: EndpointID = id, origin: String = "a", launch: String = "1")
             -> SecretRecord

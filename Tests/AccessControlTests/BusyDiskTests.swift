@@ -49,7 +49,7 @@ struct BusyDiskTests {
             let (grant, token) = try await store.grant()
             disk.isSlow.withLock { $0 = true }
             async let invited = store.invites.create(
-                InviteTerms(Fixture.reader),
+                InviteSpec(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             )

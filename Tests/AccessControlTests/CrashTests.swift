@@ -49,7 +49,7 @@ import Testing
             try await Task.sleep(for: moment.pause)
             program.kill()
         }
-        #expect(try await program.exitStatus() == .signalled(SIGKILL), "\(name): \(program.story)")
+        #expect(try await program.exitStatus() == .signalled(SIGKILL), "\(name): \(program.log)")
         for await _ in program.transcript.elements() {}
         return try CompletedOperations(program.output)
     }
@@ -115,8 +115,12 @@ import Testing
         guard let invite = completed.created.last, !completed.redeemed.contains(where: { $0.invite == invite.id })
         else { return }
         let round = completed.created.count
-        let client = Redemption(client: Data("client of round \(round)".utf8), name: SanitizedText("client"))
-        let (grant, token) = try await store.invites.redeem(invite, for: client, from: .unix(uid: 0))
+        let redemption = RedemptionSpec(
+            token: invite.reveal(),
+            client: "client of round \(round)",
+            name: SanitizedText("client")
+        )
+        let (grant, token) = try await store.invites.redeem(redemption, from: .unix(uid: 0))
         #expect(try await store.grants.authenticate(token, from: .unix(uid: 0)).id == grant.id, "\(name)")
         #expect(
             await store.state.grantRecords(fromInvite: invite.id).count == 1,

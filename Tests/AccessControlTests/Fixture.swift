@@ -54,9 +54,13 @@ enum Fixture {
         )
     }
 
-    /// Returns a redeemer with its own key; the key depends only on the name.
-    static func client(_ name: String) -> Redemption {
-        Redemption(client: Data((name + String(repeating: "-", count: 16)).utf8), name: SanitizedText(name))
+    /// Returns a redemption by a client with its own key; the key depends only on the name.
+    static func redemption(of invite: Token, as name: String) -> RedemptionSpec {
+        RedemptionSpec(
+            token: invite.reveal(),
+            client: name + String(repeating: "-", count: 16),
+            name: SanitizedText(name)
+        )
     }
 
     /// Returns a well-formed token with the same ID and another secret.
@@ -76,17 +80,24 @@ extension Token {
     }
 }
 
+extension InviteService {
+    /// Redeems an invite as the client with this name.
+    func redeem(_ invite: Token, as name: String, from source: RequestSource) async throws -> (Grant, Token) {
+        try await redeem(Fixture.redemption(of: invite, as: name), from: source)
+    }
+}
+
 extension AccessStore {
     /// Creates an invite under a grant and redeems it.
     func child(of grant: Grant, _ permissions: Permissions, to name: String = "child") async throws -> (
         Grant, Token
     ) {
         let (_, invite) = try await invites.create(
-            InviteTerms(permissions),
+            InviteSpec(permissions),
             by: .grant(grant.id),
             from: Fixture.loopback
         )
-        return try await invites.redeem(invite, for: Fixture.client(name), from: Fixture.loopback)
+        return try await invites.redeem(invite, as: name, from: Fixture.loopback)
     }
 
     /// Creates an invite and redeems it.
@@ -96,9 +107,9 @@ extension AccessStore {
         idle: Int = 7_200,
         to name: String = "agent"
     ) async throws -> (Grant, Token) {
-        let terms = InviteTerms(permissions, grantLifetime: lifetime, grantIdle: idle)
-        let (_, invite) = try await invites.create(terms, by: Fixture.owner, from: Fixture.socket)
-        return try await invites.redeem(invite, for: Fixture.client(name), from: Fixture.loopback)
+        let spec = InviteSpec(permissions, grantLifetimeSeconds: lifetime, grantIdleSeconds: idle)
+        let (_, invite) = try await invites.create(spec, by: Fixture.owner, from: Fixture.socket)
+        return try await invites.redeem(invite, as: name, from: Fixture.loopback)
     }
 }
 

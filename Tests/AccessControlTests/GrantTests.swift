@@ -64,12 +64,12 @@ import Testing
     @Test func `a grant bound to a user is rejected for other users and over TCP`() async throws {
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
-            let terms = InviteTerms(Fixture.reader, binding: .user(1_001))
-            let (_, invite) = try await store.invites.create(terms, by: Fixture.owner, from: Fixture.socket)
+            let spec = InviteSpec(Fixture.reader, user: 1_001)
+            let (_, invite) = try await store.invites.create(spec, by: Fixture.owner, from: Fixture.socket)
             await #expect(throws: AccessError.refused) {
-                try await store.invites.redeem(invite, for: Fixture.client("a"), from: .unix(uid: 1_002))
+                try await store.invites.redeem(invite, as: "a", from: .unix(uid: 1_002))
             }
-            let (_, token) = try await store.invites.redeem(invite, for: Fixture.client("a"), from: .unix(uid: 1_001))
+            let (_, token) = try await store.invites.redeem(invite, as: "a", from: .unix(uid: 1_001))
 
             _ = try await store.grants.authenticate(token, from: .unix(uid: 1_001))
             for origin in [RequestSource.unix(uid: 1_002), Fixture.loopback] {
@@ -83,14 +83,14 @@ import Testing
             let store = try Fixture.store(in: scratch)
             let (parent, _) = try await store.grant(Self.inviter, lifetime: 3_600)
             let wide = [
-                InviteTerms(Permissions([.tunnelOpen], on: .bundles(["a"]))),
-                InviteTerms(Permissions([.endpointCall], on: .bundles(["c"]))),
-                InviteTerms(Permissions([.endpointCall], on: .all)),
-                InviteTerms(Permissions([.endpointCall], on: .bundles(["a"])), grantLifetime: 3_601),
+                InviteSpec(Permissions([.tunnelOpen], on: .bundles(["a"]))),
+                InviteSpec(Permissions([.endpointCall], on: .bundles(["c"]))),
+                InviteSpec(Permissions([.endpointCall], on: .all)),
+                InviteSpec(Permissions([.endpointCall], on: .bundles(["a"])), grantLifetimeSeconds: 3_601),
             ]
-            for terms in wide {
+            for spec in wide {
                 await #expect(throws: AccessError.self) {
-                    try await store.invites.create(terms, by: .grant(parent.id), from: Fixture.loopback)
+                    try await store.invites.create(spec, by: .grant(parent.id), from: Fixture.loopback)
                 }
             }
             let narrow = Permissions([.endpointCall], on: .bundles(["a"]))
@@ -107,14 +107,14 @@ import Testing
             let store = try Fixture.store(in: scratch)
             let (parent, _) = try await store.grant(Self.inviter)
             let (stranger, strangerToken) = try await store.grant(to: "stranger")
-            let terms = InviteTerms(Self.inviter)
-            let (_, first) = try await store.invites.create(terms, by: .grant(parent.id), from: Fixture.loopback)
+            let spec = InviteSpec(Self.inviter)
+            let (_, first) = try await store.invites.create(spec, by: .grant(parent.id), from: Fixture.loopback)
             let (child, childToken) = try await store.invites.redeem(
                 first,
-                for: Fixture.client("c"),
+                as: "c",
                 from: Fixture.loopback
             )
-            let (_, second) = try await store.invites.create(terms, by: .grant(child.id), from: Fixture.loopback)
+            let (_, second) = try await store.invites.create(spec, by: .grant(child.id), from: Fixture.loopback)
             await #expect(throws: AccessError.self) {
                 try await store.grants.revoke(.one(stranger.id), by: .grant(parent.id), from: Fixture.loopback)
             }
@@ -128,7 +128,7 @@ import Testing
                 try await store.grants.authenticate(childToken, from: Fixture.loopback)
             }
             await #expect(throws: AccessError.refused) {
-                try await store.invites.redeem(second, for: Fixture.client("d"), from: Fixture.loopback)
+                try await store.invites.redeem(second, as: "d", from: Fixture.loopback)
             }
             _ = try await store.grants.authenticate(strangerToken, from: Fixture.loopback)
         }
@@ -191,8 +191,8 @@ import Testing
             clock.setWall(by: 10 * 365 * 86_400)
             for _ in 0...FailedAttemptLimiter.limit { _ = await guess() }
             if case .tooManyAttempts? = await guess() {} else { Issue.record("guesses are not limited") }
-            let terms = AccessTerms(Fixture.reader, name: SanitizedText("agent"))
-            _ = try await store.requests.create(terms, by: Fixture.owner)
+            let spec = AccessRequestSpec(name: SanitizedText("agent"), permissions: Fixture.reader)
+            _ = try await store.requests.create(spec, by: Fixture.owner)
             for _ in 1..<UserCodeAttemptLimiter.limit {
                 _ = try? await store.requests.deny("WRONG", by: Fixture.owner, from: Fixture.socket)
             }
@@ -205,7 +205,7 @@ import Testing
             #expect(await guess() == .refused)
             #expect(await store.requests.pending.isEmpty)
             _ = try? await store.requests.deny("WRONG", by: Fixture.owner, from: Fixture.socket)
-            _ = try await store.requests.create(terms, by: Fixture.owner)
+            _ = try await store.requests.create(spec, by: Fixture.owner)
         }
     }
 

@@ -39,8 +39,8 @@ import Testing
         let length = TokenFormat.Kind.invite.secretLength
         let bits = Double(length) * log2(Self.letters)
         let guesses = InviteRedemption.wrongLimit
-        let usual = InviteTerms(Self.bearer).lifetime / 60
-        let longest = InviteTerms.lifetimes.upperBound / 3_600
+        let usual = InviteSpec.defaultLifetime / 60
+        let longest = InviteSpec.lifetimes.upperBound / 3_600
         let row = """
             | invite (`pbi_…`; \(usual) minutes, at most \(longest) hours) | \(length) letters of 62: \
             \(Int(bits.rounded())) bits | \(guesses) burn it | \(guesses) in 62\(raised("\(length)")), or \
@@ -53,9 +53,9 @@ import Testing
     @Test func `security.md states the odds of guessing a grant`() throws {
         let length = TokenFormat.Kind.grant.secretLength
         let bits = Double(length) * log2(Self.letters)
-        let usual = InviteTerms.defaultGrantLifetime / 3_600
-        let days = InviteTerms.grantLifetimes.upperBound / 86_400
-        let guesses = Double(Self.guessesPerSecond) * Double(InviteTerms.grantLifetimes.upperBound)
+        let usual = InviteSpec.defaultGrantLifetime / 3_600
+        let days = InviteSpec.grantLifetimes.upperBound / 86_400
+        let guesses = Double(Self.guessesPerSecond) * Double(InviteSpec.grantLifetimes.upperBound)
         let row = """
             | grant (`pbg_…`; \(usual) hours, at most \(days) days) | \(length) letters of 62: \(Int(bits.rounded())) bits \
             | any number | with a million a second for \(days) days \(powerOfTen(guesses, digits: 1)) in \
@@ -97,14 +97,14 @@ import Testing
         try await withScratchFolder { scratch in
             let clock = TestClock()
             var store = try Fixture.store(in: scratch, clock: clock)
-            let lifetime = InviteTerms.lifetimes.upperBound
-            let terms = InviteTerms(Fixture.reader, uses: 100, lifetime: lifetime)
-            let (_, invite) = try await store.invites.create(terms, by: Fixture.owner, from: Fixture.socket)
+            let lifetime = InviteSpec.lifetimes.upperBound
+            let spec = InviteSpec(Fixture.reader, maxUses: 100, lifetimeSeconds: lifetime)
+            let (_, invite) = try await store.invites.create(spec, by: Fixture.owner, from: Fixture.socket)
             var looked = 0
             for place in 0..<24 {
                 let before = await store.invites.list.first?.failedAttempts
                 let origin = place.isMultiple(of: 3) ? Fixture.loopback : .unix(uid: UInt32(place))
-                _ = try? await store.invites.redeem(Fixture.forged(invite), for: Fixture.client("x"), from: origin)
+                _ = try? await store.invites.redeem(Fixture.forged(invite), as: "x", from: origin)
                 if await store.invites.list.first?.failedAttempts != before { looked += 1 }
                 clock.pass(Double(lifetime) / 25)
                 try await store.close()
@@ -113,7 +113,7 @@ import Testing
 
             #expect(looked == InviteRedemption.wrongLimit)
             await #expect(throws: AccessError.refused) {
-                try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.socket)
+                try await store.invites.redeem(invite, as: "a", from: Fixture.socket)
             }
         }
     }

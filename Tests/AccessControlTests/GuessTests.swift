@@ -25,7 +25,7 @@ import Testing
             ended = try await store.grant(to: "ended").1
             try await store.grants.revoke(.one(ended.id), by: Fixture.owner, from: Fixture.socket)
             invite = try await store.invites.create(
-                InviteTerms(Fixture.reader),
+                InviteSpec(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             ).1
@@ -59,7 +59,7 @@ import Testing
         private mutating func guessInvite() async throws -> Bool {
             if guessesLeft == 0 {
                 invite = try await store.invites.create(
-                    InviteTerms(Fixture.reader),
+                    InviteSpec(Fixture.reader),
                     by: Fixture.owner,
                     from: Fixture.socket
                 ).1
@@ -68,7 +68,7 @@ import Testing
             }
             guessesLeft -= 1
             let token = guessesLeft.isMultiple(of: 2) ? nearMiss(of: invite) : Fixture.forged(invite)
-            return (try? await store.invites.redeem(token, for: Fixture.client("x"), from: Fixture.loopback)) != nil
+            return (try? await store.invites.redeem(token, as: "x", from: Fixture.loopback)) != nil
         }
     }
 

@@ -12,13 +12,13 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             let (invite, token) = try await store.invites.create(
-                InviteTerms(Fixture.reader),
+                InviteSpec(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             )
             let (grant, secret) = try await store.invites.redeem(
                 token,
-                for: Fixture.client("a"),
+                as: "a",
                 from: Fixture.loopback
             )
 
@@ -29,7 +29,7 @@ import Testing
             let before = await store.state
             for attempt in 0..<1_000 {
                 await #expect(throws: AccessError.self) {
-                    try await store.invites.redeem(token, for: Fixture.client("b\(attempt)"), from: Fixture.loopback)
+                    try await store.invites.redeem(token, as: "b\(attempt)", from: Fixture.loopback)
                 }
             }
             let after = await store.state
@@ -43,21 +43,21 @@ import Testing
             let clock = TestClock()
             let store = try Fixture.store(in: scratch, clock: clock)
             let (_, invite) = try await store.invites.create(
-                InviteTerms(Fixture.reader),
+                InviteSpec(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             )
-            let (_, first) = try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
+            let (_, first) = try await store.invites.redeem(invite, as: "a", from: Fixture.loopback)
 
             clock.pass(59)
-            let (_, again) = try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
+            let (_, again) = try await store.invites.redeem(invite, as: "a", from: Fixture.loopback)
             #expect(again.reveal() == first.reveal())
             await #expect(throws: AccessError.refused) {
-                try await store.invites.redeem(invite, for: Fixture.client("b"), from: Fixture.loopback)
+                try await store.invites.redeem(invite, as: "b", from: Fixture.loopback)
             }
             clock.pass(1)
             await #expect(throws: AccessError.refused) {
-                try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
+                try await store.invites.redeem(invite, as: "a", from: Fixture.loopback)
             }
             #expect(await store.grants.list.count == 1)
         }
@@ -67,15 +67,15 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             let (_, invite) = try await store.invites.create(
-                InviteTerms(Fixture.reader),
+                InviteSpec(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             )
-            let (grant, _) = try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
+            let (grant, _) = try await store.invites.redeem(invite, as: "a", from: Fixture.loopback)
             try await store.grants.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
 
             await #expect(throws: AccessError.refused) {
-                try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
+                try await store.invites.redeem(invite, as: "a", from: Fixture.loopback)
             }
         }
     }
@@ -85,21 +85,21 @@ import Testing
             let clock = TestClock()
             let store = try Fixture.store(in: scratch, clock: clock)
             let (_, early) = try await store.invites.create(
-                InviteTerms(Fixture.reader),
+                InviteSpec(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             )
             let (_, late) = try await store.invites.create(
-                InviteTerms(Fixture.reader),
+                InviteSpec(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             )
 
             clock.pass(599)
-            _ = try await store.invites.redeem(early, for: Fixture.client("a"), from: Fixture.loopback)
+            _ = try await store.invites.redeem(early, as: "a", from: Fixture.loopback)
             clock.pass(1)
             await #expect(throws: AccessError.refused) {
-                try await store.invites.redeem(late, for: Fixture.client("a"), from: Fixture.loopback)
+                try await store.invites.redeem(late, as: "a", from: Fixture.loopback)
             }
         }
     }
@@ -109,7 +109,7 @@ import Testing
             let clock = TestClock()
             var store = try Fixture.store(in: scratch, clock: clock)
             let (_, invite) = try await store.invites.create(
-                InviteTerms(Fixture.reader),
+                InviteSpec(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             )
@@ -117,7 +117,7 @@ import Testing
                 await #expect(throws: AccessError.refused) {
                     try await store.invites.redeem(
                         Fixture.forged(invite),
-                        for: Fixture.client("x"),
+                        as: "x",
                         from: Fixture.loopback
                     )
                 }
@@ -130,7 +130,7 @@ import Testing
 
             #expect(await store.invites.list.first?.endReason == .burnt)
             await #expect(throws: AccessError.refused) {
-                try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
+                try await store.invites.redeem(invite, as: "a", from: Fixture.loopback)
             }
             #expect(try Fixture.audit(in: scratch).last { $0.event.action == .burnt }?.event.alert == true)
         }
@@ -139,15 +139,15 @@ import Testing
     @Test func `an invite with three uses gives exactly three grants to fifty concurrent clients`() async throws {
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
-            let terms = InviteTerms(Fixture.reader, uses: 3)
-            let (_, invite) = try await store.invites.create(terms, by: Fixture.owner, from: Fixture.socket)
+            let spec = InviteSpec(Fixture.reader, maxUses: 3)
+            let (_, invite) = try await store.invites.create(spec, by: Fixture.owner, from: Fixture.socket)
 
             let granted = await withTaskGroup(of: Bool.self) { group in
                 for racer in 0..<50 {
                     group.addTask {
                         (try? await store.invites.redeem(
                             invite,
-                            for: Fixture.client("\(racer)"),
+                            as: "\(racer)",
                             from: Fixture.loopback
                         ))
                             != nil
@@ -166,15 +166,16 @@ import Testing
             let store = try Fixture.store(in: scratch)
             let shop = try #require(EndpointID("shop"))
             let bank = try #require(EndpointID("bank"))
-            let terms = InviteTerms(Permissions([.endpointCall, .admin], on: .endpoints([shop])))
-            let (_, invite) = try await store.invites.create(terms, by: Fixture.owner, from: Fixture.socket)
+            let spec = InviteSpec(Permissions([.endpointCall, .admin], on: .endpoints([shop])))
+            let (_, invite) = try await store.invites.create(spec, by: Fixture.owner, from: Fixture.socket)
             func redeem(_ permissions: Permissions) async throws {
-                let request = Redemption(
-                    client: Data(repeating: 1, count: 32),
+                let redemption = RedemptionSpec(
+                    token: invite.reveal(),
+                    client: String(repeating: "1", count: 32),
                     name: SanitizedText("a"),
                     permissions: permissions
                 )
-                _ = try await store.invites.redeem(invite, for: request, from: Fixture.socket)
+                _ = try await store.invites.redeem(redemption, from: Fixture.socket)
             }
 
             for wide in [
@@ -190,16 +191,16 @@ import Testing
     }
 
     @Test(arguments: [
-        InviteTerms(Fixture.reader, uses: 0), InviteTerms(Fixture.reader, uses: 101),
-        InviteTerms(Fixture.reader, lifetime: 0), InviteTerms(Fixture.reader, lifetime: 86_401),
-        InviteTerms(Fixture.reader, grantLifetime: 2_592_001), InviteTerms(Fixture.reader, grantIdle: 0),
-        InviteTerms(Permissions([.admin], on: .all), uses: 2), InviteTerms(Permissions([], on: .all)),
+        InviteSpec(Fixture.reader, maxUses: 0), InviteSpec(Fixture.reader, maxUses: 101),
+        InviteSpec(Fixture.reader, lifetimeSeconds: 0), InviteSpec(Fixture.reader, lifetimeSeconds: 86_401),
+        InviteSpec(Fixture.reader, grantLifetimeSeconds: 2_592_001), InviteSpec(Fixture.reader, grantIdleSeconds: 0),
+        InviteSpec(Permissions([.admin], on: .all), maxUses: 2), InviteSpec(Permissions([], on: .all)),
     ])
-    func `terms out of range are rejected`(terms: InviteTerms) async throws {
+    func `an invite with values out of range is rejected`(spec: InviteSpec) async throws {
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             await #expect(throws: AccessError.self) {
-                try await store.invites.create(terms, by: Fixture.owner, from: Fixture.socket)
+                try await store.invites.create(spec, by: Fixture.owner, from: Fixture.socket)
             }
             #expect(await store.invites.list.isEmpty)
         }

@@ -86,11 +86,11 @@ import Testing
     }
 
     @Test func `a redemption is decided from the state, and spends the invite only in its change`() throws {
-        let keys = Keyring(.init(size: .bits256))
+        let keys = DerivedKeys(.init(size: .bits256))
         var state = state
         func redeem(_ token: Token) throws -> InviteRedemption.Outcome {
             try InviteRedemption(state: state, keys: keys, source: Fixture.loopback, now: time.now)
-                .redeem(token, for: Fixture.client("a"))
+                .redeem(token, for: Fixture.redemption(of: token, as: "a"))
         }
         guard case .refused("wrong secret", let failure?) = try redeem(Fixture.forged(invite)),
             case .granted(let change, let record, let token) = try redeem(invite)

@@ -17,11 +17,11 @@ import Testing
         let store = try Fixture.store(in: scratch, clock: clock)
         let (_, live) = try await store.grant(to: "live")
         let (_, spent) = try await store.invites.create(
-            InviteTerms(Fixture.reader),
+            InviteSpec(Fixture.reader),
             by: Fixture.owner,
             from: Fixture.socket
         )
-        let (grant, dead) = try await store.invites.redeem(spent, for: Fixture.client("dead"), from: Fixture.loopback)
+        let (grant, dead) = try await store.invites.redeem(spent, as: "dead", from: Fixture.loopback)
         try await store.grants.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
         try await store.close()
         clock.pass(120)
@@ -33,7 +33,7 @@ import Testing
     }
 
     private func redeems(_ store: AccessStore, _ token: Token) async -> Bool {
-        (try? await store.invites.redeem(token, for: Fixture.client("thief"), from: Fixture.loopback)) != nil
+        (try? await store.invites.redeem(token, as: "thief", from: Fixture.loopback)) != nil
     }
 
     @Test func `all state survives a restart`() async throws {
@@ -62,7 +62,7 @@ import Testing
             }
             try await store.close()
             let left = try FileManager.default.contentsOfDirectory(atPath: scratch.path).sorted()
-            #expect(left == ["audit.jsonl", "pairing.key", Self.database])
+            #expect(left == ["access.key", Self.database, "audit.jsonl"])
         }
     }
 
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["pairing.sqlite", "pairing.key", "audit.jsonl"], [0o644, 0o640, 0o602] as [mode_t])
+    @Test(arguments: ["access.sqlite", "access.key", "audit.jsonl"], [0o644, 0o640, 0o602] as [mode_t])
     func `a file that others can open is rejected`(name: String, mode: mode_t) async throws {
         try await withScratchFolder { scratch in
             _ = try await fill(scratch, TestClock())
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test(.needs(.root), arguments: ["", "pairing.sqlite", "pairing.key", "audit.jsonl"])
+    @Test(.needs(.root), arguments: ["", "access.sqlite", "access.key", "audit.jsonl"])
     func `files and folders of another user are rejected`(name: String) async throws {
         try await withScratchFolder { scratch in
             _ = try await fill(scratch, TestClock())
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["pairing.sqlite", "pairing.key", "audit.jsonl", "pairing.sqlite-wal"])
+    @Test(arguments: ["access.sqlite", "access.key", "audit.jsonl", "access.sqlite-wal"])
     func `a symbolic link in place of a file is not followed`(name: String) async throws {
         try await withScratchFolder { scratch in
             _ = try await fill(scratch, TestClock())
@@ -119,15 +119,15 @@ import Testing
     @Test func `a wrong or missing key is rejected with the next step`() async throws {
         try await withScratchFolder { scratch in
             _ = try await fill(scratch, TestClock())
-            let key = try Data(contentsOf: URL(filePath: scratch.file("pairing.key")))
-            unlink(scratch.file("pairing.key"))
+            let key = try Data(contentsOf: URL(filePath: scratch.file("access.key")))
+            unlink(scratch.file("access.key"))
             let missing = #expect(throws: AccessError.self) { try Fixture.store(in: scratch) }
-            #expect(missing == .keyMissing(path: scratch.file("pairing.key")))
-            #expect(!FileManager.default.fileExists(atPath: scratch.file("pairing.key")))
+            #expect(missing == .keyMissing(path: scratch.file("access.key")))
+            #expect(!FileManager.default.fileExists(atPath: scratch.file("access.key")))
 
-            try PrivateFile.make(scratch.file("pairing.key"), content: Data(key.reversed()))
+            try PrivateFile.make(scratch.file("access.key"), content: Data(key.reversed()))
             #expect(throws: AccessError.self) { try Fixture.store(in: scratch) }
-            try PrivateFile.make(scratch.file("pairing.key"), content: key)
+            try PrivateFile.make(scratch.file("access.key"), content: key)
             _ = try Fixture.store(in: scratch)
         }
     }
@@ -139,12 +139,12 @@ import Testing
             let (dead, deadToken) = try await store.grant(to: "dead")
             let (_, live) = try await store.grant(to: "live")
             let (_, spent) = try await store.invites.create(
-                InviteTerms(Fixture.reader),
+                InviteSpec(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             )
             let (_, burnt) = try await store.invites.create(
-                InviteTerms(Fixture.reader),
+                InviteSpec(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             )
@@ -153,7 +153,7 @@ import Testing
 
             store = try Fixture.store(in: scratch, clock: clock)
             try await store.grants.revoke(.one(dead.id), by: Fixture.owner, from: Fixture.socket)
-            _ = try await store.invites.redeem(spent, for: Fixture.client("a"), from: Fixture.loopback)
+            _ = try await store.invites.redeem(spent, as: "a", from: Fixture.loopback)
             for _ in 0..<5 { _ = await redeems(store, Fixture.forged(burnt)) }
             try await store.close()
             unlink(scratch.file(Self.database))
@@ -224,7 +224,7 @@ import Testing
             let clock = TestClock()
             let (live, dead, spent) = try await fill(scratch, clock)
             let path = scratch.file(Self.database)
-            let key = scratch.file("pairing.key")
+            let key = scratch.file("access.key")
             let good = try Data(contentsOf: URL(filePath: path))
             let keyData = try Data(contentsOf: URL(filePath: key))
             var random = SeededGenerator(seed: 3)
@@ -239,7 +239,7 @@ import Testing
                 repeat { index = Int.random(in: bytes.indices, using: &random) } while bytes[index] == 0
                 bytes[index] ^= 1 << UInt8.random(in: 0..<8, using: &random)
                 try PrivateFile.make("\(folder)/\(Self.database)", content: bytes)
-                try PrivateFile.make("\(folder)/pairing.key", content: keyData)
+                try PrivateFile.make("\(folder)/access.key", content: keyData)
                 do {
                     let store = try AccessStore(in: folder, logger: Fixture.quiet, reading: clock.read)
                     #expect(await !accepts(store, dead), "byte \(index)")
@@ -267,13 +267,13 @@ import Testing
             var ids: [String] = []
             for number in 0..<100 {
                 let (_, invite) = try await store.invites.create(
-                    InviteTerms(Fixture.reader),
+                    InviteSpec(Fixture.reader),
                     by: Fixture.owner,
                     from: Fixture.socket
                 )
                 let (_, grant) = try await store.invites.redeem(
                     invite,
-                    for: Fixture.client("\(number)"),
+                    as: "\(number)",
                     from: Fixture.loopback
                 )
                 _ = try? await store.grants.authenticate(Fixture.forged(grant), from: Fixture.loopback)
@@ -304,7 +304,7 @@ import Testing
             let clock = TestClock()
             var store = try AccessStore(in: folder, logger: Fixture.quiet, reading: clock.read)
             let (_, invite) = try await store.invites.create(
-                InviteTerms(Fixture.reader),
+                InviteSpec(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             )
@@ -320,7 +320,7 @@ import Testing
             var spent: Token?
             for number in 0..<200 {
                 do {
-                    spent = try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback).1
+                    spent = try await store.invites.redeem(invite, as: "a", from: Fixture.loopback).1
                     _ = try await store.grant(to: "filler \(number)")
                 } catch let error as AccessError {
                     refusal = error
@@ -341,7 +341,7 @@ import Testing
             #expect(await !accepts(store, liveToken))
 
             unlink(ballast)
-            let (_, token) = try await store.invites.redeem(invite, for: Fixture.client("a"), from: Fixture.loopback)
+            let (_, token) = try await store.invites.redeem(invite, as: "a", from: Fixture.loopback)
             #expect(spent == nil || spent?.reveal() == token.reveal())
             #expect(await accepts(store, token))
             try await store.close()

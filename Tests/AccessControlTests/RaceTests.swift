@@ -28,8 +28,8 @@ private struct StoreSpender: Spender {
     let invites: [Token]
 
     func spend(_ number: Int, by racer: Int) async -> Bool {
-        let client = Fixture.client("\(racer)/\(number)")
-        return (try? await store.invites.redeem(invites[number], for: client, from: Fixture.loopback)) != nil
+        let name = "\(racer)/\(number)"
+        return (try? await store.invites.redeem(invites[number], as: name, from: Fixture.loopback)) != nil
     }
 }
 
@@ -63,7 +63,7 @@ private final class Count: Sendable {
             var invites: [Token] = []
             for _ in 0..<count {
                 invites.append(
-                    try await store.invites.create(InviteTerms(Fixture.reader), by: Fixture.owner, from: Fixture.socket)
+                    try await store.invites.create(InviteSpec(Fixture.reader), by: Fixture.owner, from: Fixture.socket)
                         .1
                 )
             }

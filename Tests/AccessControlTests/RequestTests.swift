@@ -9,18 +9,22 @@ import Testing
 @Suite struct RequestTests {
     private static let agent = AuditActor.process(uid: 1_001, pid: 77, executable: SanitizedText("/usr/bin/agent"))
     private static let source = RequestSource.unix(uid: 1_001)
-    private static let key = Data(repeating: 7, count: 32)
-    private static let terms = AccessTerms(Fixture.reader, name: SanitizedText("agent"))
+    private static let spec = AccessRequestSpec(name: SanitizedText("agent"), permissions: Fixture.reader)
 
-    private func poll(_ store: AccessStore, _ handle: Token) async throws -> AccessRequestService.State {
-        try await store.requests.poll(handle, client: Self.key, name: SanitizedText("agent"), from: Self.source)
+    private func poll(
+        _ store: AccessStore,
+        _ handle: Token,
+        from source: RequestSource = source
+    ) async throws -> AccessRequestService.State {
+        let poll = AccessRequestPoll(deviceCode: handle.reveal(), client: String(repeating: "7", count: 32))
+        return try await store.requests.poll(poll, from: source)
     }
 
     @Test func `an approval gives a grant to the requester only`() async throws {
         try await withScratchFolder { scratch in
             let clock = TestClock()
             let store = try Fixture.store(in: scratch, clock: clock)
-            let (request, handle) = try await store.requests.create(Self.terms, by: Self.agent)
+            let (request, handle) = try await store.requests.create(Self.spec, by: Self.agent)
             #expect(request.userCode.wholeMatch(of: /[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}/) != nil)
             clock.pass(5)
             guard case .waiting = try await poll(store, handle) else {
@@ -32,12 +36,7 @@ import Testing
             let approved = try await store.requests.approve(typed, by: Fixture.owner, from: Fixture.socket)
             #expect(approved.requester == Self.agent)
             await #expect(throws: AccessError.refused) {
-                try await store.requests.poll(
-                    handle,
-                    client: Self.key,
-                    name: SanitizedText("x"),
-                    from: .unix(uid: 1_002)
-                )
+                try await poll(store, handle, from: .unix(uid: 1_002))
             }
 
             guard case .granted(let grant, let token) = try await poll(store, handle),
@@ -62,13 +61,13 @@ import Testing
         try await withScratchFolder { scratch in
             let clock = TestClock()
             let store = try Fixture.store(in: scratch, clock: clock)
-            let (request, handle) = try await store.requests.create(Self.terms, by: Self.agent)
+            let (request, handle) = try await store.requests.create(Self.spec, by: Self.agent)
             _ = try await store.requests.deny(request.userCode, by: Fixture.owner, from: Fixture.socket)
             guard case .denied = try await poll(store, handle) else {
                 Issue.record("it is not denied")
                 return
             }
-            let (late, lateHandle) = try await store.requests.create(Self.terms, by: Self.agent)
+            let (late, lateHandle) = try await store.requests.create(Self.spec, by: Self.agent)
             clock.pass(300)
             await #expect(throws: AccessError.self) {
                 try await store.requests.approve(late.userCode, by: Fixture.owner, from: Fixture.socket)
@@ -83,7 +82,7 @@ import Testing
         try await withScratchFolder { scratch in
             let clock = TestClock()
             let store = try Fixture.store(in: scratch, clock: clock)
-            let (_, handle) = try await store.requests.create(Self.terms, by: Self.agent)
+            let (_, handle) = try await store.requests.create(Self.spec, by: Self.agent)
             clock.pass(1)
             await #expect(throws: AccessError.slowDown(seconds: 10)) { try await poll(store, handle) }
             clock.pass(6)
@@ -96,10 +95,10 @@ import Testing
     @Test func `one user can have eight pending requests, and other users can still request`() async throws {
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
-            for _ in 0..<500 { _ = try? await store.requests.create(Self.terms, by: Self.agent) }
+            for _ in 0..<500 { _ = try? await store.requests.create(Self.spec, by: Self.agent) }
             #expect(await store.requests.pending.count == 8)
             _ = try await store.requests.create(
-                Self.terms,
+                Self.spec,
                 by: .process(uid: 5, pid: 1, executable: SanitizedText("x"))
             )
             #expect(await store.requests.pending.count == 9)
@@ -122,21 +121,21 @@ import Testing
             }
             try await store.close()
             store = try Fixture.store(in: scratch, clock: clock)
-            _ = try await store.requests.create(Self.terms, by: Self.agent)
+            _ = try await store.requests.create(Self.spec, by: Self.agent)
             await #expect(throws: AccessError.self) {
                 try await store.requests.approve("BBBB-BBBB", by: Fixture.owner, from: Fixture.socket)
             }
             await #expect(throws: AccessError.requestsClosed) {
-                try await store.requests.create(Self.terms, by: Self.agent)
+                try await store.requests.create(Self.spec, by: Self.agent)
             }
             try await store.close()
             store = try Fixture.store(in: scratch, clock: clock)
             await #expect(throws: AccessError.requestsClosed) {
-                try await store.requests.create(Self.terms, by: Self.agent)
+                try await store.requests.create(Self.spec, by: Self.agent)
             }
 
             try await store.requests.unlock()
-            _ = try await store.requests.create(Self.terms, by: Self.agent)
+            _ = try await store.requests.create(Self.spec, by: Self.agent)
         }
     }
 
@@ -144,7 +143,7 @@ import Testing
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
             let isRunning = Atomic(true)
-            let (request, _) = try await store.requests.create(Self.terms, by: Self.agent) {
+            let (request, _) = try await store.requests.create(Self.spec, by: Self.agent) {
                 isRunning.load(ordering: .sequentiallyConsistent)
             }
             isRunning.store(false, ordering: .sequentiallyConsistent)
@@ -157,7 +156,7 @@ import Testing
     @Test func `a user code is never written to the disk`() async throws {
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch)
-            let (request, handle) = try await store.requests.create(Self.terms, by: Self.agent)
+            let (request, handle) = try await store.requests.create(Self.spec, by: Self.agent)
             _ = try await store.requests.approve(request.userCode, by: Fixture.owner, from: Fixture.socket)
             _ = try await poll(store, handle)
             try await store.close()

@@ -29,7 +29,7 @@ import Testing
             let clock = TestClock()
             var store = try Fixture.store(in: scratch, clock: clock)
             let (_, open) = try await store.invites.create(
-                InviteTerms(Fixture.reader),
+                InviteSpec(Fixture.reader),
                 by: Fixture.owner,
                 from: Fixture.socket
             )
@@ -51,7 +51,7 @@ import Testing
             #expect(await store.grants.list.map(\.id) == [living.id])
             #expect(await store.invites.list.isEmpty)
             await #expect(throws: AccessError.refused) {
-                try await store.invites.redeem(open, for: Fixture.client("late"), from: Fixture.loopback)
+                try await store.invites.redeem(open, as: "late", from: Fixture.loopback)
             }
             let log = try Fixture.audit(in: scratch)
             #expect(log.contains { $0.event.ended == [grant.id] })

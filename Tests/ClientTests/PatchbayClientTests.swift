@@ -22,10 +22,10 @@ import Testing
     }
 
     @Test func `a response may arrive in any number of pieces`() async throws {
-        let text = ScriptedBroker.json(try SampleDocuments.json(TunnelList(tunnels: [SampleDocuments.tunnel])))
+        let text = ScriptedBroker.json(try SampleDocuments.json(ListResponse([SampleDocuments.tunnel])))
 
         try await ScriptedBroker.with(.pieces(text.map(String.init))) { _, client in
-            let tunnels = try await client.tunnels().tunnels
+            let tunnels = try await client.tunnels()
 
             #expect(tunnels == [SampleDocuments.tunnel])
         }

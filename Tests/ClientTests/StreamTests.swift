@@ -18,7 +18,7 @@ import Testing
             var events: [BrokerEvent] = []
             try await client.streamEvents(after: 3) { events.append($0) }
 
-            #expect(events == [.snapshot(list), .endpoint(change), .devices(DeviceList(devices: []))])
+            #expect(events == [.snapshot(list), .endpoint(change), .devices([])])
             #expect(broker.requests.first?.contains("Last-Event-ID: 3\r\n") == true)
             #expect(broker.requests.first?.contains("Accept: text/event-stream\r\n") == true)
         }

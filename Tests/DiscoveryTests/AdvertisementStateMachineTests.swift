@@ -28,7 +28,7 @@ import Testing
         )
     }
 
-    @Test func `both kinds of collision try the next name, and a restart of the daemon keeps the found name`() {
+    @Test func `both kinds of collision try the next name, and a restart of avahi-daemon keeps the found name`() {
         var advertisement = makeAdvertisement()
         advertisement.collided()
         #expect(advertisement.name == "Demo #2" && advertisement.nextAction(now: now) == .publish)
@@ -84,7 +84,7 @@ import Testing
         #expect(advertisement.nextAction(now: now + .seconds(2)) == .updateTXT)
     }
 
-    @Test func `a failed advertisement is published again after the daemon restarts`() {
+    @Test func `a failed advertisement is published again after avahi-daemon restarts`() {
         var advertisement = makeAdvertisement()
         advertisement.failed("Avahi returned an error: no")
         #expect(advertisement.nextAction(now: now) == nil)

@@ -71,7 +71,7 @@ import Testing
         #expect(reconnect.deadline == start + .seconds(10))
     }
 
-    @Test func `browsing works while the daemon registers its host name, publishing works afterwards`() {
+    @Test func `browsing works while avahi-daemon registers its host name, publishing works afterwards`() {
         var reconnect = makeStateMachine()
         reconnect.handle(.registering, now: start)
         #expect(reconnect.canBrowse && !reconnect.canPublish && reconnect.deadline == nil)

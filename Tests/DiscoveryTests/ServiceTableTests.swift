@@ -282,7 +282,7 @@ import Testing
 
     @Test func `Patchbay's own service is not listed, and one with the same name on another host is`() throws {
         var table = try listing(key("Demo", type: "_debug._tcp"))
-        var own = PublishedServices(
+        var own = OwnAdvertisements(
             services: [.init(name: Array("Demo".utf8), type: "_debug._tcp")],
             host: "other.local"
         )
@@ -295,7 +295,7 @@ import Testing
         #expect(table.drainEvents(seenFrom: local) == [.lost(key("Demo", type: "_debug._tcp").id)])
         #expect(!table.isTaken("Demo", .debug) && table.unresolved == 0)
 
-        table.setPublished(PublishedServices())
+        table.setPublished(OwnAdvertisements())
         #expect(table.drainEvents(seenFrom: local).count == 1)
     }
 

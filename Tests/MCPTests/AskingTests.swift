@@ -1,3 +1,4 @@
+import AccessControl
 import JSON
 import Model
 import TestSupport
@@ -74,7 +75,7 @@ import Testing
             try await fixture.handshake("2025-11-25", Self.capable),
             try await fixture.handshake("2025-11-25", Self.capable)
         )
-        let thief = AgentCaller(.grant("thief"), permissions: Permissions([.endpointCall], on: .all))
+        let thief = Principal.holder(of: "thief", [.endpointCall])
 
         try await fixture.serving(Self.call(mine)) { recorder in
             let id = try await Self.serverRequest(recorder)["id"] ?? .null

@@ -1,3 +1,4 @@
+import AccessControl
 import FoundationEssentials
 import JSON
 import TestSupport
@@ -14,7 +15,7 @@ import Testing
         _ session: String,
         _ addresses: [String],
         before age: TimeInterval = 0,
-        holder: String = TransportFixture.caller.holder
+        holder: String = TransportFixture.principal.holder
     ) -> PersistedSubscriptions {
         PersistedSubscriptions(session: session, holder: holder, addresses: addresses, lastUsedAt: now - age)
     }
@@ -34,7 +35,7 @@ import Testing
         // A request that is not a stream comes first.
         try await transport.serve(
             TransportFixture.call(TransportFixture.request("ping"), headers: headers),
-            of: TransportFixture.caller,
+            of: TransportFixture.principal,
             to: &first
         )
         let recorder = ResponseRecorder()
@@ -44,7 +45,7 @@ import Testing
                 var recorder = recorder
                 try? await transport.serve(
                     TransportFixture.call(nil, .get, headers: headers),
-                    of: TransportFixture.caller,
+                    of: TransportFixture.principal,
                     to: &recorder
                 )
             }
@@ -98,7 +99,7 @@ import Testing
             now: { Self.now }
         )
 
-        let session = SessionStore.Session(id: "forged.2025-11-25.x", holder: TransportFixture.caller.holder)
+        let session = SessionStore.Session(id: "forged.2025-11-25.x", holder: TransportFixture.principal.holder)
 
         #expect(await sessions.subscriptions(of: session).isEmpty)
     }

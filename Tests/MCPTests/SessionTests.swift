@@ -1,3 +1,4 @@
+import AccessControl
 import JSON
 import Model
 import Testing
@@ -16,21 +17,6 @@ import Testing
         #expect(try await restarted.json(list).status == 200)
         #expect(try await restarted.json(end).status == 204)
         #expect(try await restarted.json(list).status == 200)
-    }
-
-    @Test func `an ID that this broker did not sign gets 404`() async throws {
-        let stranger = try await TransportFixture().handshake()
-        let fixture = TransportFixture()
-        let own = try await fixture.handshake()
-
-        for id in [
-            stranger, "x", "", String(own.dropLast()), own + "A", own.replacing("2025-11-25", with: "2025-06-18"),
-        ] {
-            let call = TransportFixture.call(TransportFixture.request("tools/list"), headers: ["Mcp-Session-Id": [id]])
-            let (status, json) = try await fixture.json(call)
-            #expect(status == 404, "\(id)")
-            #expect(json?["error"]?["code"] == -32_600)
-        }
     }
 
     @Test func `an ID is visible ASCII and contains its protocol version`() {
@@ -77,14 +63,13 @@ import Testing
             TransportFixture.request("resources/subscribe", ["uri": "a:b"]),
             headers: ["Mcp-Session-Id": [id]]
         )
-        let thief = AgentCaller(.grant("thief"), permissions: Permissions([.registryRead], on: .all))
+        let thief = Principal.holder(of: "thief", [.registryRead])
 
         #expect(try await fixture.reply(to: subscribe, of: thief)?.status == 200)
 
-        #expect(await fixture.sessions.isSubscribed("a:b", in: fixture.transport.session(id, of: thief)))
-        #expect(
-            await !fixture.sessions.isSubscribed("a:b", in: fixture.transport.session(id, of: TransportFixture.caller))
-        )
+        func session(of principal: Principal) -> SessionStore.Session { .init(id: id, holder: principal.holder) }
+        #expect(await fixture.sessions.isSubscribed("a:b", in: session(of: thief)))
+        #expect(await !fixture.sessions.isSubscribed("a:b", in: session(of: TransportFixture.principal)))
     }
 
     @Test func `idle sessions are removed at the limit`() async throws {

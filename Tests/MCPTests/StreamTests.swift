@@ -16,7 +16,7 @@ import Testing
         var recorder = ResponseRecorder()
 
         let call = TransportFixture.stateless("tools/call", ["name": "x"], meta: ["progressToken": 7])
-        try await TransportFixture(server).transport.serve(call, of: TransportFixture.caller, to: &recorder)
+        try await TransportFixture(server).transport.serve(call, of: TransportFixture.principal, to: &recorder)
 
         #expect(recorder.reply == nil && recorder.hasEnded)
         #expect(recorder.messages.count == 2)
@@ -45,7 +45,7 @@ import Testing
                 var recorder = recorder
                 try? await transport.serve(
                     TransportFixture.stateless("tools/call", ["name": "x"]),
-                    of: TransportFixture.caller,
+                    of: TransportFixture.principal,
                     to: &recorder
                 )
             }
@@ -88,7 +88,7 @@ import Testing
             ["name": "x"],
             meta: ["io.modelcontextprotocol/logLevel": "warning"]
         )
-        try await TransportFixture(server).transport.serve(call, of: TransportFixture.caller, to: &recorder)
+        try await TransportFixture(server).transport.serve(call, of: TransportFixture.principal, to: &recorder)
 
         #expect(recorder.messages.compactMap { $0["params"]?["level"]?.string } == ["warning", "alert"])
     }
@@ -140,7 +140,7 @@ import Testing
             services: [
                 Serving {
                     var recorder = recorder
-                    try await fixture.transport.serve(call, of: TransportFixture.caller, to: &recorder)
+                    try await fixture.transport.serve(call, of: TransportFixture.principal, to: &recorder)
                 }
             ],
             logger: .init(label: "test")
@@ -217,7 +217,7 @@ import Testing
                     while !recorder.hasEnded { await Task.yield() }
                 }
             }
-            try await fixture.transport.serve(call, of: TransportFixture.caller, to: &first)
+            try await fixture.transport.serve(call, of: TransportFixture.principal, to: &first)
             try await group.waitForAll()
         }
 

@@ -1,3 +1,4 @@
+import AccessControl
 import JSON
 import Model
 import TestSupport
@@ -34,14 +35,14 @@ final class ScriptedServer: MCPServer {
         self.schema = schema
     }
 
-    func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders {
+    func parameterHeaders(of tool: String, for principal: Principal) async -> ParameterHeaders {
         ParameterHeaders(of: schema)
     }
 
     var requests: [MCPRequest] { received.withLock { $0 } }
     var listenerCount: Int { listeners.withLock { $0.count } }
 
-    func description(for caller: AgentCaller) async -> ServerDescription {
+    func description(for principal: Principal) async -> ServerDescription {
         ServerDescription(
             info: ["name": "scripted", "title": "Scripted", "version": "1", "websiteUrl": "https://example.com"],
             capabilities: capabilities,
@@ -49,12 +50,12 @@ final class ScriptedServer: MCPServer {
         )
     }
 
-    func answer(_ request: MCPRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
+    func answer(_ request: MCPRequest, of principal: Principal) async throws(RPCError) -> JSONObject {
         received.withLock { $0.append(request) }
         return try await script(request)
     }
 
-    func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> {
+    func changes(for principal: Principal) -> AsyncStream<ServerChange> {
         let (stream, continuation) = AsyncStream.makeStream(of: ServerChange.self)
         listeners.withLock { $0.append(continuation) }
         return stream
@@ -107,7 +108,7 @@ final class ResponseRecorder: MCPResponseBodyWriter, Sendable {
 
 /// A transport with a scripted server behind it.
 struct TransportFixture: Sendable {
-    static let caller = AgentCaller(.process(uid: 7, pid: 1, executable: SanitizedText("/bin/x")), permissions: nil)
+    static let principal = Principal.sampleOwner
     static let both = "application/json, text/event-stream"
 
     let server: ScriptedServer
@@ -171,9 +172,9 @@ struct TransportFixture: Sendable {
         return .object(object)
     }
 
-    func reply(to call: MCPHTTPRequest, of caller: AgentCaller = caller) async throws -> MCPHTTPResponse? {
+    func reply(to call: MCPHTTPRequest, of principal: Principal = principal) async throws -> MCPHTTPResponse? {
         var recorder = ResponseRecorder()
-        try await transport.serve(call, of: caller, to: &recorder)
+        try await transport.serve(call, of: principal, to: &recorder)
         return recorder.reply
     }
 
@@ -192,14 +193,14 @@ struct TransportFixture: Sendable {
     /// Serves a request while a test inspects the response. The request is cancelled when the test returns.
     func serving(
         _ call: MCPHTTPRequest,
-        of caller: AgentCaller = caller,
+        of principal: Principal = principal,
         _ body: @escaping @Sendable (ResponseRecorder) async throws -> Void
     ) async throws {
         let recorder = ResponseRecorder()
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { [transport] in
                 var recorder = recorder
-                try? await transport.serve(call, of: caller, to: &recorder)
+                try? await transport.serve(call, of: principal, to: &recorder)
             }
             try await body(recorder)
             group.cancelAll()

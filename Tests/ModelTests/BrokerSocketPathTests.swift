@@ -38,7 +38,7 @@ import Testing
         )
     }
 
-    @Test func `the daemon listens on the path that its clients use`() {
+    @Test func `the broker listens on the path that its clients use`() {
         let environment = ["XDG_RUNTIME_DIR": "/run/user/1000"]
 
         #expect(

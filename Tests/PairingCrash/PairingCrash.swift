@@ -36,14 +36,18 @@ enum PairingCrash {
     }
 
     private static func run(_ round: Int, _ store: AccessStore) async throws {
-        let terms = InviteTerms(Permissions([.registryRead], on: .all))
+        let spec = InviteSpec(Permissions([.registryRead], on: .all))
         begin("create", round)
-        let (_, invite) = try await store.invites.create(terms, by: owner, from: socket)
+        let (_, invite) = try await store.invites.create(spec, by: owner, from: socket)
         report("created \(invite.reveal())")
 
         begin("redeem", round)
-        let client = Redemption(client: Data("client of round \(round)".utf8), name: SanitizedText("client"))
-        let (grant, token) = try await store.invites.redeem(invite, for: client, from: socket)
+        let redemption = RedemptionSpec(
+            token: invite.reveal(),
+            client: "client of round \(round)",
+            name: SanitizedText("client")
+        )
+        let (grant, token) = try await store.invites.redeem(redemption, from: socket)
         report("redeemed \(invite.id) \(token.reveal())")
 
         // Keeps every second grant.

@@ -35,11 +35,11 @@ import Testing
         #expect(closed.map(\.verdict) == [.ok])
     }
 
-    @Test func `a socket that any_user opens to all users is ok`() {
+    @Test func `a socket that allow_any_user opens to all users is ok`() {
         let check = BrokerCheck.socket("/x", (mode: 0o666, owner: 0), isForAll: true).first
 
         #expect(check?.verdict == .ok)
-        #expect(check?.detail.contains("any_user = true") == true)
+        #expect(check?.detail.contains("allow_any_user = true") == true)
     }
 
     @Test func `a finding about access is a warning that contains its hint`() {

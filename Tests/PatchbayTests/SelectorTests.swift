@@ -108,8 +108,8 @@ import Testing
 
     @Test func `an empty list of phones is explained by the state of the USB source`() {
         let none = CLIError.notFound("no phone is attached", try: "plug one in")
-        let off = DeviceAvailability(status: SourceStatus(name: "usbmuxd", state: .off, detail: "turned off"))
-        let missing = DeviceAvailability(
+        let off = MissingDeviceExplanation(status: SourceStatus(name: "usbmuxd", state: .off, detail: "turned off"))
+        let missing = MissingDeviceExplanation(
             status: SourceStatus(
                 name: "usbmuxd",
                 state: .missing,
@@ -117,7 +117,7 @@ import Testing
                 hint: "apt install usbmuxd"
             )
         )
-        let well = DeviceAvailability(status: SourceStatus(name: "usbmuxd", state: .ok, detail: "0 phones"))
+        let well = MissingDeviceExplanation(status: SourceStatus(name: "usbmuxd", state: .ok, detail: "0 phones"))
 
         #expect(off.explain(none).message == "phones are turned off by devices.enabled = false")
         #expect(missing.explain(none).message == "no phone is attached: usbmuxd is not there")

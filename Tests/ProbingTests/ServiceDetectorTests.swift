@@ -37,7 +37,7 @@ import Testing
                 if text.hasPrefix("{") || reply.contains("keep-open") { _ = Self.read(connection) }
             }
             let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
-            let detector = ServiceDetector(dialer: LANDialer(), timeout: .seconds(1))
+            let detector = ServiceDetector(dialer: NetworkDialer(), timeout: .seconds(1))
             return (try await detector.detect(route), count.withLock { $0 })
         }
     }
@@ -110,7 +110,7 @@ import Testing
             }
             let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
             for _ in 0..<300 {
-                let answer = try await ServiceProbe.actions.run(over: try await LANDialer().dial(route))
+                let answer = try await ServiceProbe.actions.run(over: try await NetworkDialer().dial(route))
                 #expect(answer.status == 200)
             }
         }

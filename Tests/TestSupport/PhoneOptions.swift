@@ -19,6 +19,8 @@ package struct PhoneOptions: Sendable {
     /// The largest packet to the host in bytes with headers, 128 to 65,535.
     package var packet = 16_384
     package var fault = Fault.none
+    /// The lockdownd of the phone; nil for a phone that has none.
+    package var lockdown: LockdownServer?
 
     package init() {}
 
@@ -43,6 +45,14 @@ package struct PhoneOptions: Sendable {
 
     /// The content of the control file for `usbmuxd/control.c`.
     var text: String {
-        "addr=\(address)\noffset=\(portOffset)\nrate=\(rate)\npacket=\(packet)\nfault=\(fault.rawValue)\n"
+        """
+        addr=\(address)
+        offset=\(portOffset)
+        lockdown=\(lockdown?.port ?? 0)
+        rate=\(rate)
+        packet=\(packet)
+        fault=\(fault.rawValue)
+
+        """
     }
 }

@@ -68,7 +68,7 @@ package final class Program: Sendable {
     package var output: [String] { transcript.soFar.filter { $0.source == .output }.map(\.text) }
 
     /// All output, for the message of a failed test.
-    package var story: String { transcript.soFar.map { "    \(name): \($0.text)" }.joined(separator: "\n") }
+    package var log: String { transcript.soFar.map { "    \(name): \($0.text)" }.joined(separator: "\n") }
 
     /// Waits for a line that contains the text, including earlier lines.
     ///
@@ -81,7 +81,7 @@ package final class Program: Sendable {
         from start: Int = 0,
         within limit: Duration = .seconds(10)
     ) async throws -> String {
-        let missing = { @Sendable [self] in "\(name) did not say “\(wanted)”, but\n\(story)\n" }
+        let missing = { @Sendable [self] in "\(name) did not say “\(wanted)”, but\n\(log)\n" }
         return try await withDeadline(limit, missing) { [self] in
             for await line in transcript.elements(from: start) where line.text.contains(wanted) { return line.text }
             try Task.checkCancellation()
@@ -91,7 +91,7 @@ package final class Program: Sendable {
 
     /// Waits until the program has ended and its output is read. Does not wait for a child that keeps the output open.
     package func exitStatus(within limit: Duration = .seconds(10)) async throws -> ExitStatus {
-        let status = try await withDeadline(limit, { [self] in "\(name) did not end; it said\n\(story)\n" }) { [self] in
+        let status = try await withDeadline(limit, { [self] in "\(name) did not end; it said\n\(log)\n" }) { [self] in
             for await status in child.exit.elements() { return status }
             throw CancellationError()
         }
@@ -153,7 +153,7 @@ package final class Program: Sendable {
         let status = try await program.exitStatus(within: limit)
         for await _ in program.transcript.elements() {}
         guard status == .exited(0) else {
-            throw TestSupportError("\(([command] + arguments).joined(separator: " ")): \(status)\n\(program.story)")
+            throw TestSupportError("\(([command] + arguments).joined(separator: " ")): \(status)\n\(program.log)")
         }
         return program.output
     }

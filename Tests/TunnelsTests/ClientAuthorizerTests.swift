@@ -11,7 +11,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(1)))
 struct ClientAuthorizerTests {
     private let fixture = TunnelTableFixture()
-    private let dialer = FakeDialer { try await LANDialer().dial($0) }
+    private let dialer = FakeDialer { try await NetworkDialer().dial($0) }
     private let evil = Array("GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\n\r\n".utf8)
 
     private func spec(anyUser: Bool = false, browsers: Bool = false) -> TunnelSpec {

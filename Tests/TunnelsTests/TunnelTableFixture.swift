@@ -16,7 +16,7 @@ struct TunnelTableFixture {
     static let udid = UDID(Phones.one).unsafelyUnwrapped
 
     func table(
-        _ dialer: any Dialer = LANDialer(),
+        _ dialer: any Dialer = NetworkDialer(),
         store: TunnelStore? = nil,
         limits: TunnelLimits = TunnelLimits(listenRetryInterval: .milliseconds(20))
     ) async throws -> TunnelTable {

@@ -50,7 +50,7 @@ struct Authenticator: Sendable {
         }
         let grant = try await accessStore.grants.authenticate(token, from: peer.source)
         return Principal(
-            role: .grant(grant),
+            .grant(grant),
             source: peer.source,
             actor: .grant(grant.id),
             user: peer.user
@@ -70,7 +70,7 @@ struct Authenticator: Sendable {
         var isOwner = credentials.user == 0 || credentials.user == owners.user
         if !isOwner, let group = owners.group { isOwner = await credentials.isMember(of: group, on: channel) }
         return Principal(
-            role: isOwner ? .owner : .localUser,
+            isOwner ? .owner : .localUser,
             source: .unix(uid: credentials.user),
             actor: credentials.auditActor,
             user: credentials.user
@@ -79,7 +79,7 @@ struct Authenticator: Sendable {
 
     private func anonymous(on channel: any Channel) -> Principal {
         Principal(
-            role: .anonymous,
+            .anonymous,
             source: .tcp(address: channel.remoteAddress?.ipAddress ?? "?"),
             actor: .anonymous,
             user: sockets.user(of: channel)

@@ -35,7 +35,9 @@ enum OpenAPISchemas {
             "id":{"$ref":"#/components/schemas/EndpointID"},"kind":{"type":"string"},"app":{"type":"string"},
             "name":{"type":"string"},"version":{"type":"string"},"launchID":{"type":"string"},"server":{"type":"string"},"reason":{"type":"string"},
             "location":{"type":"object","properties":{
-              "udid":{"$ref":"#/components/schemas/UDID"},"host":{"type":"string"}}},
+              "udid":{"$ref":"#/components/schemas/UDID"},
+              "deviceName":{"type":"string","description":"the name that the phone reports over the cable"},
+              "host":{"type":"string"}}},
             "state":{"enum":["online","suspect","offline","blocked"]},
             "approval":{"enum":["pending","approved","changed"]},
             "routes":{"type":"array","items":{"$ref":"#/components/schemas/EndpointRoute"}},
@@ -51,6 +53,8 @@ enum OpenAPISchemas {
         "Device":{"type":"object","required":["udid","transport","attachedAt"],"properties":{
           "udid":{"$ref":"#/components/schemas/UDID"},"transport":{"enum":["usb","network"]},
           "productID":{"type":"integer"},"locationID":{"type":"integer"},
+          "name":{"type":"string","description":"as the phone reports it; absent until then"},
+          "productType":{"type":"string"},"productVersion":{"type":"string"},
           "attachedAt":{"$ref":"#/components/schemas/Date"}}},
         "DeviceList":{"type":"object","required":["schema","devices"],"properties":{
           "schema":{"const":1},"devices":{"type":"array","items":{"$ref":"#/components/schemas/Device"}}}},

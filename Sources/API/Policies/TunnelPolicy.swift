@@ -1,5 +1,5 @@
 package import AccessControl
-package import MCP
+import MCP
 package import Model
 package import Registry
 package import Tunnels
@@ -100,8 +100,8 @@ package actor TunnelPolicy {
 ///
 /// An endpoint always needs an approval, whatever user the client runs as. The request of an agent is not an approval.
 extension TunnelPolicy: TunnelProvider {
-    package func open(_ spec: TunnelSpec, for caller: AgentCaller) async throws -> Tunnel {
-        guard let user = caller.user else {
+    package func open(_ spec: TunnelSpec, for principal: Principal) async throws -> Tunnel {
+        guard let user = principal.user else {
             throw Problem(
                 .forbidden,
                 "the kernel does not report the user of this client, so no process could use the tunnel"
@@ -110,26 +110,26 @@ extension TunnelPolicy: TunnelProvider {
         switch spec.target {
         case .endpoint(let id): try await requireApproval(of: try await registry.endpoint(id))
         case .device:
-            guard caller.seesAll else {
+            guard principal.canSeeAllEndpoints else {
                 throw Problem(.forbidden, "the grant allows certain endpoints only, not the ports of devices")
             }
         }
-        guard case .grant(let grant) = caller.caller else { return try await table.create(spec, owner: user) }
-        let tunnels = try await open(1, under: grant, isOwner: caller.isOwner) { [table] in
+        guard case .grant(let grant) = principal.actor else { return try await table.create(spec, owner: user) }
+        let tunnels = try await open(1, under: grant, isOwner: principal.isOwner) { [table] in
             [try await table.create(spec, owner: user)]
         }
         return tunnels[0]
     }
 
-    package func tunnels(of caller: AgentCaller) async -> [Tunnel] {
+    package func tunnels(of principal: Principal) async -> [Tunnel] {
         let all = await table.list()
-        guard !caller.isOwner, case .grant(let grant) = caller.caller else { return all }
+        guard !principal.isOwner, case .grant(let grant) = principal.actor else { return all }
         let own = ids(of: grant)
         return all.filter { own.contains($0.id) }
     }
 
-    package func close(_ id: String, of caller: AgentCaller) async throws {
-        guard await tunnels(of: caller).contains(where: { $0.id == id }) else { throw TunnelError.noSuchTunnel(id) }
+    package func close(_ id: String, of principal: Principal) async throws {
+        guard await tunnels(of: principal).contains(where: { $0.id == id }) else { throw TunnelError.noSuchTunnel(id) }
         try await table.remove(id)
         await unregister([id])
     }

@@ -1,5 +1,4 @@
 import AccessControl
-import FoundationEssentials
 import Hummingbird
 import Model
 
@@ -10,17 +9,8 @@ enum AccessRequestRoutes {
         guard let credentials = await PeerCredentials(of: request.channel) else {
             throw Problem(.forbidden, "this request is accepted on the Unix socket only")
         }
-        var terms = AccessTerms(spec.permissions, name: spec.name, isBearer: spec.bearer ?? false)
-        if let lifetime = spec.lifetimeSeconds {
-            terms = AccessTerms(
-                terms.permissions,
-                name: terms.name,
-                isBearer: terms.isBearer,
-                lifetime: lifetime
-            )
-        }
         let (created, deviceCode) = try await request.services.accessStore.requests.create(
-            terms,
+            spec,
             by: credentials.auditActor,
             isRunning: await credentials.processLiveness(on: request.channel)
         )
@@ -35,18 +25,12 @@ enum AccessRequestRoutes {
     }
 
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
-        try request.json(AccessRequestList(requests: await request.services.accessStore.requests.pending))
+        try request.json(ListResponse(await request.services.accessStore.requests.pending))
     }
 
     @Sendable static func poll(_ request: APIRequest) async throws -> Response {
-        let spec = try await request.body(AccessRequestPoll.self)
-        guard let deviceCode = try? Token(spec.deviceCode) else {
-            throw try await request.services.accessStore.rejectMalformedToken(from: request.principal.source)
-        }
         let state = try await request.services.accessStore.requests.poll(
-            deviceCode,
-            client: Data(spec.client.utf8),
-            name: spec.name ?? SanitizedText("agent"),
+            try await request.body(AccessRequestPoll.self),
             from: request.principal.source
         )
         let status =

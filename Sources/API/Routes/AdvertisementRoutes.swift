@@ -4,7 +4,7 @@ import Model
 /// `/v1/advertisements`.
 enum AdvertisementRoutes {
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
-        try request.json(AdvertisementList(advertisements: await request.services.advertisements.advertisements()))
+        try request.json(ListResponse(await request.services.advertisements.advertisements()))
     }
 
     @Sendable static func create(_ request: APIRequest) async throws -> Response {

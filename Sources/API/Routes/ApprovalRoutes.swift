@@ -1,5 +1,4 @@
 import AccessControl
-import FoundationEssentials
 import Hummingbird
 import MCP
 import Model
@@ -8,7 +7,7 @@ import Registry
 /// `/v1/approvals`, and the approval and the secret of one endpoint.
 enum ApprovalRoutes {
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
-        try request.json(ApprovalList(approvals: await request.services.accessStore.approvals.list))
+        try request.json(ListResponse(await request.services.accessStore.approvals.list))
     }
 
     @Sendable static func approve(_ request: APIRequest) async throws -> Response {
@@ -72,10 +71,14 @@ enum ApprovalRoutes {
     private static func storeSecret(_ spec: EndpointSecretSpec, with invite: String, _ request: APIRequest) async throws
     {
         let id = try request.endpointID()
-        let client = spec.client.map { Data($0.utf8) } ?? Data(invite.utf8)
-        let (grant, _) = try await request.redeem(
-            invite,
-            Redemption(client: client, name: spec.name ?? SanitizedText("app"))
+        let redemption = RedemptionSpec(
+            token: invite,
+            client: spec.client ?? invite,
+            name: spec.name ?? SanitizedText("app")
+        )
+        let (grant, _) = try await request.services.accessStore.invites.redeem(
+            redemption,
+            from: request.principal.source
         )
         let grants = request.services.accessStore.grants
         do {
@@ -102,7 +105,7 @@ enum ApprovalRoutes {
         // launch.
         let isAccepted =
             spec.port == nil
-            ? await request.services.mcp.apps.accepts(secret, at: endpoint, for: request.principal.mcpCaller) : true
+            ? await request.services.mcp.apps.accepts(secret, at: endpoint, for: request.principal) : true
         try await request.services.approvalService.storeSecret(
             secret,
             of: endpoint,

@@ -42,7 +42,7 @@ enum AuditRoutes {
 enum ArtifactRoutes {
     @Sendable static func show(_ request: APIRequest) async throws -> Response {
         let sha = try request.parameter("sha")
-        guard let artifact = await request.services.mcp.artifacts.artifact(sha, for: request.principal.mcpCaller) else {
+        guard let artifact = await request.services.mcp.artifacts.artifact(sha, for: request.principal) else {
             throw Problem(
                 .notFound,
                 "you have no artifact \"\(SanitizedText(sha, limit: 64))\"; artifacts are stored for one hour",

@@ -1,3 +1,4 @@
+import AccessControl
 import Hummingbird
 import Model
 import Registry
@@ -100,7 +101,7 @@ enum DeviceRoutes {
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
         // A client that may see only certain endpoints may not see devices.
         try request.json(
-            DeviceList(devices: request.principal.canSeeAllEndpoints ? await request.services.devices.devices() : [])
+            ListResponse(request.principal.canSeeAllEndpoints ? await request.services.devices.devices() : [])
         )
     }
 }

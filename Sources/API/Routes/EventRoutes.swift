@@ -1,3 +1,4 @@
+import AccessControl
 import HTTPTypes
 import Hummingbird
 import Model
@@ -16,7 +17,7 @@ enum EventRoutes {
                 if request.principal.canSeeAllEndpoints {
                     group.addTask {
                         for await devices in await services.devices.deviceLists() {
-                            try events.send("devices", DeviceList(devices: devices))
+                            try events.send("devices", ListResponse(devices))
                         }
                     }
                 }

@@ -5,7 +5,7 @@ import Model
 /// `/v1/grants`.
 enum GrantRoutes {
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
-        try request.json(GrantList(grants: await request.grants()))
+        try request.json(ListResponse(await request.grants()))
     }
 
     @Sendable static func show(_ request: APIRequest) async throws -> Response {

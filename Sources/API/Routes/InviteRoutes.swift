@@ -1,5 +1,4 @@
 import AccessControl
-import FoundationEssentials
 import Hummingbird
 import Model
 import QR
@@ -8,13 +7,8 @@ import QR
 enum InviteRoutes {
     @Sendable static func create(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(InviteSpec.self)
-        var terms = InviteTerms(spec.permissions, binding: spec.user.map(GrantBinding.user))
-        terms.uses = spec.maxUses ?? terms.uses
-        terms.lifetime = spec.lifetimeSeconds ?? terms.lifetime
-        terms.grantLifetime = spec.grantLifetimeSeconds
-        terms.grantIdle = spec.grantIdleSeconds ?? terms.grantIdle
         let (invite, token) = try await request.services.accessStore.invites.create(
-            terms,
+            spec,
             by: request.principal.actor,
             from: request.principal.source
         )
@@ -36,7 +30,7 @@ enum InviteRoutes {
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
         let all = await request.services.accessStore.invites.list
         let own = request.principal.isOwner ? all : all.filter { $0.createdBy == request.principal.actor }
-        return try request.json(InviteList(invites: own))
+        return try request.json(ListResponse(own))
     }
 
     @Sendable static func revoke(_ request: APIRequest) async throws -> Response {
@@ -50,21 +44,11 @@ enum InviteRoutes {
 
     @Sendable static func redeem(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(RedemptionSpec.self)
-        let (grant, token) = try await request.redeem(
-            spec.token,
-            Redemption(client: Data(spec.client.utf8), name: spec.name, permissions: spec.permissions)
+        let (grant, token) = try await request.services.accessStore.invites.redeem(
+            spec,
+            from: request.principal.source
         )
         return try request.json(IssuedGrant(grant: grant, token: token.reveal()), status: .created)
-    }
-}
-
-extension APIRequest {
-    /// Redeems an invite. All errors of the token give the same response.
-    func redeem(_ text: String, _ redemption: Redemption) async throws -> (Grant, Token) {
-        guard let invite = try? Token(text) else {
-            throw try await services.accessStore.rejectMalformedToken(from: principal.source)
-        }
-        return try await services.accessStore.invites.redeem(invite, for: redemption, from: principal.source)
     }
 }
 

@@ -1,3 +1,4 @@
+import AccessControl
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
@@ -34,15 +35,20 @@ enum MCPRoutes {
 
     @Sendable static func tools(_ request: APIRequest) async throws -> Response {
         let endpoint = try await request.endpoint()
-        let (apps, caller) = (request.services.mcp.apps, request.principal.mcpCaller)
-        let list = try await request.whileConnected { try await apps.tools(of: endpoint, for: caller) }
+        let (apps, principal) = (request.services.mcp.apps, request.principal)
+        let list: CachedToolList
+        do {
+            list = try await request.whileConnected { try await apps.tools(of: endpoint, for: principal) }
+        } catch let failure as AppError {
+            throw failure.problem(at: endpoint.id)
+        }
         var document: JSONObject = [
             "schema": 1, "tools": .array(list.tools.map(JSON.object)), "stale": .bool(list.isStale),
             "changed": .bool(list.hasChanged),
         ]
         if let staleness = list.staleness {
-            document["reason"] = .string(staleness.description)
-            document["hint"] = .string(staleness.hint(for: .human))
+            document["reason"] = .string(staleness.description(at: endpoint.id))
+            document["hint"] = .string(staleness.hint(for: .human, at: endpoint.id))
         }
         return request.rawJSON(.object(document))
     }
@@ -63,12 +69,13 @@ enum MCPRoutes {
             timeout: toolCall.timeoutSeconds.map { .seconds($0) },
             maxPixels: toolCall.maxPixels
         )
-        let (apps, caller) = (request.services.mcp.apps, request.principal.mcpCaller)
+        let (apps, principal) = (request.services.mcp.apps, request.principal)
         let result: JSONObject
         do {
-            result = try await request.whileConnected { try await apps.call(appCall, of: caller) }
-        } catch let failure as AppError where failure.isDelivered {
-            result = failure.result(for: .human)
+            result = try await request.whileConnected { try await apps.call(appCall, of: principal) }
+        } catch let failure as AppError {
+            guard failure.isDelivered else { throw failure.problem(at: endpoint.id) }
+            result = failure.result(for: .human, at: endpoint.id)
         }
         return request.rawJSON(["schema": 1, "result": .object(result)])
     }
@@ -133,7 +140,7 @@ extension APIRequest {
             ),
             body: method == .post ? try await bytes(upTo: MCPHTTPRequest.bodyLimit) : []
         ) { [disconnectHandler] in disconnectHandler.onDisconnect($0) }
-        let (mcp, caller) = (services.mcp, principal.mcpCaller)
+        let (mcp, principal) = (services.mcp, principal)
         let transport = StreamableHTTPTransport(
             server,
             sessions: mcp.sessions,
@@ -142,7 +149,7 @@ extension APIRequest {
         )
         deferredResponse.set { writer in
             var response = MCPResponseWriter(writer)
-            try await transport.serve(mcpRequest, of: caller, to: &response)
+            try await transport.serve(mcpRequest, of: principal, to: &response)
         }
         return Response(status: .ok)
     }
@@ -177,19 +184,6 @@ extension APIRequest {
             status: .ok,
             headers: [.contentType: contentType],
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: json.bytes))
-        )
-    }
-}
-
-extension Principal {
-    /// The principal as the MCP servers know the client.
-    var mcpCaller: AgentCaller {
-        let noPermissions = Permissions([], on: .endpoints([]))
-        return AgentCaller(
-            actor,
-            permissions: isOwner ? nil : grant?.permissions ?? noPermissions,
-            origin: source,
-            user: user
         )
     }
 }

@@ -1,3 +1,4 @@
+import AccessControl
 import Hummingbird
 import Model
 import SystemIO
@@ -6,7 +7,7 @@ import Tunnels
 /// `/v1/tunnels`. An owner sees all tunnels. The holder of a grant sees the tunnels that the grant opened.
 enum TunnelRoutes {
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
-        try request.json(TunnelList(tunnels: await request.tunnels()))
+        try request.json(ListResponse(await request.tunnels()))
     }
 
     @Sendable static func show(_ request: APIRequest) async throws -> Response {
@@ -26,7 +27,7 @@ enum TunnelRoutes {
         for spec in try await request.body([TunnelSpec].self) { specs.append(try await request.authorized(spec)) }
         let (table, user) = (request.services.tunnels, request.principal.user)
         let tunnels = try await request.open(specs.count) { [specs] in try await table.create(specs, owner: user) }
-        return try request.json(TunnelList(tunnels: tunnels), status: .created)
+        return try request.json(ListResponse(tunnels), status: .created)
     }
 
     @Sendable static func remove(_ request: APIRequest) async throws -> Response {

@@ -30,7 +30,6 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         case let error as RegistryError: error.problem
         case let error as TunnelError: error.problem
         case let error as AccessError: error.problem
-        case let failure as AppError: failure.problem
         case let failure as DialError: Problem(.unavailable, failure.description)
         case let error as HTTPError where error.status == .notFound: notFound(request)
         case let error as HTTPError where error.status.code < 500:
@@ -93,15 +92,16 @@ extension APIRoute {
 }
 
 extension AppError {
-    fileprivate var problem: Problem {
+    /// The error as an HTTP problem of an endpoint.
+    func problem(at id: EndpointID) -> Problem {
         let code: Problem.Code =
             switch self {
-            case .unavailable, .timedOut, .noHandshake, .responseLost: .unavailable
+            case .unreachable, .noHandshake, .permissionChanged, .timedOut, .responseLost: .unavailable
             case .notApproved, .mismatch, .tokenRequired, .forbidden: .forbidden
             case .notMCP, .invalidResponse: .conflict
             case .busy: .limit
             }
-        return Problem(code, description, hint: hint(for: .human))
+        return Problem(code, description(at: id), hint: hint(for: .human, at: id))
     }
 }
 

@@ -13,16 +13,15 @@ struct ServerSentEventStream: Sendable {
     /// reconnects with `Last-Event-ID`.
     static let maxBufferedEvents = 1_000
 
-    private let out: AsyncStream<String>.Continuation
+    private let out: AsyncStream<[UInt8]>.Continuation
 
     /// Sends one event. The data is one line of JSON, so no value can break the framing.
     func send(_ name: String, _ value: some Encodable, id: UInt64? = nil) throws {
-        let data = String(decoding: try JSONCoding.encoder().encode(value), as: UTF8.self)
-        send(raw: (id.map { "id: \($0)\n" } ?? "") + "event: \(name)\ndata: \(data)\n\n")
+        send(SSEEncoder.event(name, id: id, data: try JSONCoding.encoder().encode(value)))
     }
 
-    private func send(raw text: String) {
-        if case .dropped = out.yield(text) { out.finish() }
+    private func send(_ event: [UInt8]) {
+        if case .dropped = out.yield(event) { out.finish() }
     }
 
     /// Returns a response whose events `produce` sends.
@@ -56,7 +55,10 @@ struct ServerSentEventStream: Sendable {
         into writer: inout any ResponseBodyWriter,
         _ produce: @escaping @Sendable (ServerSentEventStream) async throws -> Void
     ) async throws {
-        let (texts, out) = AsyncStream.makeStream(of: String.self, bufferingPolicy: .bufferingOldest(maxBufferedEvents))
+        let (parts, out) = AsyncStream.makeStream(
+            of: [UInt8].self,
+            bufferingPolicy: .bufferingOldest(maxBufferedEvents)
+        )
         let stream = ServerSentEventStream(out: out)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
@@ -67,11 +69,11 @@ struct ServerSentEventStream: Sendable {
                 while true {
                     // The interval is fixed: comments are also sent while there are no events.
                     try await Task.sleep(for: heartbeatInterval)
-                    stream.send(raw: ":\n\n")
+                    stream.send(SSEEncoder.comment)
                 }
             }
             defer { group.cancelAll() }
-            for await text in texts { try await writer.write(ByteBuffer(string: text)) }
+            for await part in parts { try await writer.write(ByteBuffer(bytes: part)) }
         }
     }
 }

@@ -93,7 +93,7 @@ struct AuditRecovery: Sendable {
             head = written
             if count > 0 {
                 findings.append(
-                    "pairing.sqlite is older than audit.jsonl; what its last \(count) lines spent or revoked stays spent or revoked"
+                    "access.sqlite is older than audit.jsonl; what its last \(count) lines spent or revoked stays spent or revoked"
                 )
             }
             return

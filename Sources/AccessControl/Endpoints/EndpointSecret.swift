@@ -58,7 +58,7 @@ extension SecretRecord {
         sealing secret: EndpointSecret,
         of endpoint: EndpointID,
         for bindings: [EndpointTrust.SecretBinding],
-        _ keys: Keyring
+        _ keys: DerivedKeys
     ) throws {
         let bindings = Set(bindings).sorted { ($0.origin, $0.launch) < ($1.origin, $1.launch) }
         let context = Self.context(endpoint: endpoint, bindings: bindings)

@@ -19,7 +19,7 @@ struct InviteRedemption {
 
     let state: AccessState
     /// The keys that derive the grant's secret.
-    let keys: Keyring
+    let keys: DerivedKeys
     /// The connection that the token came over.
     let source: RequestSource
     let now: MonotonicTime
@@ -27,18 +27,18 @@ struct InviteRedemption {
     /// Redeems an invite for a grant.
     ///
     /// - Parameters:
-    ///   - token: The presented token.
-    ///   - request: A validated redemption.
+    ///   - token: The presented token, parsed.
+    ///   - spec: A validated redemption.
     /// - Returns: The outcome, with the change to commit.
     /// - Throws: `AccessError.tooWide` when the secret is right and the client asks for more than the invite allows.
     ///   The invite stays unspent.
-    func redeem(_ token: Token, for request: Redemption) throws(AccessError) -> Outcome {
+    func redeem(_ token: Token, for spec: RedemptionSpec) throws(AccessError) -> Outcome {
         // Does the same work whether the invite exists or not.
         let record = state.invites[token.id]
         let isRight = token.digest == record?.digest ?? AccessState.unknownDigest
         guard token.kind == .invite, let record else { return .refused("unknown invite", nil) }
         guard isRight else { return recordWrongSecret(record) }
-        let client = Data(SHA256.hash(data: request.client))
+        let client = Data(SHA256.hash(data: Data(spec.client.utf8)))
         if let grant = previousGrant(from: record, to: client) {
             let token = keys.grant(grant.id, from: token, to: client)
             guard token.digest == grant.digest, grant.binding.isMet(by: source) else {
@@ -47,14 +47,15 @@ struct InviteRedemption {
             return .again(grant, token)
         }
         if let reason = refusal(of: record) { return .refused(reason, nil) }
-        let permissions = try permissions(of: record, for: request)
+        let permissions = try permissions(of: record, for: spec)
         let purged = try state.evictions(forGrantUnder: record.parent)
         let grantToken = keys.grant(Token(random: .grant).id, from: token, to: client)
         let expiresAt = now + record.grantLifetimeSeconds
         let grant = GrantRecord(
             id: grantToken.id,
             digest: Data(grantToken.digest),
-            name: request.name,
+            // Limits the length, because owners read the name in tables next to what they approve.
+            name: SanitizedText(spec.name.text),
             permissions: permissions,
             binding: binding(of: record),
             parent: record.parent,
@@ -80,8 +81,8 @@ struct InviteRedemption {
         return binding(of: record).isMet(by: source) ? nil : "meant for another user"
     }
 
-    private func permissions(of record: InviteRecord, for request: Redemption) throws(AccessError) -> Permissions {
-        let permissions = request.permissions ?? record.permissions
+    private func permissions(of record: InviteRecord, for spec: RedemptionSpec) throws(AccessError) -> Permissions {
+        let permissions = spec.permissions ?? record.permissions
         guard permissions.isSubset(of: record.permissions), !permissions.scopes.isEmpty else {
             throw .tooWide("the invite does not allow that; request less, the invite is still valid")
         }

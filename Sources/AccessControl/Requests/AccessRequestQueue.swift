@@ -17,7 +17,7 @@ struct AccessRequestQueue: Sendable {
     struct Entry: Sendable {
         let request: AccessRequest
         let uid: UInt32
-        let terms: AccessTerms
+        let spec: AccessRequestSpec
         let handle: Token
         var expires: MonotonicTime
         let isRunning: @Sendable () -> Bool
@@ -25,13 +25,13 @@ struct AccessRequestQueue: Sendable {
         var interval = AccessRequestQueue.interval
         var lastPolled: MonotonicTime
 
-        /// The terms of the invite that the handle becomes when an owner approves the request.
-        var inviteTerms: InviteTerms {
-            InviteTerms(
-                terms.permissions,
-                lifetime: AccessRequestQueue.lifetime,
-                grantLifetime: terms.lifetime,
-                binding: terms.isBearer ? .bearer : .user(uid)
+        /// The invite that the handle becomes when an owner approves the request.
+        var inviteSpec: InviteSpec {
+            InviteSpec(
+                spec.permissions,
+                lifetimeSeconds: AccessRequestQueue.lifetime,
+                grantLifetimeSeconds: spec.lifetimeSeconds ?? InviteSpec.defaultGrantLifetime,
+                user: spec.bearer == true ? nil : uid
             )
         }
 
@@ -62,7 +62,7 @@ struct AccessRequestQueue: Sendable {
 
     /// Creates a request. `isRunning` is checked again before an approval takes effect.
     mutating func create(
-        _ terms: AccessTerms,
+        _ spec: AccessRequestSpec,
         by caller: AuditActor,
         uid: UInt32,
         at now: MonotonicTime,
@@ -81,12 +81,13 @@ struct AccessRequestQueue: Sendable {
             request: AccessRequest(
                 userCode: code,
                 requester: caller,
-                name: terms.name,
-                permissions: terms.permissions,
+                // Limits the length, because owners read the name in tables next to what they approve.
+                name: SanitizedText(spec.name.text),
+                permissions: spec.permissions,
                 expiresAt: expires.date
             ),
             uid: uid,
-            terms: terms,
+            spec: spec,
             handle: Token(random: .invite),
             expires: expires,
             isRunning: isRunning,

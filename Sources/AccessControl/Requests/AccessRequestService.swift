@@ -1,4 +1,3 @@
-package import FoundationEssentials
 package import Model
 
 /// Access requests of processes on this machine (RFC 8628): creation, answers and polls.
@@ -24,13 +23,13 @@ package struct AccessRequestService: Sendable {
     /// Creates an access request for a process on this machine.
     ///
     /// - Parameters:
-    ///   - terms: The requested access.
+    ///   - spec: The requested access.
     ///   - caller: The requesting process, as reported by the kernel.
     ///   - isRunning: Returns whether that process still runs, based on its pid descriptor.
     /// - Returns: The request with the user code to show, and the secret handle to poll with.
     /// - Throws: `AccessError.limit`, `.requestsClosed`, `.tooWide`, `.outOfRange`.
     package func create(
-        _ terms: AccessTerms,
+        _ spec: AccessRequestSpec,
         by caller: AuditActor,
         isRunning: @escaping @Sendable () -> Bool = { true }
     ) async throws -> (AccessRequest, Token) {
@@ -41,9 +40,9 @@ package struct AccessRequestService: Sendable {
         }
         return try await store.transaction { store in
             guard !store.userCodeLimiter.isClosed else { throw AccessError.requestsClosed }
-            try terms.check()
+            try spec.check()
             let entry = try store.requestQueue.create(
-                terms,
+                spec,
                 by: caller,
                 uid: uid,
                 at: store.now(),
@@ -65,8 +64,8 @@ package struct AccessRequestService: Sendable {
                 store.requestQueue.remove(entry.request.userCode)
                 throw AccessError.requesterExited(code: entry.request.userCode)
             }
-            let terms = entry.inviteTerms
-            var change = try store.state.invite(terms, as: entry.handle, by: caller, from: source, at: store.now())
+            let spec = entry.inviteSpec
+            var change = try store.state.invite(spec, as: entry.handle, by: caller, from: source, at: store.now())
             change.events = [
                 AuditEvent(.approved, by: caller, from: source, invite: entry.handle.id, detail: entry.auditDetail)
             ]
@@ -88,21 +87,23 @@ package struct AccessRequestService: Sendable {
 
     /// Returns the state of a request. After an approval, redeems the handle and returns the grant.
     ///
-    /// `handle` is the token that `create` returned; `client` and `name` are as in `Redemption`.
+    /// The device code is the secret handle that `create` returned.
     /// - Throws: `AccessError.slowDown`, and the errors of `InviteService.redeem`.
-    package func poll(
-        _ handle: Token,
-        client: Data,
-        name: SanitizedText,
-        from source: RequestSource
-    ) async throws -> State {
+    package func poll(_ poll: AccessRequestPoll, from source: RequestSource) async throws -> State {
+        guard let handle = try? Token(poll.deviceCode) else {
+            throw try await store.rejectMalformedToken(from: source)
+        }
         switch await store.transaction({ store in store.requestQueue.poll(handle, at: store.now()) }) {
         case .waiting: return .waiting(seconds: AccessRequestQueue.interval)
         case .denied: return .denied
         case .tooSoon(let interval): throw AccessError.slowDown(seconds: interval)
         case .unknown:
-            let request = Redemption(client: client, name: name)
-            let (grant, token) = try await store.invites.redeem(handle, for: request, from: source)
+            let spec = RedemptionSpec(
+                token: poll.deviceCode,
+                client: poll.client,
+                name: poll.name ?? SanitizedText("agent")
+            )
+            let (grant, token) = try await store.invites.redeem(spec, from: source)
             return .granted(grant, token)
         }
     }
@@ -128,32 +129,11 @@ extension AccessStore {
     }
 }
 
-/// The access that a local process requests.
-package struct AccessTerms: Sendable {
-    package let permissions: Permissions
-    package let name: SanitizedText
-    /// True for a bearer grant, for a token that another user or program presents. False binds the grant to the
-    /// requesting user.
-    package let isBearer: Bool
-    /// Lifetime of the grant in seconds: 1 second to 30 days.
-    package let lifetime: Int
-
-    package init(
-        _ permissions: Permissions,
-        name: SanitizedText,
-        isBearer: Bool = false,
-        lifetime: Int = 28_800
-    ) {
-        self.permissions = permissions
-        // Limits the length, because owners read the name in tables next to what they approve.
-        self.name = SanitizedText(name.text)
-        self.isBearer = isBearer
-        self.lifetime = lifetime
-    }
+extension AccessRequestSpec {
     func check() throws(AccessError) {
-        guard !(isBearer && permissions.allow(.admin)) else {
+        guard !(bearer == true && permissions.allow(.admin)) else {
             throw .tooWide("\(Scope.admin.rawValue) is never given to a bearer")
         }
-        try InviteTerms(permissions, grantLifetime: lifetime).check()
+        try InviteSpec(permissions, grantLifetimeSeconds: lifetimeSeconds).check()
     }
 }

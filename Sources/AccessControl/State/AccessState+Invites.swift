@@ -6,23 +6,24 @@ import Model
 extension AccessState {
     /// Creates an invite. The caller is an owner or the holder of the named grant.
     func invite(
-        _ terms: InviteTerms,
+        _ spec: InviteSpec,
         as token: Token,
         by caller: AuditActor,
         from source: RequestSource,
         at now: MonotonicTime
     ) throws(AccessError) -> ChangeSet {
-        try terms.check()
-        var expires = now + terms.lifetime
-        var life = terms.grantLifetime ?? InviteTerms.defaultGrantLifetime
+        try spec.check()
+        let lifetime = spec.lifetimeSeconds ?? InviteSpec.defaultLifetime
+        var expires = now + lifetime
+        var grantLifetime = spec.grantLifetimeSeconds ?? InviteSpec.defaultGrantLifetime
         var parent: String?
         if case .grant(let id) = caller {
-            let own = try invitingGrant(id, for: terms.permissions, at: now)
+            let own = try invitingGrant(id, for: spec.permissions, at: now)
             let left = Int((own.expiresAt - now).components.seconds)
-            guard (terms.grantLifetime ?? 1) <= left, terms.lifetime <= left else {
+            guard (spec.grantLifetimeSeconds ?? 1) <= left, lifetime <= left else {
                 throw .tooWide("a child grant or an invite cannot outlive its grant")
             }
-            life = min(life, max(1, left))
+            grantLifetime = min(grantLifetime, max(1, left))
             expires = min(expires, own.expiresAt)
             parent = id
         }
@@ -32,15 +33,15 @@ extension AccessState {
             InviteRecord(
                 id: token.id,
                 digest: Data(token.digest),
-                permissions: terms.permissions,
-                maxUses: terms.uses,
+                permissions: spec.permissions,
+                maxUses: spec.maxUses ?? 1,
                 createdBy: caller,
                 parent: parent,
                 createdAt: now,
                 expiresAt: expires,
-                grantLifetimeSeconds: life,
-                grantIdleSeconds: terms.grantIdle,
-                binding: terms.binding
+                grantLifetimeSeconds: grantLifetime,
+                grantIdleSeconds: spec.grantIdleSeconds ?? InviteSpec.defaultGrantIdle,
+                binding: spec.user.map(GrantBinding.user)
             )
         ]
         return change

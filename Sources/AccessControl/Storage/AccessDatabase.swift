@@ -3,12 +3,12 @@ import Crypto
 import FoundationEssentials
 import Model
 
-/// `pairing.sqlite`, the persistent access state.
+/// `access.sqlite`, the persistent access state.
 ///
-/// Each row is a JSON record with a MAC (`Keyring`), beside the few columns that a compare-and-set needs. Blocks on
+/// Each row is a JSON record with a MAC (`DerivedKeys`), beside the few columns that a compare-and-set needs. Blocks on
 /// file I/O; used only on the thread of `AccessStore`. Holds an exclusive lock on the file.
 struct AccessDatabase {
-    static let name = "pairing.sqlite"
+    static let name = "access.sqlite"
     static let companions = ["-wal", "-shm", "-journal"]
 
     /// The spent invite's row had changed; nothing was written.
@@ -16,12 +16,12 @@ struct AccessDatabase {
 
     let path: String
     private let file: SQLite
-    private let keys: Keyring
+    private let keys: DerivedKeys
 
     /// Opens the database, and creates a missing one.
     ///
     /// - Throws: `AccessError`, or a `SQLiteError` that `isDamage` classifies.
-    init(in folder: String, keys: Keyring) throws {
+    init(in folder: String, keys: DerivedKeys) throws {
         path = "\(folder)/\(Self.name)"
         self.keys = keys
         for suffix in [""] + Self.companions { try PrivateFile.check(file: path + suffix) }
@@ -57,7 +57,7 @@ struct AccessDatabase {
     /// Opens the database and reads its content. Sets a damaged file aside and creates an empty one.
     ///
     /// - Returns: The database, its content, and the findings for `patchbay doctor`.
-    static func opened(in folder: String, keys: Keyring) throws -> (AccessDatabase, PersistedState, [String]) {
+    static func opened(in folder: String, keys: DerivedKeys) throws -> (AccessDatabase, PersistedState, [String]) {
         do {
             let database = try AccessDatabase(in: folder, keys: keys)
             return (database, try database.read(), [])

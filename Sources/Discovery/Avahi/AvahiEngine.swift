@@ -158,7 +158,7 @@ actor AvahiEngine {
             availability: reconnect.canPublish && connection != nil ? .ready : isAbsent ? .absent : .starting,
             discovered: browser.discovered
         )
-        browser.setPublished(PublishedServices(services: publisher.services, host: hostName))
+        browser.setPublished(OwnAdvertisements(services: publisher.services, host: hostName))
         failAfterFault()
     }
 

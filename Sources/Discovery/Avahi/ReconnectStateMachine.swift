@@ -1,3 +1,5 @@
+import SystemIO
+
 /// Decides when to connect to Avahi and when to give up on a connection.
 ///
 /// Has no I/O: events go in with their time, actions come out. After a failure it retries within 2 s, and every 10 s
@@ -48,6 +50,7 @@ struct ReconnectStateMachine: Sendable {
 
     private(set) var phase: Phase
     private var attempts = 0
+    private var backoff = Backoff(from: Self.firstDelay, to: Self.shortDelay)
     private var abandonedAttempts = 0
     private let jitter: @Sendable () -> Double
 
@@ -105,16 +108,17 @@ struct ReconnectStateMachine: Sendable {
             phase = .running(since: now)
             abandonedAttempts = 0
         case .failed:
-            if case .running(let since) = phase, now - since >= Self.stableAfter { attempts = 0 }
+            if case .running(let since) = phase, now - since >= Self.stableAfter {
+                attempts = 0
+                backoff.reset()
+            }
             phase = .disconnected(retry: now + nextDelay())
         }
     }
 
     private mutating func nextDelay() -> Duration {
         defer { attempts += 1 }
-        let delay =
-            attempts >= Self.attemptsBeforeLongDelay
-            ? Self.longDelay : min(Self.firstDelay * (1 << min(attempts, 10)), Self.shortDelay)
+        let delay = attempts >= Self.attemptsBeforeLongDelay ? Self.longDelay : backoff.next()
         return delay * jitter()
     }
 }

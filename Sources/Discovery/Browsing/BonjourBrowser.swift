@@ -79,7 +79,7 @@ struct BonjourBrowser {
     }
 
     /// Replaces the set of Patchbay's own services, which are not listed.
-    mutating func setPublished(_ published: PublishedServices) { table.setPublished(published) }
+    mutating func setPublished(_ published: OwnAdvertisements) { table.setPublished(published) }
 
     /// Returns the changes since the last call, and frees what they made unnecessary.
     mutating func drainEvents(on calls: (any AvahiCalls)?) -> [SightingEvent] {

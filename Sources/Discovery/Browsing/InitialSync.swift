@@ -32,7 +32,7 @@ struct InitialSync: Sendable {
 ///
 /// Avahi marks a client's own services when a browser first sees them. The mark is missing if another host had the same
 /// name before, because Avahi then sees one continuing record.
-struct PublishedServices: Hashable, Sendable {
+struct OwnAdvertisements: Hashable, Sendable {
     struct Service: Hashable, Sendable {
         let name: [UInt8]
         let type: String

@@ -47,7 +47,7 @@ struct ServiceTable: Sendable {
     var instances: [ServiceKey: ServiceInstance] = [:]
     private(set) var hosts: HostTable
     var counter = ServiceCounter()
-    private var published = PublishedServices()
+    private var published = OwnAdvertisements()
     var queue = LookupQueue()
     var retryAt = Timetable()
     /// Services with an open resolver that are to be looked up again.
@@ -89,7 +89,7 @@ struct ServiceTable: Sendable {
     }
 
     /// Replaces the set of Patchbay's own services, which are not listed.
-    mutating func setPublished(_ published: PublishedServices) {
+    mutating func setPublished(_ published: OwnAdvertisements) {
         guard published != self.published else { return }
         dirty.formUnion(instances.keys.filter { published.matches($0) || self.published.matches($0) })
         self.published = published

@@ -28,10 +28,10 @@ struct BonjourPublisher {
     var publishedCount: Int { advertisements.values.count { $0.phase == .published } }
 
     /// The services that are published or are being registered.
-    var services: Set<PublishedServices.Service> {
+    var services: Set<OwnAdvertisements.Service> {
         Set(
             advertisements.values.filter { $0.phase == .published || $0.phase == .registering }
-                .map { PublishedServices.Service(name: Array($0.name.utf8), type: $0.wanted.type.text) }
+                .map { OwnAdvertisements.Service(name: Array($0.name.utf8), type: $0.wanted.type.text) }
         )
     }
 

@@ -1,3 +1,4 @@
+package import AccessControl
 import Crypto
 package import JSON
 import Model
@@ -6,14 +7,14 @@ import SystemIO
 
 /// Serves the tools of all apps at one address, `/all/mcp`, under names that contain the app's alias.
 ///
-/// The list depends only on the caller's permissions. An offline app keeps its tools in the list, and a slow or broken
+/// The list depends only on the principal's permissions. An offline app keeps its tools in the list, and a slow or broken
 /// app does not delay the others.
 package struct AggregateMCPServer: MCPServer {
     private let proxy: AppProxy
 
     package init(proxy: AppProxy) { self.proxy = proxy }
 
-    package func description(for caller: AgentCaller) async -> ServerDescription {
+    package func description(for principal: Principal) async -> ServerDescription {
         ServerDescription(
             info: ["name": "patchbay-all", "title": "Patchbay: all apps", "version": .string(Version.text)],
             capabilities: ["tools": ["listChanged": true]],
@@ -22,44 +23,44 @@ package struct AggregateMCPServer: MCPServer {
         )
     }
 
-    package func answer(_ request: MCPRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
+    package func answer(_ request: MCPRequest, of principal: Principal) async throws(RPCError) -> JSONObject {
         switch request.method {
         case "tools/list":
             try request.rejectCursor()
-            return ["tools": .array(await tools(for: caller))]
-        case "tools/call": return try await call(request, caller)
+            return ["tools": .array(await tools(for: principal))]
+        case "tools/call": return try await call(request, principal)
         default: throw .methodNotFound(request.method)
         }
     }
 
-    package func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders {
-        guard let (endpoint, name) = await app(of: tool, for: caller) else { return .none }
+    package func parameterHeaders(of tool: String, for principal: Principal) async -> ParameterHeaders {
+        guard let (endpoint, name) = await app(of: tool, for: principal) else { return .none }
         let catalog = proxy.catalog
-        guard await catalog.parameterHeaders(of: name, at: endpoint.id, for: caller) != .none else { return .none }
+        guard await catalog.parameterHeaders(of: name, at: endpoint.id, for: principal) != .none else { return .none }
         // Reads the schema as it is listed here; a schema over the size limit is left out of the list.
         return ParameterHeaders(of: AggregatedTool.schema(await catalog.schema(of: name, at: endpoint.id)))
     }
 
-    package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> {
-        proxy.changeMonitor.changes(for: caller)
+    package func changes(for principal: Principal) -> AsyncStream<ServerChange> {
+        proxy.changeMonitor.changes(for: principal)
     }
 
-    private func endpoints(for caller: AgentCaller) async -> [(alias: String, endpoint: Endpoint)] {
+    private func endpoints(for principal: Principal) async -> [(alias: String, endpoint: Endpoint)] {
         var taken: Set<String> = []
         return await proxy.registry.endpoints.compactMap { endpoint in
-            guard UpstreamPool.speaksMCP(endpoint.kind), caller.may(.endpointCall, on: endpoint) else { return nil }
+            guard UpstreamPool.speaksMCP(endpoint.kind), principal.may(.endpointCall, on: endpoint) else { return nil }
             let alias = ToolNamespace.alias(of: endpoint.id)
             // The endpoints are sorted by ID, so the same one always wins an alias that two share.
             return taken.insert(alias).inserted ? (alias, endpoint) : nil
         }
     }
 
-    private func tools(for caller: AgentCaller) async -> [JSON] {
-        let endpoints = await endpoints(for: caller)
+    private func tools(for principal: Principal) async -> [JSON] {
+        let endpoints = await endpoints(for: principal)
         return await withTaskGroup(of: (Int, [JSON]).self) { group in
             for (index, (alias, endpoint)) in endpoints.enumerated() {
                 group.addTask {
-                    let tools = await proxy.catalog.toolsWithinLimit(of: endpoint, for: caller)
+                    let tools = await proxy.catalog.toolsWithinLimit(of: endpoint, for: principal)
                     return (
                         index,
                         tools.compactMap { tool in
@@ -78,24 +79,24 @@ package struct AggregateMCPServer: MCPServer {
     }
 
     /// Returns the app that a listed tool belongs to, and the app's own name of the tool.
-    private func app(of name: String, for caller: AgentCaller) async -> (Endpoint, tool: String)? {
+    private func app(of name: String, for principal: Principal) async -> (Endpoint, tool: String)? {
         guard let (alias, listed) = ToolNamespace.parts(of: name),
-            let endpoint = await endpoints(for: caller).first(where: { $0.alias == alias })?.endpoint
+            let endpoint = await endpoints(for: principal).first(where: { $0.alias == alias })?.endpoint
         else { return nil }
         return (endpoint, await proxy.catalog.tool(listedAs: name, alias: alias, of: endpoint.id) ?? listed)
     }
 
-    private func call(_ request: MCPRequest, _ caller: AgentCaller) async throws(RPCError) -> JSONObject {
+    private func call(_ request: MCPRequest, _ principal: Principal) async throws(RPCError) -> JSONObject {
         guard let name = request.tool else {
             throw .invalidParams("tools/call requires a name, a string")
         }
-        guard let (endpoint, tool) = await app(of: name, for: caller) else {
+        guard let (endpoint, tool) = await app(of: name, for: principal) else {
             throw .invalidParams("there is no tool with this name; tools/list returns all names")
         }
         let alias = ToolNamespace.alias(of: endpoint.id)
         return try await AppMCPServer(endpoint.id, proxy: proxy, alias: alias).answer(
             request.with(request.params.with("name", .string(tool))),
-            of: caller
+            of: principal
         )
     }
 }
@@ -112,9 +113,9 @@ extension JSONObject {
 extension ToolCatalog {
     /// Returns an app's tools: live if the app answers within `timeouts.aggregatedList`, otherwise from the cache. Empty
     /// if the app has never been listed.
-    func toolsWithinLimit(of endpoint: Endpoint, for caller: AgentCaller) async -> [JSON] {
+    func toolsWithinLimit(of endpoint: Endpoint, for principal: Principal) async -> [JSON] {
         let fresh = try? await withTimeout(timeouts.aggregatedList, clock: clock) {
-            try await freshList(CachedApp.tools, of: endpoint.id, for: caller, wait: .zero)
+            try await freshList(CachedApp.tools, of: endpoint.id, for: principal, wait: .zero)
         }
         if let list = fresh ?? nil { return list["tools"]?.array ?? [] }
         return await cachedList(CachedApp.tools, of: endpoint.id)?["tools"]?.array ?? []
@@ -142,11 +143,9 @@ enum AggregatedTool {
     /// Makes the aggregated entry of an app's tool; nil for a tool without a name.
     static func make(of tool: JSONObject, on endpoint: Endpoint, alias: String) -> JSONObject? {
         guard let name = tool["name"]?.string else { return nil }
+        let place = endpoint.location.host ?? endpoint.location.deviceName
         let location =
-            endpoint.location.host.map { " on \($0.text)" } ?? endpoint.location.udid.map {
-                " on phone \($0.text.suffix(6))"
-            }
-            ?? ""
+            place.map { " on \($0.text)" } ?? endpoint.location.udid.map { " on phone \($0.text.suffix(6))" } ?? ""
         let app = endpoint.app.isEmpty ? endpoint.name : endpoint.app
         let text = "[\(SanitizedText("\(app.text)\(location)", limit: 80))] \(tool["description"]?.string ?? name)"
         var listed: JSONObject = [

@@ -1,4 +1,4 @@
-import AccessControl
+package import AccessControl
 package import JSON
 package import Model
 import SystemIO
@@ -11,7 +11,7 @@ package struct AppMCPServer: MCPServer {
 
     private let id: EndpointID
     private let proxy: AppProxy
-    /// The prefix of tool names for a caller that sees the tools of several apps.
+    /// The prefix of tool names for a principal that sees the tools of several apps.
     private let alias: String?
 
     package init(_ id: EndpointID, proxy: AppProxy) { self.init(id, proxy: proxy, alias: nil) }
@@ -22,74 +22,71 @@ package struct AppMCPServer: MCPServer {
         self.alias = alias
     }
 
-    package func description(for caller: AgentCaller) async -> ServerDescription {
-        await proxy.descriptionReader.description(of: id, for: caller)
+    package func description(for principal: Principal) async -> ServerDescription {
+        await proxy.descriptionReader.description(of: id, for: principal)
     }
 
-    package func answer(_ request: MCPRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject {
+    package func answer(_ request: MCPRequest, of principal: Principal) async throws(RPCError) -> JSONObject {
         do {
-            let asking = try await proxy.elicitationBridge.runSuspendable(request, at: id, of: caller) {
-                try await handleDirect($0, caller)
+            return try await proxy.elicitationBridge.runSuspendable(request, at: id, of: principal) {
+                try await handle($0, principal)
             }
-            if let asking { return asking }
-            return try await handleDirect(request, caller)
         } catch let error as RPCError {
             throw error
         } catch {
-            let failure = AppError(error, at: id)
-            throw RPCError(-32_603, failure.message(for: .appAgent), data: ["failure": .string(failure.code)])
+            let failure = AppError(error)
+            throw RPCError(-32_603, failure.message(for: .appAgent, at: id), data: ["failure": .string(failure.code)])
         }
     }
 
-    /// Handles a request without support for suspension.
-    private func handleDirect(_ request: MCPRequest, _ caller: AgentCaller) async throws -> JSONObject {
+    private func handle(_ request: MCPRequest, _ principal: Principal) async throws -> JSONObject {
         switch request.method {
-        case "tools/call": return try await call(request, caller)
+        case "tools/call": return try await call(request, principal)
         case let method where ToolCatalog.members[method] != nil:
             // The pages of the app's list are returned as one page.
             try request.rejectCursor()
-            return try await list(method, caller)
+            return try await list(method, principal)
         default:
-            return try await proxy.sender.send(request, at: id, for: caller, wait: proxy.timeouts.wait).outcome.get()
+            return try await proxy.sender.send(request, at: id, for: principal, wait: proxy.timeouts.wait).result()
         }
     }
 
-    package func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders {
-        await proxy.catalog.parameterHeaders(of: tool, at: id, for: caller)
+    package func parameterHeaders(of tool: String, for principal: Principal) async -> ParameterHeaders {
+        await proxy.catalog.parameterHeaders(of: tool, at: id, for: principal)
     }
 
-    package func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> {
-        proxy.changeMonitor.changes(of: id, for: caller)
+    package func changes(for principal: Principal) -> AsyncStream<ServerChange> {
+        proxy.changeMonitor.changes(of: id, for: principal)
     }
 
     /// Calls a tool. A failure is returned in the tool result, because models read results and not protocol errors.
-    private func call(_ request: MCPRequest, _ caller: AgentCaller) async throws -> JSONObject {
+    private func call(_ request: MCPRequest, _ principal: Principal) async throws -> JSONObject {
         guard let tool = request.tool else {
             throw RPCError.invalidParams("tools/call requires a name, a string")
         }
         do {
-            let result = try await proxy.call(
+            let result = try await proxy.sender.call(
                 // The client has its own timeout and cancels the request.
-                request.withArgumentsAsObject.with(timeout: proxy.timeouts.total),
+                request.withArgumentsAsObject.with(timeout: proxy.timeouts.response.total),
                 at: id,
-                for: caller,
+                for: principal,
                 wait: proxy.timeouts.wait,
                 maxPixels: Self.maxPixels
             )
-            return await proxy.catalog.withToolSuggestions(result, tool, at: id, for: caller, alias: alias)
+            return await proxy.catalog.withToolSuggestions(result, tool, at: id, for: principal, alias: alias)
         } catch let failure as AppError {
-            return failure.result(for: .appAgent)
+            return failure.result(for: .appAgent, at: id)
         } catch let error as RPCError {
             guard error.isAboutNames,
-                let near = await proxy.catalog.nearestTools(ifMissing: tool, at: id, for: caller, alias: alias),
+                let near = await proxy.catalog.nearestTools(ifMissing: tool, at: id, for: principal, alias: alias),
                 !near.isEmpty
             else { throw error }
             throw RPCError(error.code, "\(error.message)\(near)", data: error.data)
         }
     }
 
-    private func list(_ method: String, _ caller: AgentCaller) async throws -> JSONObject {
-        let list = try await proxy.catalog.list(method, of: id, for: caller)
+    private func list(_ method: String, _ principal: Principal) async throws -> JSONObject {
+        let list = try await proxy.catalog.list(method, of: id, for: principal)
         let hasChanged = method == CachedApp.tools ? await proxy.catalog.markToolsSeen(of: id) : false
         var result = list.result
         var meta = result["_meta"]?.object ?? [:]
@@ -113,8 +110,8 @@ struct DescriptionReader: Sendable {
     let clock: any Clock<Duration>
 
     /// Returns the app's last known description. If there is none and the app is online, connects to the app now.
-    func description(of id: EndpointID, for caller: AgentCaller) async -> ServerDescription {
-        if await cache.record(of: id).info == nil { await fetchDescription(of: id, for: caller) }
+    func description(of id: EndpointID, for principal: Principal) async -> ServerDescription {
+        if await cache.record(of: id).info == nil { await fetchDescription(of: id, for: principal) }
         let record = await cache.record(of: id)
         guard let info = record.info else {
             return ServerDescription(
@@ -135,9 +132,9 @@ struct DescriptionReader: Sendable {
         )
     }
 
-    private func fetchDescription(of id: EndpointID, for caller: AgentCaller) async {
+    private func fetchDescription(of id: EndpointID, for principal: Principal) async {
         guard let endpoint = try? await pool.endpoint(id),
-            let (session, access) = try? await pool.authorize(caller, to: endpoint),
+            let (session, access) = try? await pool.authorize(principal, to: endpoint),
             pool.beginDescriptionAttempt(of: id)
         else { return }
         _ = try? await withTimeout(Self.timeout, clock: clock) {

@@ -28,8 +28,6 @@ package final class AppProxy: AppCaller, Service {
     private let stateNotifier = EndpointNotifier<Void>()
     /// Notifies of changes that apps announce and of changed lists.
     private let changeNotifier = EndpointNotifier<ServerChange>()
-    /// Limits the size of a result for a caller.
-    private let limitSize: @Sendable (JSONObject, Int, AgentCaller) async -> JSONObject
 
     /// Creates a proxy.
     ///
@@ -37,10 +35,10 @@ package final class AppProxy: AppCaller, Service {
     ///   - registry: The endpoints.
     ///   - dialer: Connects to routes.
     ///   - probe: Identifies AppReveal servers.
-    ///   - authorizer: Decides which routes and tokens a caller may use.
+    ///   - authorizer: Decides which routes and tokens a principal may use.
     ///   - storage: Stores the cache between two runs.
-    ///   - limitSize: Limits images in a result to a maximum edge in pixels, for a caller.
-    ///   - limits: The timeouts.
+    ///   - sizeLimiter: Reduces large results of tools.
+    ///   - timeouts: The timeouts.
     ///   - clock: The clock of all timeouts.
     ///   - logger: The operator's log.
     package init(
@@ -49,15 +47,14 @@ package final class AppProxy: AppCaller, Service {
         probe: IdentityProbe = .none,
         authorizer: any EndpointAuthorizer,
         storage: any AppCacheStorage,
-        limitSize: @escaping @Sendable (JSONObject, Int, AgentCaller) async -> JSONObject,
-        limits: UpstreamTimeouts = UpstreamTimeouts(),
+        sizeLimiter: ResultSizeLimiter,
+        timeouts: UpstreamTimeouts = UpstreamTimeouts(),
         clock: any Clock<Duration> = PollerClock(),
         logger: Logger
     ) {
         self.registry = registry
         self.authorizer = authorizer
-        self.limitSize = limitSize
-        timeouts = limits
+        self.timeouts = timeouts
         cache = AppCache(storage)
         pool = UpstreamPool(
             registry: registry,
@@ -65,7 +62,7 @@ package final class AppProxy: AppCaller, Service {
             dialer: dialer,
             probe: probe,
             cache: cache,
-            timeouts: limits,
+            timeouts: timeouts,
             clock: clock,
             tasks: tasks
         )
@@ -74,7 +71,7 @@ package final class AppProxy: AppCaller, Service {
             over: pool,
             tasks: tasks,
             clock: clock,
-            clientAnswer: limits.clientAnswer
+            clientAnswer: timeouts.clientAnswer
         )
         tokenTester = TokenTester(pool: pool, clock: clock)
         descriptionReader = DescriptionReader(pool: pool, cache: cache, clock: clock)
@@ -85,8 +82,9 @@ package final class AppProxy: AppCaller, Service {
             clientSessions: clientSessions,
             elicitationBridge: elicitationBridge,
             cache: cache,
+            sizeLimiter: sizeLimiter,
             stateNotifier: stateNotifier,
-            total: limits.total,
+            total: timeouts.response.total,
             clock: clock
         )
         catalog = ToolCatalog(
@@ -94,19 +92,18 @@ package final class AppProxy: AppCaller, Service {
             pool: pool,
             cache: cache,
             changeNotifier: changeNotifier,
-            timeouts: limits,
+            timeouts: timeouts,
             clock: clock,
             logger: logger
         )
         changeMonitor = ChangeMonitor(
             of: pool,
+            catalog: catalog,
             tasks: tasks,
             clock: clock,
             stateNotifier: stateNotifier,
             changeNotifier: changeNotifier
-        ) { [catalog] id, caller in
-            _ = try await catalog.freshList(CachedApp.tools, of: id, for: caller, wait: .zero)
-        }
+        )
         pool.setHandlers(
             UpstreamPool.Handlers(
                 onChange: { [weak changeMonitor] id, change in changeMonitor?.handle(change, from: id) },
@@ -173,20 +170,20 @@ package final class AppProxy: AppCaller, Service {
 
 /// The apps' tools and tokens.
 extension AppProxy {
-    package func tools(of endpoint: Endpoint, for caller: AgentCaller) async throws(AppError) -> CachedToolList {
-        do { return try await catalog.tools(of: endpoint.id, for: caller) } catch {
-            throw AppError(error, at: endpoint.id)
+    package func tools(of endpoint: Endpoint, for principal: Principal) async throws(AppError) -> CachedToolList {
+        do { return try await catalog.tools(of: endpoint.id, for: principal) } catch {
+            throw AppError(error)
         }
     }
 
     package func toolCount(of endpoint: Endpoint) async -> Int? { await cache.record(of: endpoint.id).toolCount }
 
-    package func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for caller: AgentCaller) async -> Bool? {
-        await tokenTester.accepts(secret, at: endpoint, for: caller)
+    package func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool? {
+        await tokenTester.accepts(secret, at: endpoint, for: principal)
     }
 
-    package func isOpen(_ endpoint: Endpoint, for caller: AgentCaller) async -> Bool? {
-        await tokenTester.isOpen(endpoint, for: caller)
+    package func isOpen(_ endpoint: Endpoint, for principal: Principal) async -> Bool? {
+        await tokenTester.isOpen(endpoint, for: principal)
     }
 
     package func wantsSecret(_ endpoint: Endpoint) -> Bool { pool.requiresToken(endpoint) }
@@ -194,42 +191,24 @@ extension AppProxy {
 
 /// Calls to apps' tools.
 extension AppProxy {
-    package func call(_ call: ToolCall, of caller: AgentCaller) async throws(AppError) -> JSONObject {
+    package func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject {
         let params: JSONObject = ["name": .string(call.tool), "arguments": .object(call.arguments)]
         let request = MCPRequest("tools/call", params, timeout: call.timeout, notify: call.notify)
         let id = call.endpoint.id
         do {
-            let result = try await self.call(request, at: id, for: caller, wait: call.wait, maxPixels: call.maxPixels)
-            return await catalog.withToolSuggestions(result, call.tool, at: id, for: caller)
+            let result = try await sender.call(
+                request,
+                at: id,
+                for: principal,
+                wait: call.wait,
+                maxPixels: call.maxPixels
+            )
+            return await catalog.withToolSuggestions(result, call.tool, at: id, for: principal)
         } catch let error as RPCError {
-            return Self.result(saying: await refusal(of: call.tool, at: id, error, caller), code: "refused")
+            return Self.result(saying: await refusal(of: call.tool, at: id, error, principal), code: "refused")
         } catch {
-            throw AppError(error, at: id)
+            throw AppError(error)
         }
-    }
-
-    /// Calls a tool and limits the size of its result.
-    ///
-    /// - Throws: `AppError`, the app's own `RPCError`, `CancellationError`.
-    func call(
-        _ request: MCPRequest,
-        at id: EndpointID,
-        for caller: AgentCaller,
-        wait: Duration,
-        maxPixels: Int
-    ) async throws -> JSONObject {
-        var request = request
-        // A client that wants the original (`maxPixels` 0) gets the app's default format.
-        if maxPixels != 0, request.isOpenToJPEG, await offersJPEG(request, id) { request = request.requestingJPEG }
-        let reply: AppReply
-        do {
-            reply = try await sender.send(request, at: id, for: caller, wait: wait)
-        } catch AppError.invalidResponse(let id, let what) {
-            // The app has answered, so it has received the call.
-            throw AppError.invalidResponse(id, "\(what) (delivered, result unknown)")
-        }
-        defer { reply.permit?.release() }
-        return await limitSize(try reply.outcome.get(), maxPixels, caller)
     }
 
     /// Describes the app's own error. If the app does not list the tool, the text says so, regardless of the app's
@@ -238,9 +217,9 @@ extension AppProxy {
         of tool: String,
         at id: EndpointID,
         _ error: RPCError,
-        _ caller: AgentCaller
+        _ principal: Principal
     ) async -> String {
-        guard error.isAboutNames, let near = await catalog.nearestTools(ifMissing: tool, at: id, for: caller) else {
+        guard error.isAboutNames, let near = await catalog.nearestTools(ifMissing: tool, at: id, for: principal) else {
             return "\(id) refused the call (error \(error.code)): \(error.message)"
         }
         let said = "error \(error.code): \(SanitizedText(error.message, limit: 500))"
@@ -248,11 +227,6 @@ extension AppProxy {
             \(id) has no tool "\(SanitizedText(tool, limit: 128))" (\(said))\(near); endpoint_tools lists those it has, \
             for a person `patchbay tools \(id)` does
             """
-    }
-
-    private func offersJPEG(_ request: MCPRequest, _ id: EndpointID) async -> Bool {
-        guard await sender.annotations(of: request, id).offersJPEG else { return false }
-        return (try? await pool.endpoint(id).kind) == .appreveal
     }
 
     /// Returns a tool result with `isError`.
@@ -268,8 +242,8 @@ extension AppProxy {
 package protocol AppCaller: Sendable {
     /// Returns an app's tools, from the cache while the app is offline.
     ///
-    /// - Throws: `AppError` if the app has never been listed, or the caller may not call the app.
-    func tools(of endpoint: Endpoint, for caller: AgentCaller) async throws(AppError) -> CachedToolList
+    /// - Throws: `AppError` if the app has never been listed, or the principal may not call the app.
+    func tools(of endpoint: Endpoint, for principal: Principal) async throws(AppError) -> CachedToolList
 
     /// Returns the number of cached tools. Does not contact the app.
     func toolCount(of endpoint: Endpoint) async -> Int?
@@ -277,12 +251,12 @@ package protocol AppCaller: Sendable {
     /// Tests whether a running app accepts a token. The token is not stored.
     ///
     /// - Returns: Nil if the app cannot be asked now.
-    func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for caller: AgentCaller) async -> Bool?
+    func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool?
 
-    /// Tests whether an app accepts this caller's requests, with the stored token if there is one.
+    /// Tests whether an app accepts this principal's requests, with the stored token if there is one.
     ///
     /// - Returns: Nil if the app cannot be asked now.
-    func isOpen(_ endpoint: Endpoint, for caller: AgentCaller) async -> Bool?
+    func isOpen(_ endpoint: Endpoint, for principal: Principal) async -> Bool?
 
     /// Returns whether the current launch has rejected a request for lack of a valid token. Does not contact the app.
     func wantsSecret(_ endpoint: Endpoint) -> Bool
@@ -290,6 +264,6 @@ package protocol AppCaller: Sendable {
     /// Calls a tool. Waits for an app that is restarting.
     ///
     /// - Returns: A `CallToolResult`; an error of the app itself is a result with `isError`.
-    /// - Throws: `AppError` if the app sent no response, or the caller may not call the app.
-    func call(_ call: ToolCall, of caller: AgentCaller) async throws(AppError) -> JSONObject
+    /// - Throws: `AppError` if the app sent no response, or the principal may not call the app.
+    func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject
 }

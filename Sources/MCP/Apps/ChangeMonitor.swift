@@ -17,6 +17,7 @@ final class ChangeMonitor: Sendable {
     private static let resubscribePause = Duration.seconds(5)
 
     private let pool: UpstreamPool
+    private let catalog: ToolCatalog
     private let tasks: BackgroundTasks
     private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
@@ -24,24 +25,22 @@ final class ChangeMonitor: Sendable {
     private let stateNotifier: EndpointNotifier<Void>
     /// Notifies of changes that apps announce and of changed lists.
     private let changeNotifier: EndpointNotifier<ServerChange>
-    /// Lists an app's tools, so that the cache is current when the app goes offline.
-    private let listTools: @Sendable (EndpointID, AgentCaller) async throws -> Void
     private let state = Mutex(State())
 
     init(
         of pool: UpstreamPool,
+        catalog: ToolCatalog,
         tasks: BackgroundTasks,
         clock: any Clock<Duration>,
         stateNotifier: EndpointNotifier<Void>,
-        changeNotifier: EndpointNotifier<ServerChange>,
-        listTools: @escaping @Sendable (EndpointID, AgentCaller) async throws -> Void
+        changeNotifier: EndpointNotifier<ServerChange>
     ) {
         self.pool = pool
+        self.catalog = catalog
         self.tasks = tasks
         self.clock = clock
         self.stateNotifier = stateNotifier
         self.changeNotifier = changeNotifier
-        self.listTools = listTools
         watch = ElapsedTimer(clock)
     }
 
@@ -84,50 +83,54 @@ final class ChangeMonitor: Sendable {
         await tasks.runRequest { try await listTools(id, .broker) }
     }
 
+    /// Lists an app's tools, so that the cache is current when the app goes offline.
+    private func listTools(_ id: EndpointID, _ principal: Principal) async throws {
+        _ = try await catalog.freshList(CachedApp.tools, of: id, for: principal, wait: .zero)
+    }
+
     // MARK: Following
 
     /// Streams the changes of an app.
-    func changes(of id: EndpointID, for caller: AgentCaller) -> AsyncStream<ServerChange> {
+    func changes(of id: EndpointID, for principal: Principal) -> AsyncStream<ServerChange> {
         let changes = changeNotifier.stream(of: id, bufferSize: 64) { _, change in change }
         // The cached list may be from an earlier launch; the refresh notifies the subscriber of a difference.
-        tasks.scheduleRequest { [self] in try await listTools(id, caller) }
-        follow(id, for: caller)
+        tasks.scheduleRequest { [self] in try await listTools(id, principal) }
+        follow(id, for: principal)
         return changes
     }
 
-    /// Streams `.tools` for a change of any app that the caller may see.
-    func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> {
+    /// Streams `.tools` for a change of any app that the principal may see.
+    func changes(for principal: Principal) -> AsyncStream<ServerChange> {
         changeNotifier.stream(of: nil, bufferSize: 1) { [pool] id, change in
             guard change == .tools else { return nil }
-            return caller.permissions?.selector.includes(id, approvedApp: pool.approvedApp(of: id)) ?? true
-                ? .tools : nil
+            return principal.canSee(id, approvedApp: pool.approvedApp(of: id)) ? .tools : nil
         }
     }
 
     /// Follows an app's changes in the background while there are subscribers.
-    private func follow(_ id: EndpointID, for caller: AgentCaller) {
-        tasks.schedule { [self] in await streamChangesWhileSubscribed(of: id, for: caller) }
+    private func follow(_ id: EndpointID, for principal: Principal) {
+        tasks.schedule { [self] in await streamChangesWhileSubscribed(of: id, for: principal) }
     }
 
     /// Follows an app's change stream until the app has no subscribers of its own. One task per app.
-    private func streamChangesWhileSubscribed(of id: EndpointID, for caller: AgentCaller) async {
+    private func streamChangesWhileSubscribed(of id: EndpointID, for principal: Principal) async {
         guard (try? await pool.endpoint(id)) != nil, state.withLock({ $0.followed.insert(id).inserted }) else { return }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.changeNotifier.waitUntilUnsubscribed(id) }
-            group.addTask { await self.streamChangesRepeatedly(of: id, for: caller) }
+            group.addTask { await self.streamChangesRepeatedly(of: id, for: principal) }
             await group.next()
             group.cancelAll()
         }
         _ = state.withLock { $0.followed.remove(id) }
         // A new subscriber may have arrived after the last one left.
-        if changeNotifier.hasSubscribers(only: id), !Task.isCancelled { follow(id, for: caller) }
+        if changeNotifier.hasSubscribers(only: id), !Task.isCancelled { follow(id, for: principal) }
     }
 
-    private func streamChangesRepeatedly(of id: EndpointID, for caller: AgentCaller) async {
+    private func streamChangesRepeatedly(of id: EndpointID, for principal: Principal) async {
         while !Task.isCancelled {
             // Created for each round, because a cancelled iteration ends its stream.
             let wakeups = stateNotifier.stream(of: id, bufferSize: 1) { _, _ in () }
-            let hasStream = try? await streamChangesOnce(of: id, for: caller)
+            let hasStream = try? await streamChangesOnce(of: id, for: principal)
             let pause: Duration? = hasStream == true ? Self.resubscribePause : nil
             // An app without a change stream, or an offline app, is tried again after its next state change.
             guard let pause else {
@@ -141,9 +144,9 @@ final class ChangeMonitor: Sendable {
         }
     }
 
-    private func streamChangesOnce(of id: EndpointID, for caller: AgentCaller) async throws -> Bool {
+    private func streamChangesOnce(of id: EndpointID, for principal: Principal) async throws -> Bool {
         let endpoint = try await pool.endpoint(id)
-        let (session, access) = try await pool.authorize(caller, to: endpoint)
+        let (session, access) = try await pool.authorize(principal, to: endpoint)
         return try await session.streamChanges(of: endpoint, by: access.routes)
     }
 }

@@ -41,13 +41,13 @@ struct ClientSessionPool: Sendable {
     ///   - now: The current time.
     ///   - make: Creates a session.
     /// - Returns: The key with its final number, the session, and the sessions that were evicted and must be closed.
-    /// - Throws: `UpstreamError.busy` if the limit is reached and all sessions are in use.
+    /// - Throws: `AppError.busy` if the limit is reached and all sessions are in use.
     mutating func checkOut(
         _ key: Key,
         isShared: Bool = true,
         at now: Duration,
         _ make: () -> UpstreamSession
-    ) throws(UpstreamError) -> (key: Key, session: UpstreamSession, evicted: [(EndpointID, UpstreamSession)]) {
+    ) throws(AppError) -> (key: Key, session: UpstreamSession, evicted: [(EndpointID, UpstreamSession)]) {
         var (key, evicted) = (key, [(EndpointID, UpstreamSession)]())
         while !isShared, let taken = entries[key], taken.users > 0 { key.number += 1 }
         if entries[key] == nil {
@@ -90,7 +90,7 @@ struct ClientSessionPool: Sendable {
         return all.map(\.value.session)
     }
 
-    private mutating func evictIdle(where isCandidate: (Key) -> Bool) throws(UpstreamError) -> (
+    private mutating func evictIdle(where isCandidate: (Key) -> Bool) throws(AppError) -> (
         EndpointID, UpstreamSession
     ) {
         let idle = entries.filter { $0.value.users == 0 && isCandidate($0.key) }

@@ -2,13 +2,19 @@ import AccessControl
 import Model
 import Synchronization
 
-/// Sends requests over the sessions of clients, and closes idle sessions.
+/// The sessions with apps that each belong to one client. Closes idle sessions.
 final class ClientSessions: Sendable {
     /// Methods that use a client session: apps may send requests during them, and the log level belongs to a session.
     /// All others use the shared session.
     private static let methodsWithClientRequests: Set = [
         "tools/call", "prompts/get", "resources/read", "logging/setLevel",
     ]
+
+    /// A session in use by a request of its client.
+    struct Lease: Sendable {
+        fileprivate let key: ClientSessionPool.Key
+        let session: UpstreamSession
+    }
 
     private let upstreamPool: UpstreamPool
     private let tasks: BackgroundTasks
@@ -23,54 +29,33 @@ final class ClientSessions: Sendable {
         watch = ElapsedTimer(clock)
     }
 
-    /// Sends a request over the client's own session if the app may send requests to that client. Otherwise uses the
-    /// shared session.
+    /// Returns the client's own session if the app may send requests to that client. Call `checkIn` after use.
     ///
-    /// - Throws: `UpstreamError`, `CancellationError`.
-    func send(
-        _ request: MCPRequest,
-        to endpoint: Endpoint,
-        for caller: AgentCaller,
-        shared session: UpstreamSession,
-        by admission: Admission,
-        annotations: ToolAnnotations
-    ) async throws -> AppReply {
-        guard let clientRequester = request.clientRequester, Self.methodsWithClientRequests.contains(request.method),
-            let (key, clientSession) = try await checkOutSession(
-                for: clientRequester,
-                of: caller,
-                at: endpoint,
-                shared: session,
-                by: admission.routes
-            )
-        else { return try await session.send(request, to: endpoint, by: admission, annotations: annotations) }
-        defer { pool.withLock { $0.checkIn(key, clientSession, at: watch.elapsed) } }
-        return try await clientSession.send(request, to: endpoint, by: admission, annotations: annotations)
-    }
-
-    /// Returns the client's session.
-    ///
-    /// - Returns: Nil if the app has no sessions and therefore cannot send requests.
-    private func checkOutSession(
-        for clientRequester: ClientRequester,
-        of caller: AgentCaller,
+    /// - Returns: Nil for a request that uses the shared session: no request of the app can belong to it, or the app has
+    ///   no sessions.
+    /// - Throws: `AppError`, `CancellationError`.
+    func checkOut(
+        for request: MCPRequest,
+        of principal: Principal,
         at endpoint: Endpoint,
         shared session: UpstreamSession,
         by routes: [AuthorizedRoute]
-    ) async throws -> (ClientSessionPool.Key, UpstreamSession)? {
+    ) async throws -> Lease? {
+        guard let clientRequester = request.clientRequester, Self.methodsWithClientRequests.contains(request.method)
+        else { return nil }
         let connected = try await session.connect(endpoint, by: routes)
         // A server that supports both modes sends requests to a session-mode client, and returns them as results to a
         // stateless client.
         guard let path = session.sessionPath(of: connected, speaking: clientRequester.handlesInputRequired) else {
             return nil
         }
-        let client = ClientSessionPool.Key(endpoint: endpoint.id, holder: caller.holder, client: clientRequester.key)
+        let client = ClientSessionPool.Key(endpoint: endpoint.id, holder: principal.holder, client: clientRequester.key)
         let parameters = ClientSessionParameters(
             path: path,
             protocolVersion: clientRequester.protocolVersion,
             capabilities: clientRequester.capabilities
         )
-        let (isFirst, checkedOut) = try pool.withLock { sessions throws(UpstreamError) in
+        let (isFirst, checkedOut) = try pool.withLock { sessions throws(AppError) in
             (
                 sessions.isEmpty,
                 try sessions.checkOut(client, isShared: clientRequester.isSingleClient, at: watch.elapsed) {
@@ -79,21 +64,25 @@ final class ClientSessions: Sendable {
             )
         }
         let (key, clientSession, evicted) = checkedOut
+        let lease = Lease(key: key, session: clientSession)
         if isFirst { tasks.schedule { [self] in await expireSessions() } }
         for (id, session) in evicted { close(session, of: id) }
         do {
             if try await clientSession.connect(endpoint, by: routes).server.sessionID != nil {
-                return (key, clientSession)
+                return lease
             }
-        } catch UpstreamError.notMCP {
+        } catch AppError.notMCP {
         } catch {
-            pool.withLock { $0.checkIn(key, clientSession, at: watch.elapsed) }
+            checkIn(lease)
             throw error
         }
         pool.withLock { $0.remove(key, clientSession) }
         session.recordNoSessions()
         return nil
     }
+
+    /// Returns a session to the pool after use.
+    func checkIn(_ lease: Lease) { pool.withLock { $0.checkIn(lease.key, lease.session, at: watch.elapsed) } }
 
     /// Closes idle sessions until the pool is empty.
     private func expireSessions() async {

@@ -1,3 +1,4 @@
+import AccessControl
 import JSON
 import Model
 import Synchronization
@@ -28,29 +29,28 @@ extension ElicitationBridge {
     /// Methods during which 2026-07-28 lets a server request input.
     private static let suspendableMethods: Set = ["tools/call", "prompts/get", "resources/read"]
 
-    /// Runs a request of a 2026-07-28 client so that a session-mode app may send requests during processing.
+    /// Runs a request. If a 2026-07-28 client made it, a session-mode app may send requests during processing.
     ///
-    /// - Returns: Nil if no request can be sent to the client; the caller then runs `body` directly.
+    /// - Throws: Errors of `body`, `AppError.busy`, `RPCError`.
     func runSuspendable(
         _ request: MCPRequest,
         at id: EndpointID,
-        of caller: AgentCaller,
+        of principal: Principal,
         _ body: @escaping @Sendable (MCPRequest) async throws -> JSONObject
-    ) async throws -> JSONObject? {
+    ) async throws -> JSONObject {
         let capabilities = ClientCapabilities(request.capabilities)
         guard request.supportsInputRequired, !capabilities.isEmpty, Self.suspendableMethods.contains(request.method)
-        else {
-            return nil
-        }
+        else { return try await body(request) }
         var params = request.params
         let (state, answers) = (params["requestState"]?.string, params["inputResponses"]?.object ?? [:])
         let isPatchbayState = state?.hasPrefix(SuspendedRequestStore.prefix) == true
-        guard isPatchbayState || (state == nil && params["inputResponses"] == nil) else { return nil }
+        let isNew = state == nil && params["inputResponses"] == nil
+        guard isPatchbayState || isNew && mayAskOnStream(id) else { return try await body(request) }
         for name in ["requestState", "inputResponses"] { params[name] = nil }
         // Metadata such as a trace context may differ between the rounds.
         params["_meta"] = nil
         let key = SuspendedRequestStore.Key(
-            holder: caller.holder,
+            holder: principal.holder,
             endpoint: id.text,
             method: request.method,
             params: JSON.object(params).text
@@ -60,9 +60,8 @@ extension ElicitationBridge {
             suspended = try suspendedRequests.withLock { store throws(RPCError) in try store.resume(state, for: key) }
             suspended.provideAnswers(answers, notify: request.notify)
         } else {
-            guard mayAskOnStream(id) else { return nil }
             suspended = SuspendedRequest()
-            guard begin(suspended, running: request, with: capabilities, body) else { throw AppError.busy(id) }
+            guard begin(suspended, running: request, with: capabilities, body) else { throw AppError.busy }
         }
         switch try await suspended.next() {
         case .completed(let result): return try result.get()
@@ -77,7 +76,8 @@ extension ElicitationBridge {
         _ body: @escaping @Sendable (MCPRequest) async throws -> JSONObject
     ) -> Bool {
         suspended.setNotify(request.notify)
-        let clientRequester = ClientRequester(
+        var inner = request
+        inner.clientRequester = ClientRequester(
             key: "2026-07-28 \(capabilities.text)",
             protocolVersion: .latestWithHandshake,
             capabilities: capabilities,
@@ -85,16 +85,8 @@ extension ElicitationBridge {
             handlesInputRequired: false,
             sendRequest: { method, params, _ in await suspended.ask(method, params) }
         )
-        let notify: @Sendable (RPCNotification) -> Void = { suspended.send($0) }
-        let inner = MCPRequest(
-            request.method,
-            request.params,
-            capabilities: request.capabilities,
-            logLevel: request.logLevel,
-            clientRequester: clientRequester,
-            notify: request.notify == nil ? nil : notify
-        )
-        return tasks.schedule { await Self.run(suspended, request: inner, body) }
+        if request.notify != nil { inner.notify = { suspended.send($0) } }
+        return tasks.schedule { [inner] in await Self.run(suspended, request: inner, body) }
     }
 
     /// Runs the request until the end, or until the client abandons the request.
@@ -151,15 +143,15 @@ extension ElicitationBridge {
     /// - Throws: `AppError`, `CancellationError`.
     func answerInputRequests(
         _ request: MCPRequest,
-        _ send: (MCPRequest) async throws -> AppReply
-    ) async throws -> AppReply {
+        _ send: (MCPRequest) async throws -> UpstreamResponse
+    ) async throws -> UpstreamResponse {
         var params = request.params
         for _ in 0..<Self.maxRounds {
-            let reply = try await send(request.with(params))
+            let response = try await send(request.with(params))
             guard let clientRequester = request.clientRequester, clientRequester.handlesInputRequired,
-                case .success(let result) = reply.outcome,
+                case .success(let result)? = response.outcome,
                 result["resultType"] == "input_required"
-            else { return reply }
+            else { return response }
             params["requestState"] = result["requestState"]
             params["inputResponses"] = nil
             let requests = result["inputRequests"]?.object ?? [:]
@@ -168,14 +160,14 @@ extension ElicitationBridge {
                 try await clock.sleep(for: .milliseconds(250))
                 continue
             }
-            reply.permit?.release()
+            response.permit?.release()
             switch await answers(to: requests, clientRequester) {
             case .success(let answers): params["inputResponses"] = .object(answers)
-            case .failure(let error): return AppReply(outcome: .failure(error), size: reply.size)
+            case .failure(let error): return UpstreamResponse(outcome: .failure(error), size: response.size)
             }
         }
         let error = RPCError.internalError("the app requested input \(Self.maxRounds) times without a result")
-        return AppReply(outcome: .failure(error), size: 0)
+        return UpstreamResponse(outcome: .failure(error))
     }
 
     private func answers(to requests: JSONObject, _ clientRequester: ClientRequester) async -> Result<

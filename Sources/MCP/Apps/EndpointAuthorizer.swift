@@ -1,31 +1,31 @@
 package import AccessControl
 package import Model
 
-/// Decides which routes and tokens a caller may use, and writes the audit log of calls.
+/// Decides which routes and tokens a principal may use, and writes the audit log of calls.
 package protocol EndpointAuthorizer: Sendable {
-    /// Returns the routes to an endpoint that the caller may use now.
-    func access(to endpoint: Endpoint, for caller: AgentCaller) async -> EndpointAccess
+    /// Returns the routes to an endpoint that the principal may use now.
+    func access(to endpoint: Endpoint, for principal: Principal) async -> EndpointAccess
 
     /// The generation of all permissions. Read the value before `access(to:for:)` and pass it to `deliver`.
     var generation: UInt64 { get }
 
-    /// Returns whether the caller's grant is valid now. Always true for an owner, because owners have no grant.
-    func isLive(_ caller: AgentCaller) -> Bool
+    /// Returns whether the principal's grant is valid now. Always true for an owner, because owners have no grant.
+    func isLive(_ principal: Principal) -> Bool
 
     /// Runs a non-blocking write if no permission has ended or changed since the generation.
     ///
     /// - Returns: Nil if the write was not run.
     /// - Throws: The error of the write.
     func deliver<Value: Sendable, Failure: Error>(
-        for caller: AgentCaller,
+        for principal: Principal,
         since generation: UInt64,
         _ write: () throws(Failure) -> Value
     ) throws(Failure) -> Value?
 
-    /// Registers a handler for the end of the caller's grant; nil for a caller without a grant.
+    /// Registers a handler for the end of the principal's grant; nil for a principal without a grant.
     ///
     /// - Throws: An error if the grant has ended.
-    func register(for caller: AgentCaller, onRevoke: @escaping @Sendable () -> Void) throws -> GrantSession?
+    func register(for principal: Principal, onRevoke: @escaping @Sendable () -> Void) throws -> GrantSession?
 
     /// Unregisters a session that ended by itself.
     func unregister(_ session: GrantSession)
@@ -34,7 +34,7 @@ package protocol EndpointAuthorizer: Sendable {
     func recordSecretResult(for endpoint: Endpoint, accepted: Bool) async
 
     /// Writes a call to the audit log.
-    func audit(_ event: EndpointCallEvent, by caller: AgentCaller) async
+    func audit(_ event: EndpointCallEvent, by principal: Principal) async
 
     /// Streams the endpoints with a changed approval or token.
     func changes() async -> AsyncStream<EndpointID>
@@ -46,25 +46,25 @@ package struct AccessStoreAuthorizer: EndpointAuthorizer {
 
     package init(_ store: AccessStore) { self.store = store }
 
-    package func access(to endpoint: Endpoint, for caller: AgentCaller) async -> EndpointAccess {
+    package func access(to endpoint: Endpoint, for principal: Principal) async -> EndpointAccess {
         let access = store.secrets.access(to: endpoint)
-        return caller.may(.secretUse, on: endpoint) ? access : access.withoutSecrets
+        return principal.may(.secretUse, on: endpoint) ? access : access.withoutSecrets
     }
 
     package var generation: UInt64 { store.live.generation }
 
-    package func isLive(_ caller: AgentCaller) -> Bool { caller.grant.map(store.live.isLive) ?? true }
+    package func isLive(_ principal: Principal) -> Bool { principal.grant.map { store.live.isLive($0.id) } ?? true }
 
     package func deliver<Value: Sendable, Failure: Error>(
-        for caller: AgentCaller,
+        for principal: Principal,
         since generation: UInt64,
         _ write: () throws(Failure) -> Value
     ) throws(Failure) -> Value? {
-        try store.live.deliver(under: caller.grant, since: generation, write)
+        try store.live.deliver(under: principal.grant?.id, since: generation, write)
     }
 
-    package func register(for caller: AgentCaller, onRevoke: @escaping @Sendable () -> Void) throws -> GrantSession? {
-        try caller.grant.map { try store.live.register(under: $0) { onRevoke() } }
+    package func register(for principal: Principal, onRevoke: @escaping @Sendable () -> Void) throws -> GrantSession? {
+        try principal.grant.map { try store.live.register(under: $0.id) { onRevoke() } }
     }
 
     package func unregister(_ session: GrantSession) { store.live.unregister(session) }
@@ -76,8 +76,8 @@ package struct AccessStoreAuthorizer: EndpointAuthorizer {
         try? await store.secrets.confirm(of: endpoint, accepted: accepted)
     }
 
-    package func audit(_ event: EndpointCallEvent, by caller: AgentCaller) async {
-        store.auditCall(event, by: caller.caller, from: caller.origin)
+    package func audit(_ event: EndpointCallEvent, by principal: Principal) async {
+        store.auditCall(event, by: principal.actor, from: principal.source)
     }
 
     package func changes() async -> AsyncStream<EndpointID> { store.approvals.changes() }
@@ -96,7 +96,7 @@ package protocol EndpointApprovals: Sendable {
         of endpoint: Endpoint,
         on port: UInt16?,
         isForUnseen: Bool,
-        for caller: AgentCaller
+        for principal: Principal
     ) async throws
 }
 
@@ -123,15 +123,15 @@ extension AccessStore: EndpointApprovals {
         of endpoint: Endpoint,
         on port: UInt16?,
         isForUnseen: Bool,
-        for caller: AgentCaller
+        for principal: Principal
     ) async throws {
         try await secrets.set(
             secret,
             of: endpoint,
             on: port,
             isForUnseen: isForUnseen,
-            by: caller.caller,
-            from: caller.origin
+            by: principal.actor,
+            from: principal.source
         )
     }
 }

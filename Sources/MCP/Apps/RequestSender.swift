@@ -12,6 +12,7 @@ struct RequestSender: Sendable {
     let clientSessions: ClientSessions
     let elicitationBridge: ElicitationBridge
     let cache: AppCache
+    let sizeLimiter: ResultSizeLimiter
     /// Notifies of changes of an endpoint's routes, state, approval or token.
     let stateNotifier: EndpointNotifier<Void>
     /// The total timeout of a request without a timeout of its own, apart from the wait time.
@@ -24,20 +25,20 @@ struct RequestSender: Sendable {
     func send(
         _ request: MCPRequest,
         at id: EndpointID,
-        for caller: AgentCaller,
+        for principal: Principal,
         wait: Duration
-    ) async throws -> AppReply {
+    ) async throws -> UpstreamResponse {
         do {
-            let reply = try await elicitationBridge.answerInputRequests(request) {
-                try await sendWithRetry($0, at: id, for: caller, wait: wait)
+            let response = try await elicitationBridge.answerInputRequests(request) {
+                try await sendWithRetry($0, at: id, for: principal, wait: wait)
             }
-            await audit(request, at: id, for: caller, size: reply.size, outcome: Self.outcome(of: reply))
-            return reply
+            await audit(request, at: id, for: principal, size: response.size, outcome: Self.outcome(of: response))
+            return response
         } catch let failure as AppError {
-            await audit(request, at: id, for: caller, size: 0, outcome: failure.code)
+            await audit(request, at: id, for: principal, size: 0, outcome: failure.code)
             throw failure
         } catch {
-            await audit(request, at: id, for: caller, size: 0, outcome: "cancelled")
+            await audit(request, at: id, for: principal, size: 0, outcome: "cancelled")
             throw error
         }
     }
@@ -45,36 +46,36 @@ struct RequestSender: Sendable {
     private func sendWithRetry(
         _ request: MCPRequest,
         at id: EndpointID,
-        for caller: AgentCaller,
+        for principal: Principal,
         wait: Duration
-    ) async throws -> AppReply {
+    ) async throws -> UpstreamResponse {
         let watch = ElapsedTimer(clock)
         let annotations = await annotations(of: request, id)
-        // The caller's timeout covers everything; without one, the wait for the app has its own limit.
+        // The timeout of the request covers everything; without one, the wait for the app has its own limit.
         let limit = request.timeout ?? wait + total
-        var policy = RetryPolicy(of: id, for: min(wait, limit), mayRepeat: request.mayRepeat(annotations))
+        var policy = RetryPolicy(for: min(wait, limit), mayRepeat: request.mayRepeat(annotations))
         var wakeups: AsyncStream<Void>?
         while true {
-            let failure: UpstreamError
+            let failure: AppError
             do {
                 return try await sendOnce(
                     request,
                     at: id,
-                    for: caller,
+                    for: principal,
                     annotations: annotations,
                     within: limit - watch.elapsed
                 )
-            } catch let error as UpstreamError {
+            } catch let error as AppError {
                 failure = error
             }
             switch policy.decision(after: failure, at: watch.elapsed, sinceArrival: pool.sinceArrival(of: id)) {
             case .tryAgain:
                 // The app may receive the request twice; each delivery has its own audit entry.
                 if failure == .responseLost {
-                    await audit(request, at: id, for: caller, size: 0, outcome: "lost, sent again")
+                    await audit(request, at: id, for: principal, size: 0, outcome: "lost, sent again")
                 }
                 continue
-            case .giveUp(let failure): throw failure
+            case .giveUp: throw failure
             case .wait(let longest):
                 if let pending = wakeups {
                     let wasNotified = try await withTimeout(longest, clock: clock) {
@@ -93,51 +94,53 @@ struct RequestSender: Sendable {
 
     /// Makes one attempt.
     ///
-    /// - Throws: `UpstreamError`, `CancellationError`.
+    /// - Throws: `AppError`, `CancellationError`.
     private func sendOnce(
         _ request: MCPRequest,
         at id: EndpointID,
-        for caller: AgentCaller,
+        for principal: Principal,
         annotations: ToolAnnotations,
         within limit: Duration
-    ) async throws -> AppReply {
+    ) async throws -> UpstreamResponse {
         // The request may have waited, and its grant may have ended meanwhile.
-        guard authorizer.isLive(caller) else { throw CancellationError() }
+        guard authorizer.isLive(principal) else { throw CancellationError() }
         let generation = authorizer.generation
         let endpoint = try await pool.endpoint(id)
-        let (session, access) = try await pool.authorize(caller, to: endpoint)
-        let admission = Admission(access.routes, of: caller, by: authorizer, since: generation, limit: limit)
+        let (shared, access) = try await pool.authorize(principal, to: endpoint)
+        let admission = Admission(access.routes, of: principal, by: authorizer, since: generation, limit: limit)
         do {
-            let reply = try await clientSessions.send(
-                request,
-                to: endpoint,
-                for: caller,
-                shared: session,
-                by: admission,
-                annotations: annotations
+            let lease = try await clientSessions.checkOut(
+                for: request,
+                of: principal,
+                at: endpoint,
+                shared: shared,
+                by: access.routes
             )
+            defer { if let lease { clientSessions.checkIn(lease) } }
+            let session = lease?.session ?? shared
+            let response = try await session.send(request, to: endpoint, by: admission, annotations: annotations)
             if endpoint.state != .online { await registry.report(nil, of: id) }
             pool.recordTokenNeed(of: id, of: nil)
             if access.hasSecret { await authorizer.recordSecretResult(for: endpoint, accepted: true) }
-            return reply
-        } catch UpstreamError.tokenRequired(.rejected) where caller.may(.secretUse, on: endpoint) {
+            return response
+        } catch AppError.tokenRequired(.rejected) where principal.may(.secretUse, on: endpoint) {
             pool.recordTokenNeed(of: id, of: endpoint)
             await authorizer.recordSecretResult(for: endpoint, accepted: false)
-            throw UpstreamError.tokenRequired(.rejected)
-        } catch UpstreamError.tokenRequired(.missing) where access.isSecretOutdated {
+            throw AppError.tokenRequired(.rejected)
+        } catch AppError.tokenRequired(.missing) where access.isSecretOutdated {
             pool.recordTokenNeed(of: id, of: endpoint)
-            throw UpstreamError.tokenRequired(.outdated)
-        } catch UpstreamError.tokenRequired(.missing) where caller.may(.secretUse, on: endpoint) {
+            throw AppError.tokenRequired(.outdated)
+        } catch AppError.tokenRequired(.missing) where principal.may(.secretUse, on: endpoint) {
             pool.recordTokenNeed(of: id, of: endpoint)
-            throw UpstreamError.tokenRequired(.missing)
-        } catch UpstreamError.tokenRequired where !caller.may(.secretUse, on: endpoint) {
-            throw UpstreamError.forbidden(.secretUse)
-        } catch UpstreamError.unreachable(let failure) {
+            throw AppError.tokenRequired(.missing)
+        } catch AppError.tokenRequired where !principal.may(.secretUse, on: endpoint) {
+            throw AppError.forbidden(.secretUse)
+        } catch AppError.unreachable(let failure) {
             // Reported earlier than the prober would notice. The ports of USB devices are probed separately.
             if endpoint.state == .online, endpoint.isInNetwork { await registry.report(failure, of: id) }
-            throw UpstreamError.unreachable(failure)
-        } catch let error where !(error is UpstreamError) && !(error is CancellationError) {
-            throw UpstreamError.unreachable(DialError(.failed, "\(id) could not be reached: \(error)"))
+            throw AppError.unreachable(failure)
+        } catch let error where !(error is AppError) && !(error is CancellationError) {
+            throw AppError.unreachable(DialError(.failed, "\(id) could not be reached: \(error)"))
         }
     }
 
@@ -152,18 +155,19 @@ struct RequestSender: Sendable {
     /// Methods that are audited. Lists are not, because clients request them automatically.
     private static let auditedMethods: Set = ["tools/call", "resources/read", "prompts/get"]
 
-    private func audit(_ request: MCPRequest, at id: EndpointID, for caller: AgentCaller, size: Int, outcome: String)
+    private func audit(_ request: MCPRequest, at id: EndpointID, for principal: Principal, size: Int, outcome: String)
         async
     {
         guard Self.auditedMethods.contains(request.method) else { return }
         let event = EndpointCallEvent(of: id, subject: SanitizedText(request.subject), bytes: size, outcome: outcome)
-        await authorizer.audit(event, by: caller)
+        await authorizer.audit(event, by: principal)
     }
 
-    private static func outcome(of reply: AppReply) -> String {
-        switch reply.outcome {
-        case .success(let result): result["isError"] == true ? "answered with isError" : "answered"
-        case .failure(let error): "answered with error \(error.code)"
+    private static func outcome(of response: UpstreamResponse) -> String {
+        switch response.outcome {
+        case .failure(let error)?: "answered with error \(error.code)"
+        case .success(let result)? where result["isError"] == true: "answered with isError"
+        case .success?, nil: "answered"
         }
     }
 }

@@ -10,21 +10,19 @@ struct RetryPolicy: Sendable {
         case tryAgain
         /// Waits for a state change of the app, at most this long.
         case wait(atMost: Duration)
-        case giveUp(AppError)
+        case giveUp
     }
 
     /// The interval between two attempts while the app has a route and does not answer. No event reports that a port is
     /// open again; the app is polled only during a call.
     static let pollInterval = Duration.milliseconds(250)
 
-    private let id: EndpointID
     private let limit: Duration
     private let mayRepeat: Bool
     private var hasRepeated = false
 
     /// Creates a policy that retries until `limit`. `mayRepeat` permits a second delivery.
-    init(of id: EndpointID, for limit: Duration, mayRepeat: Bool) {
-        self.id = id
+    init(for limit: Duration, mayRepeat: Bool) {
         self.limit = limit
         self.mayRepeat = mayRepeat
     }
@@ -32,36 +30,28 @@ struct RetryPolicy: Sendable {
     /// Returns the decision after a failed attempt, `elapsed` after the request was received.
     ///
     /// `sinceArrival` is the time since the app's launch or return; nil if neither was observed.
-    mutating func decision(after failure: UpstreamError, at elapsed: Duration, sinceArrival: Duration?) -> Decision {
+    mutating func decision(after failure: AppError, at elapsed: Duration, sinceArrival: Duration?) -> Decision {
         switch failure {
-        case .unreachable(let failure):
-            return wait(Self.shouldPoll(failure) ? Self.pollInterval : limit, at: elapsed, or: .unavailable(id))
+        case .unreachable(let failure): return wait(Self.shouldPoll(failure) ? Self.pollInterval : limit, at: elapsed)
         case .tokenRequired(.missing):
             // The token of a new launch usually arrives shortly after the launch. An app that has been running for long
             // will not get one by waiting.
-            let isNew = sinceArrival.map { $0 < limit } ?? false
-            return isNew ? wait(limit, at: elapsed, or: .tokenRequired(id)) : .giveUp(.tokenRequired(id))
-        case .tokenRequired(.rejected), .tokenRequired(.outdated):
-            return wait(limit, at: elapsed, or: .tokenRequired(id))
+            guard let sinceArrival, sinceArrival < limit else { return .giveUp }
+            return wait(limit, at: elapsed)
+        case .tokenRequired(.rejected), .tokenRequired(.outdated): return wait(limit, at: elapsed)
         case .responseLost:
-            guard mayRepeat, !hasRepeated else { return .giveUp(.responseLost(id)) }
+            guard mayRepeat, !hasRepeated else { return .giveUp }
             hasRepeated = true
             return .tryAgain
-        case .mismatch(_, let found): return .giveUp(.mismatch(id, found: found))
-        case .notApproved: return .giveUp(.notApproved(id))
-        case .forbidden(let scope): return .giveUp(.forbidden(id, scope))
-        case .timedOut(let seconds): return .giveUp(.timedOut(id, seconds: seconds))
-        case .noHandshake(let seconds): return .giveUp(.noHandshake(id, seconds: seconds))
-        case .invalidResponse(let what): return .giveUp(.invalidResponse(id, what))
-        case .notMCP: return .giveUp(.notMCP(id))
-        case .busy: return .giveUp(.busy(id))
         // The next attempt looks the permissions up again.
         case .permissionChanged: return .tryAgain
+        case .notApproved, .mismatch, .forbidden, .notMCP, .busy, .noHandshake, .timedOut, .invalidResponse:
+            return .giveUp
         }
     }
 
-    private func wait(_ pause: Duration, at elapsed: Duration, or failure: AppError) -> Decision {
-        elapsed < limit ? .wait(atMost: min(pause, limit - elapsed)) : .giveUp(failure)
+    private func wait(_ pause: Duration, at elapsed: Duration) -> Decision {
+        elapsed < limit ? .wait(atMost: min(pause, limit - elapsed)) : .giveUp
     }
 
     /// Returns whether the app has an address and may start to listen there without an event.

@@ -143,7 +143,7 @@ struct SuspendedRequestStore: Sendable {
             entries.values.count(where: { $0.key.holder == key.holder }) < Self.limitPerHolder
         else {
             throw .internalError(
-                "too many requests wait for input: at most \(Self.limitPerHolder) per caller"
+                "too many requests wait for input: at most \(Self.limitPerHolder) per client"
             )
         }
         let state = Self.prefix + SessionIDSigner.randomText()

@@ -2,7 +2,7 @@ import AccessControl
 import Model
 import SystemIO
 
-/// Tests whether apps accept tokens and callers.
+/// Tests whether apps accept tokens and principals.
 struct TokenTester: Sendable {
     private static let timeout = Duration.seconds(3)
 
@@ -12,27 +12,27 @@ struct TokenTester: Sendable {
     /// Tests whether a running app accepts a token, before the token is stored.
     ///
     /// - Returns: Nil if the app cannot be asked now.
-    func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for caller: AgentCaller) async -> Bool? {
-        await isAdmitted(caller, at: endpoint) { $0.map { AuthorizedRoute($0.route, secret: secret) } }
+    func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool? {
+        await isAdmitted(principal, at: endpoint) { $0.map { AuthorizedRoute($0.route, secret: secret) } }
     }
 
-    /// Tests whether an app accepts this caller's requests. Records an app that requires a token.
+    /// Tests whether an app accepts this principal's requests. Records an app that requires a token.
     ///
     /// - Returns: Nil if the app cannot be asked now.
-    func isOpen(_ endpoint: Endpoint, for caller: AgentCaller) async -> Bool? {
+    func isOpen(_ endpoint: Endpoint, for principal: Principal) async -> Bool? {
         if pool.requiresToken(endpoint) { return false }
-        let isOpen = await isAdmitted(caller, at: endpoint) { $0 }
+        let isOpen = await isAdmitted(principal, at: endpoint) { $0 }
         if isOpen == false { pool.recordTokenNeed(of: endpoint.id, of: endpoint) }
         return isOpen
     }
 
-    /// Returns whether the app accepts the caller on the given routes; nil if the app cannot be asked.
+    /// Returns whether the app accepts the principal on the given routes; nil if the app cannot be asked.
     private func isAdmitted(
-        _ caller: AgentCaller,
+        _ principal: Principal,
         at endpoint: Endpoint,
         by routes: ([AuthorizedRoute]) -> [AuthorizedRoute]
     ) async -> Bool? {
-        guard let (_, access) = try? await pool.authorize(caller, to: endpoint) else { return nil }
+        guard let (_, access) = try? await pool.authorize(principal, to: endpoint) else { return nil }
         let routes = routes(access.routes)
         // A new session: the shared one knows this launch already and would send nothing.
         let session = pool.makeSession(to: endpoint.id)
@@ -41,7 +41,7 @@ struct TokenTester: Sendable {
                 try await session.connect(endpoint, by: routes)
             }
             return connected.map { _ in true }
-        } catch UpstreamError.tokenRequired {
+        } catch AppError.tokenRequired {
             return false
         } catch {
             return nil

@@ -1,5 +1,7 @@
+import AccessControl
 package import JSON
 package import Model
+import SystemIO
 
 /// A call of an app's tool.
 package struct ToolCall: Sendable {
@@ -33,50 +35,34 @@ package struct ToolCall: Sendable {
     }
 }
 
-/// The timeouts for requests to apps.
-package struct UpstreamTimeouts: Hashable, Sendable {
-    /// The default wait time for an unreachable app.
-    package var wait: Duration = .seconds(10)
-    /// The timeout for a live list if a cached one exists.
-    package var list: Duration = .seconds(2)
-    /// The timeout for each app in the aggregated list.
-    package var aggregatedList: Duration = .seconds(1)
-    /// The idle and the total timeout of a response.
-    package var idle: Duration = .seconds(15)
-    package var total: Duration = .seconds(120)
-    /// The idle timeout of a change stream, which is silent most of the time. After the timeout the stream is opened
-    /// again, which detects a lost device.
-    package var changeStreamIdle: Duration = .seconds(300)
-
-    /// The timeout for a client's answer to a request of the app.
-    package var clientAnswer: Duration = .seconds(300)
-
-    package init() {}
-
-    var upstream: UpstreamLimits { UpstreamLimits(idle: idle, total: total) }
-}
-
-/// The time and size limits of one response.
-struct UpstreamLimits: Hashable, Sendable {
-    /// The idle timeout: without bytes of a response and without a message on its stream.
-    var idle: Duration = .seconds(15)
-    /// The total timeout, progress notifications included.
-    var total: Duration = .seconds(120)
-    /// The maximum size of a response in bytes.
-    var bytes = 32 * 1_048_576
-
-    /// For handshake requests, which are cheap to answer.
-    static let handshake = UpstreamLimits(idle: .seconds(5), total: .seconds(10), bytes: 1_048_576)
-
-    /// For a change stream.
-    static func changeStream(idle: Duration) -> UpstreamLimits {
-        UpstreamLimits(idle: idle, total: .seconds(86_400), bytes: .max)
+/// Calls of tools.
+extension RequestSender {
+    /// Calls a tool and limits the size of its result.
+    ///
+    /// - Throws: `AppError`, the app's own `RPCError`, `CancellationError`.
+    func call(
+        _ request: MCPRequest,
+        at id: EndpointID,
+        for principal: Principal,
+        wait: Duration,
+        maxPixels: Int
+    ) async throws -> JSONObject {
+        var request = request
+        // A client that wants the original (`maxPixels` 0) gets the app's default format.
+        if maxPixels != 0, request.isOpenToJPEG, await offersJPEG(request, id) { request = request.requestingJPEG }
+        let response: UpstreamResponse
+        do {
+            response = try await send(request, at: id, for: principal, wait: wait)
+        } catch AppError.invalidResponse(let what) {
+            // The app has answered, so it has received the call.
+            throw AppError.invalidResponse("\(what) (delivered, result unknown)")
+        }
+        defer { response.permit?.release() }
+        return await sizeLimiter.limitSize(of: try response.result(), maxPixels: maxPixels, for: principal)
     }
 
-    /// For a change stream over a line transport, where a lost connection is visible. Notifications arrive outside the
-    /// response there.
-    static let lineChangeStream = UpstreamLimits(idle: .seconds(86_400), total: .seconds(86_400), bytes: .max)
-
-    /// For a server that may ignore an unknown method.
-    static let discovery = UpstreamLimits(idle: .seconds(2), total: .seconds(2), bytes: 1_048_576)
+    private func offersJPEG(_ request: MCPRequest, _ id: EndpointID) async -> Bool {
+        guard await annotations(of: request, id).offersJPEG else { return false }
+        return (try? await pool.endpoint(id).kind) == .appreveal
+    }
 }

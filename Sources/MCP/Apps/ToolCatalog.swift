@@ -1,3 +1,4 @@
+import AccessControl
 package import JSON
 import Logging
 import Model
@@ -33,8 +34,8 @@ struct ToolCatalog: Sendable {
     /// Returns an app's tools, from the cache while the app is offline. Marks the tools as seen.
     ///
     /// - Throws: `AppError`, the app's own `RPCError`, `CancellationError`.
-    func tools(of id: EndpointID, for caller: AgentCaller) async throws -> CachedToolList {
-        let list = try await list(CachedApp.tools, of: id, for: caller)
+    func tools(of id: EndpointID, for principal: Principal) async throws -> CachedToolList {
+        let list = try await list(CachedApp.tools, of: id, for: principal)
         let hasChanged = await markToolsSeen(of: id)
         return CachedToolList(
             tools: list.result["tools"]?.array?.compactMap(\.object) ?? [],
@@ -43,11 +44,11 @@ struct ToolCatalog: Sendable {
         )
     }
 
-    /// Returns the headers that a tool's arguments must be sent in, according to the cached list. Empty for a caller
+    /// Returns the headers that a tool's arguments must be sent in, according to the cached list. Empty for a principal
     /// without access.
-    func parameterHeaders(of tool: String, at id: EndpointID, for caller: AgentCaller) async -> ParameterHeaders {
+    func parameterHeaders(of tool: String, at id: EndpointID, for principal: Principal) async -> ParameterHeaders {
         guard let headers = await cache.record(of: id).annotations[tool]?.parameters, headers != .none,
-            let endpoint = try? await pool.endpoint(id), caller.may(.endpointCall, on: endpoint)
+            let endpoint = try? await pool.endpoint(id), principal.may(.endpointCall, on: endpoint)
         else { return .none }
         return headers
     }
@@ -68,18 +69,18 @@ struct ToolCatalog: Sendable {
     func list(
         _ method: String,
         of id: EndpointID,
-        for caller: AgentCaller
+        for principal: Principal
     ) async throws -> List {
         guard let cached = await cachedList(method, of: id) else {
-            let fresh = try await freshList(method, of: id, for: caller, wait: timeouts.wait)
+            let fresh = try await freshList(method, of: id, for: principal, wait: timeouts.wait)
             return List(result: fresh, staleness: nil)
         }
         do {
             let fresh = try await withTimeout(timeouts.list, clock: clock) {
-                try await freshList(method, of: id, for: caller, wait: .zero)
+                try await freshList(method, of: id, for: principal, wait: .zero)
             }
             if let fresh { return List(result: fresh, staleness: nil) }
-            return List(result: cached, staleness: .timedOut(id, seconds: Int(timeouts.list / .seconds(1))))
+            return List(result: cached, staleness: .timedOut(seconds: Int(timeouts.list / .seconds(1))))
         } catch let failure as AppError where Self.allowsCachedList(failure) {
             return List(result: cached, staleness: failure)
         }
@@ -97,7 +98,7 @@ struct ToolCatalog: Sendable {
     func freshList(
         _ method: String,
         of id: EndpointID,
-        for caller: AgentCaller,
+        for principal: Principal,
         wait: Duration
     ) async throws -> JSONObject {
         let member = Self.members[method] ?? ""
@@ -109,7 +110,7 @@ struct ToolCatalog: Sendable {
         for _ in 0..<Self.pageLimit {
             var params = JSONObject()
             params["cursor"] = cursor
-            result = try await sender.send(MCPRequest(method, params), at: id, for: caller, wait: wait).outcome.get()
+            result = try await sender.send(MCPRequest(method, params), at: id, for: principal, wait: wait).result()
             let page = result[member]?.array ?? []
             entries += sanitizer == nil ? page : page.compactMap { sanitizer?.sanitize($0) }
             cursor = result["nextCursor"]
@@ -145,7 +146,7 @@ struct ToolCatalog: Sendable {
         }
     }
 
-    /// Returns whether the caller may see the cached list after this error.
+    /// Returns whether the principal may see the cached list after this error.
     private static func allowsCachedList(_ failure: AppError) -> Bool {
         switch failure {
         case .forbidden, .notApproved, .mismatch: false
@@ -161,11 +162,11 @@ extension ToolCatalog {
         _ result: JSONObject,
         _ tool: String,
         at id: EndpointID,
-        for caller: AgentCaller,
+        for principal: Principal,
         alias: String? = nil
     ) async -> JSONObject {
         guard result["isError"] == true, let content = result["content"]?.array,
-            let near = await nearestTools(ifMissing: tool, at: id, for: caller, alias: alias), !near.isEmpty
+            let near = await nearestTools(ifMissing: tool, at: id, for: principal, alias: alias), !near.isEmpty
         else { return result }
         let hint = "\(id) has no tool \"\(SanitizedText(tool, limit: 128))\"\(near)"
         var result = result
@@ -177,7 +178,7 @@ extension ToolCatalog {
     func nearestTools(
         ifMissing tool: String,
         at id: EndpointID,
-        for caller: AgentCaller,
+        for principal: Principal,
         alias: String? = nil
     ) async -> NearTools? {
         func has(_ list: JSONObject) -> Bool {
@@ -185,7 +186,7 @@ extension ToolCatalog {
         }
         if let cached = await cachedList(CachedApp.tools, of: id), has(cached) { return nil }
         // The app may have added the tool since the cached list.
-        guard let list = try? await list(CachedApp.tools, of: id, for: caller).result, !has(list) else { return nil }
+        guard let list = try? await list(CachedApp.tools, of: id, for: principal).result, !has(list) else { return nil }
         return NearTools(tool, list["tools"]?.array?.compactMap(\.object) ?? [], alias: alias)
     }
 }
@@ -214,7 +215,7 @@ struct NearTools: Hashable, Sendable, CustomStringConvertible {
 
     var isEmpty: Bool { names.isEmpty }
 
-    /// Finds near names. An alias is added as prefix for a caller that sees several apps.
+    /// Finds near names. An alias is added as prefix for a principal that sees several apps.
     init(_ name: String, _ tools: [JSONObject], alias: String? = nil) {
         names = NearNames.of(name, among: tools.compactMap { $0["name"]?.string }).map { name in
             SanitizedText(alias.map { ToolNamespace.name(of: name, alias: $0) } ?? name, limit: 128).text

@@ -72,31 +72,31 @@ final class UpstreamPool: Sendable {
 
     /// Returns the registered endpoint.
     ///
-    /// - Throws: `UpstreamError.unreachable` if there is none.
+    /// - Throws: `AppError.unreachable` if there is none.
     func endpoint(_ id: EndpointID) async throws -> Endpoint {
         guard let endpoint = try? await registry.endpoint(id) else {
-            throw UpstreamError.unreachable(
+            throw AppError.unreachable(
                 DialError(.noRoute, "there is no endpoint \(id); `patchbay list` shows all endpoints")
             )
         }
         return endpoint
     }
 
-    /// Returns the session with an endpoint and the routes that the caller may use.
+    /// Returns the session with an endpoint and the routes that the principal may use.
     ///
-    /// - Throws: `UpstreamError`.
-    func authorize(_ caller: AgentCaller, to endpoint: Endpoint) async throws -> (UpstreamSession, EndpointAccess) {
-        guard caller.may(.endpointCall, on: endpoint) else { throw UpstreamError.forbidden(.endpointCall) }
-        guard Self.speaksMCP(endpoint.kind) else { throw UpstreamError.notMCP }
+    /// - Throws: `AppError`.
+    func authorize(_ principal: Principal, to endpoint: Endpoint) async throws -> (UpstreamSession, EndpointAccess) {
+        guard principal.may(.endpointCall, on: endpoint) else { throw AppError.forbidden(.endpointCall) }
+        guard Self.speaksMCP(endpoint.kind) else { throw AppError.notMCP }
         guard !endpoint.routes.isEmpty, endpoint.state != .blocked else {
-            throw UpstreamError.unreachable(UpstreamConnector.noRoute(to: endpoint))
+            throw AppError.unreachable(UpstreamConnector.noRoute(to: endpoint))
         }
-        let access = await authorizer.access(to: endpoint, for: caller)
+        let access = await authorizer.access(to: endpoint, for: principal)
         guard !access.isUnapproved else {
             let changed = endpoint.routes.first { $0.mismatch != nil }
             throw changed.flatMap { route in
-                route.mismatch.map { UpstreamError.mismatch(route.route, found: $0) }
-            } ?? UpstreamError.notApproved
+                route.mismatch.map { AppError.mismatch(route.route, found: $0) }
+            } ?? AppError.notApproved
         }
         return (session(to: endpoint), access)
     }
@@ -215,9 +215,4 @@ final class UpstreamPool: Sendable {
             return true
         }
     }
-}
-
-extension AgentCaller {
-    /// Patchbay itself, which follows changes on behalf of subscribers.
-    static let broker = AgentCaller(.broker, permissions: nil)
 }

@@ -1,96 +1,89 @@
+import AccessControl
 import JSON
+import Model
 
-/// The six tools. Their list is constant, because clients put the list into every prompt and many never read it again.
-enum BrokerTool: String, CaseIterable, Sendable {
-    case list = "endpoint_list"
-    case tools = "endpoint_tools"
-    case call = "endpoint_call"
-    case pair = "endpoint_pair"
-    case wait = "endpoint_wait"
-    case forward = "port_forward"
+/// A tool of the broker.
+protocol BrokerTool: Sendable {
+    var definition: ToolDefinition { get }
 
-    /// The names of the arguments.
-    var arguments: Set<String> { Set(schema.members.map(\.name)) }
+    /// Runs the tool for a principal that has the scope of the definition.
+    func call(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult
+}
 
-    static let definitions = JSON.array(allCases.map(\.definition))
+extension BrokerTool {
+    /// Checks the arguments and the principal's scope, and calls the tool.
+    ///
+    /// - Returns: A `CallToolResult`; an error of the tool is a result with `isError`.
+    func answer(_ request: MCPRequest, for principal: Principal) async -> JSONObject {
+        do throws(ToolError) {
+            let request = try ToolRequest(request, for: definition)
+            guard principal.may(definition.scope) else {
+                throw ToolError(
+                    """
+                    your grant does not allow \(definition.scope.rawValue); ask the person who invited you for a grant \
+                    that does
+                    """
+                )
+            }
+            return try await call(request, for: principal).json
+        } catch {
+            return ToolResult(error).json
+        }
+    }
+}
 
-    private var definition: JSON {
-        var input: JSONObject = ["type": "object", "properties": .object(schema)]
-        if !required.isEmpty { input["required"] = .array(required.map(JSON.string)) }
-        return [
-            "name": .string(rawValue), "description": .string(summary), "inputSchema": .object(input),
+/// The definition of a tool: its entry in `tools/list`, and the scope that it requires.
+struct ToolDefinition: Sendable {
+    let name: String
+    let scope: Scope
+    /// The schemas of the parameters by name.
+    let properties: JSONObject
+    /// The definition as `tools/list` returns it.
+    let json: JSON
+
+    init(
+        name: String,
+        description: String,
+        scope: Scope,
+        required: [any ToolParameterDeclaration] = [],
+        optional: [any ToolParameterDeclaration],
+        annotations: JSONObject
+    ) {
+        self.name = name
+        self.scope = scope
+        properties = JSONObject((required + optional).map { JSONObject.Member(name: $0.name, value: $0.schema) })
+        var schema: JSONObject = ["type": "object", "properties": .object(properties)]
+        if !required.isEmpty { schema["required"] = .array(required.map { .string($0.name) }) }
+        json = [
+            "name": .string(name), "description": .string(description), "inputSchema": .object(schema),
             "annotations": .object(annotations),
         ]
     }
+}
 
-    private var summary: String {
-        switch self {
-        case .list: "Lists running apps that can be called. Start here."
-        case .tools: "Lists the tools of an app; with name, the schema of one."
-        case .call: "Calls a tool of an app; waits for one that restarts. Errors say what to do next."
-        case .pair:
-            "Says why an app cannot be called; takes the token that it logs at launch."
-        case .wait:
-            "Waits until an app comes, goes or restarts, as after a rebuild."
-        case .forward: "Opens, lists or closes local TCP ports to apps."
-        }
+/// The result of a tool.
+struct ToolResult: Sendable {
+    /// The result as `tools/call` returns it.
+    let json: JSONObject
+
+    /// Creates a result with the same data as text and as structured content.
+    init(_ text: String, _ structure: JSONObject) {
+        json = ["content": Self.content(text), "structuredContent": .object(structure)]
     }
 
-    private var required: [String] {
-        switch self {
-        case .list: []
-        case .tools, .pair, .wait: ["endpoint"]
-        case .call: ["endpoint", "name"]
-        case .forward: ["action"]
-        }
-    }
+    init(_ error: ToolError) { json = ["content": Self.content(error.description), "isError": true] }
 
-    private var annotations: JSONObject {
-        switch self {
-        case .list, .tools, .wait: ["readOnlyHint": true]
-        case .call: ["openWorldHint": true]
-        case .pair, .forward: ["destructiveHint": false]
-        }
-    }
+    /// Creates a result from the result of an app, which stays unchanged.
+    init(forwarding json: JSONObject) { self.json = json }
 
-    private var schema: JSONObject {
-        func text(_ description: String) -> JSON { ["type": "string", "description": .string(description)] }
-        func choice(_ choice: [JSON], _ description: String) -> JSON {
-            ["type": "string", "enum": .array(choice), "description": .string(description)]
-        }
-        // The minimum is checked but not declared, to keep the list short.
-        func number(_ maximum: Int, _ description: String) -> JSON {
-            ["type": "integer", "maximum": .number(JSONNumber(maximum)), "description": .string(description)]
-        }
-        let endpoint = text("id, or a part that fits one")
-        return switch self {
-        case .list:
-            [
-                "endpoint": text("part of id, app, device"),
-                "state": choice(["online", "offline", "any"], "default any"),
-                "cursor": text("nextCursor"),
-            ]
-        case .tools: ["endpoint": endpoint, "name": text("one tool"), "query": text("part of name or description")]
-        case .call:
-            [
-                "endpoint": endpoint, "name": text("tool"), "arguments": ["type": "object"],
-                "waitSeconds": number(60, "for an offline app; default 10"),
-                "timeoutSeconds": number(120, "total; default 15"),
-                "maxPixels": number(4_096, "image edge, default 1568; 0: original"),
-            ]
-        case .pair: ["endpoint": endpoint, "code": text("token or Session URL")]
-        case .wait:
-            [
-                "endpoint": text("part of id, app, device"),
-                "event": choice(["online", "offline", "restarted", "changed"], "default online"),
-                "timeoutSeconds": number(60, "default 30"),
-            ]
-        case .forward:
-            [
-                "action": ["enum": ["open", "list", "close"]], "endpoint": endpoint,
-                "remotePort": ["type": "integer", "description": "other port of its phone"],
-                "localPort": ["type": "integer", "description": "default any"], "tunnel": text("to close"),
-            ]
-        }
-    }
+    private static func content(_ text: String) -> JSON { [["type": "text", "text": .string(text)]] }
+}
+
+/// The reason why a tool failed, and the next step.
+///
+/// The principal gets a result with `isError` instead of a protocol error, so that the model can read the reason.
+struct ToolError: Error, Hashable, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
 }

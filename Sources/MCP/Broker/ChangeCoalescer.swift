@@ -1,3 +1,4 @@
+import AccessControl
 import Model
 import Registry
 import ServiceLifecycle
@@ -25,21 +26,21 @@ final class ChangeCoalescer: Sendable {
             if change.kind != .changed { addedOrRemoved.insert(change.endpoint.id) }
         }
 
-        /// Returns the changes that a caller may see, in a fixed order: lists first.
-        func changes(for caller: AgentCaller) -> [ServerChange] {
-            guard caller.may(.registryRead) else { return [] }
-            let seen = endpoints.values.filter(caller.sees).map(\.id).sorted()
+        /// Returns the changes that a principal may see, in a fixed order: lists first.
+        func changes(for principal: Principal) -> [ServerChange] {
+            guard principal.may(.registryRead) else { return [] }
+            let seen = endpoints.values.filter(principal.canSee).map(\.id).sorted()
             var changes: [ServerChange] = []
             if seen.contains(where: addedOrRemoved.contains) { changes.append(.resources) }
             if !seen.isEmpty { changes.append(.resource(BrokerResource.endpoints.uri)) }
             changes += seen.map { .resource(BrokerResource.endpoint($0).uri) }
-            if devicesChanged, caller.seesAll { changes.append(.resource(BrokerResource.devices.uri)) }
+            if devicesChanged, principal.canSeeAllEndpoints { changes.append(.resource(BrokerResource.devices.uri)) }
             return changes
         }
     }
 
     private struct Subscriber: Sendable {
-        let caller: AgentCaller
+        let principal: Principal
         let continuation: AsyncStream<ServerChange>.Continuation
     }
 
@@ -47,12 +48,18 @@ final class ChangeCoalescer: Sendable {
     private let count = Mutex(0)
     private let pending = Mutex(Batch())
     private let wakeUps = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let registry: EndpointRegistry
+    private let devices: DeviceProvider
     private let clock: any Clock<Duration>
 
-    init(clock: any Clock<Duration>) { self.clock = clock }
+    init(registry: EndpointRegistry, devices: DeviceProvider, clock: any Clock<Duration>) {
+        self.registry = registry
+        self.devices = devices
+        self.clock = clock
+    }
 
-    /// Returns a stream of the changes that a caller may see.
-    func changes(for caller: AgentCaller) -> AsyncStream<ServerChange> {
+    /// Returns a stream of the changes that a principal may see.
+    func changes(for principal: Principal) -> AsyncStream<ServerChange> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: ServerChange.self,
             bufferingPolicy: .bufferingOldest(Self.backlog)
@@ -61,19 +68,19 @@ final class ChangeCoalescer: Sendable {
             count += 1
             return count
         }
-        subscribers.withLock { $0[number] = Subscriber(caller: caller, continuation: continuation) }
+        subscribers.withLock { $0[number] = Subscriber(principal: principal, continuation: continuation) }
         continuation.onTermination = { [weak self] _ in self?.subscribers.withLock { $0[number] = nil } }
         return stream
     }
 
     /// Publishes changes until the broker stops.
-    func run(registry: EndpointRegistry, devices: DeviceProvider) async {
+    func run() async {
         let revision = await registry.revision
         await withDiscardingTaskGroup { group in
-            group.addTask { await self.recordEndpointChanges(of: registry, after: revision) }
+            group.addTask { await self.recordEndpointChanges(after: revision) }
             group.addTask {
                 var isFirst = true
-                for await _ in await devices.deviceLists().cancelOnGracefulShutdown() {
+                for await _ in await self.devices.deviceLists().cancelOnGracefulShutdown() {
                     // The first list is the current state, not a change.
                     if !isFirst { self.record { $0.devicesChanged = true } }
                     isFirst = false
@@ -89,7 +96,7 @@ final class ChangeCoalescer: Sendable {
 
     /// Records the changes of the registry. The registry ends the stream of a slow follower, which then resumes at its
     /// last revision.
-    private func recordEndpointChanges(of registry: EndpointRegistry, after start: UInt64) async {
+    private func recordEndpointChanges(after start: UInt64) async {
         var revision = start
         while !Task.isCancelled, !Task.isShuttingDownGracefully {
             let (start, changes) = await registry.changes(after: revision)
@@ -116,7 +123,7 @@ final class ChangeCoalescer: Sendable {
             return pending
         }
         for subscriber in subscribers.withLock({ Array($0.values) }) {
-            for change in batch.changes(for: subscriber.caller) {
+            for change in batch.changes(for: subscriber.principal) {
                 if case .dropped = subscriber.continuation.yield(change) {
                     subscriber.continuation.finish()
                     break

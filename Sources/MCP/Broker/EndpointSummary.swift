@@ -72,34 +72,5 @@ extension Endpoint {
 }
 
 extension Endpoint.Location {
-    var device: SanitizedText? { host ?? udid.map { SanitizedText("\($0)".suffix(12)) } }
-}
-
-/// Sanitizes text of apps for agents.
-enum DisplayTextSanitizer {
-    private static let limit = 2_000
-
-    /// Replaces control, bidirectional and zero-width characters in titles and descriptions, and truncates these texts. Other members are
-    /// unchanged.
-    static func sanitized(_ json: JSON) -> JSON {
-        switch json {
-        case .array(let elements): .array(elements.map(sanitized))
-        case .object(let object):
-            .object(
-                JSONObject(
-                    object.members.map { member in
-                        let isText = member.name == "description" || member.name == "title"
-                        let text = isText ? member.value.string.map { JSON.string(sanitized($0)) } : nil
-                        return JSONObject.Member(name: member.name, value: text ?? sanitized(member.value))
-                    }
-                )
-            )
-        default: json
-        }
-    }
-
-    private static func sanitized(_ text: String) -> String {
-        text.prefix(limit).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-            .map { SanitizedText($0, limit: limit).text }.joined(separator: "\n")
-    }
+    var device: SanitizedText? { host ?? deviceName ?? udid.map { SanitizedText("\($0)".suffix(12)) } }
 }

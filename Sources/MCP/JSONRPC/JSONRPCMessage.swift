@@ -1,4 +1,5 @@
 package import JSON
+import Model
 
 /// A JSON-RPC 2.0 message.
 package enum RPCMessage: Hashable, Sendable {
@@ -112,4 +113,12 @@ package enum RPCID: Hashable, Sendable {
         case .number(let number): .number(number)
         }
     }
+}
+
+/// Messages in an event stream. MCP sends one message per event.
+extension SSEEncoder {
+    static func message(_ json: JSON) -> [UInt8] { event("message", data: json.bytes) }
+
+    /// The reconnect delay for clients: 500 ms after the stream ends.
+    static let retry = reconnectDelay(milliseconds: 500)
 }

@@ -1,3 +1,4 @@
+package import AccessControl
 import Crypto
 import FoundationEssentials
 import Glibc
@@ -56,27 +57,29 @@ package actor ArtifactStore: ArtifactReader, Service {
         }
     }
 
-    /// Stores an artifact for the caller.
+    /// Stores an artifact for the principal.
     ///
     /// - Throws: `ArtifactError`.
     package func save(
         _ bytes: [UInt8],
         mimeType: String,
-        for caller: AgentCaller
+        for principal: Principal
     ) throws(ArtifactError) -> ArtifactLink {
         guard index.fits(bytes.count) else { throw .tooLarge(bytes.count) }
         try prepare()
         let sha = SHA256.hash(data: bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         if index.entries[sha] == nil { try write(bytes, to: path(of: sha)) }
-        delete(index.put(sha, mimeType: mimeType, size: bytes.count, for: caller.holder, at: uptime()))
+        delete(index.put(sha, mimeType: mimeType, size: bytes.count, for: principal.holder, at: uptime()))
         writeMetadata(of: sha)
         return ArtifactLink(sha: sha, mimeType: mimeType, size: bytes.count)
     }
 
-    /// Returns an artifact that the caller may read. An unreadable file is removed from the index.
-    package func artifact(_ sha: String, for caller: AgentCaller) -> Artifact? {
+    /// Returns an artifact that the principal may read. An unreadable file is removed from the index.
+    package func artifact(_ sha: String, for principal: Principal) -> Artifact? {
         restore()
-        guard let entry = index.find(sha, for: caller.isOwner ? nil : caller.holder, at: uptime()) else { return nil }
+        guard let entry = index.find(sha, for: principal.isOwner ? nil : principal.holder, at: uptime()) else {
+            return nil
+        }
         do throws(ArtifactError) {
             return Artifact(bytes: try read(path(of: sha)), mimeType: entry.mimeType)
         } catch {
@@ -203,5 +206,5 @@ package struct Artifact: Hashable, Sendable {
 /// Reads stored artifacts.
 package protocol ArtifactReader: Sendable {
     /// Returns nil if the artifact does not exist or belongs to other holders.
-    func artifact(_ sha: String, for caller: AgentCaller) async -> Artifact?
+    func artifact(_ sha: String, for principal: Principal) async -> Artifact?
 }

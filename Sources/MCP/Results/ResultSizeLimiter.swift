@@ -1,3 +1,4 @@
+package import AccessControl
 import FoundationEssentials
 package import Images
 package import JSON
@@ -28,20 +29,20 @@ package struct ResultSizeLimiter: Sendable {
     /// - Parameters:
     ///   - result: A `CallToolResult` from an app.
     ///   - maxPixels: The maximum edge of an image; 0 to link the originals.
-    ///   - caller: The caller that may read the artifacts.
+    ///   - principal: The principal that may read the artifacts.
     /// - Returns: The result with scaled images and links.
-    package func limitSize(of result: JSONObject, maxPixels: Int, for caller: AgentCaller) async -> JSONObject {
+    package func limitSize(of result: JSONObject, maxPixels: Int, for principal: Principal) async -> JSONObject {
         let blocks = result["content"]?.array ?? []
         guard blocks.contains(where: { $0["type"] == "image" }) || JSON.object(result).approximateSize > Self.limit
         else {
             return result
         }
-        var budget = Budget(maxPixels: maxPixels, caller: caller)
+        var budget = Budget(maxPixels: maxPixels, principal: principal)
         var blocksWithFittedImages: [JSON] = []
         for block in blocks { blocksWithFittedImages += await fitImage(block, &budget) }
         var content: [JSON] = []
         for block in blocksWithFittedImages {
-            content += await limitBlock(budget.replaceBase64(inBlock: block), for: caller)
+            content += await limitBlock(budget.replaceBase64(inBlock: block), for: principal)
         }
 
         var limited = result
@@ -49,7 +50,7 @@ package struct ResultSizeLimiter: Sendable {
             let structured = budget.replaceBase64(in: structured)
             limited["structuredContent"] = structured
             if structured.approximateSize > Self.limit,
-                let link = await link(structured.bytes, mimeType: "application/json", for: caller)
+                let link = await link(structured.bytes, mimeType: "application/json", for: principal)
             {
                 // Clients that validate it against a schema report it missing, but none would accept this size either.
                 limited["structuredContent"] = nil
@@ -64,7 +65,7 @@ package struct ResultSizeLimiter: Sendable {
 
     private struct Budget {
         let maxPixels: Int
-        let caller: AgentCaller
+        let principal: Principal
         /// The remaining size for images.
         var remainingImageBytes = ResultSizeLimiter.limit
         var replacers: [Base64Replacer] = []
@@ -103,7 +104,7 @@ package struct ResultSizeLimiter: Sendable {
             }
             budget.remainingImageBytes -= data.utf8.count
             guard fitted != original else { return [.object(object.with(data, fitted.format.mimeType))] }
-            if let link = await link(original.bytes, mimeType: original.format.mimeType, for: budget.caller) {
+            if let link = await link(original.bytes, mimeType: original.format.mimeType, for: budget.principal) {
                 budget.replacers.append(Base64Replacer(text: base64, uri: link.uri))
             }
             return [.object(object.with(data, fitted.format.mimeType))] + Self.scaleNote(from: original, to: fitted)
@@ -149,7 +150,7 @@ package struct ResultSizeLimiter: Sendable {
     ) async -> [JSON] {
         // Few clients show the description of a link, and clients before 2025-06-18 get no link.
         let note = reason.map { [["type": "text", "text": .string("[not shown: \($0)]")] as JSON] } ?? []
-        guard let link = await link(bytes, mimeType: mimeType, for: budget.caller) else {
+        guard let link = await link(bytes, mimeType: mimeType, for: budget.principal) else {
             return [["type": "text", "text": .string("[an image of \(bytes.count) bytes, which could not be stored]")]]
                 + note
         }
@@ -159,20 +160,24 @@ package struct ResultSizeLimiter: Sendable {
 
     // MARK: Everything else
 
-    private func limitBlock(_ block: JSON, for caller: AgentCaller) async -> [JSON] {
+    private func limitBlock(_ block: JSON, for principal: Principal) async -> [JSON] {
         guard block["type"] != "image", block.approximateSize > Self.limit, var object = block.object else {
             return [block]
         }
         if object["type"] == "text", let text = object["text"]?.string {
             let isJSON = text.first == "{" || text.first == "["
-            let link = await link(Array(text.utf8), mimeType: isJSON ? "application/json" : "text/plain", for: caller)
+            let link = await link(
+                Array(text.utf8),
+                mimeType: isJSON ? "application/json" : "text/plain",
+                for: principal
+            )
             let rest = link.map { "the complete text is at \($0.uri)" } ?? "the rest could not be stored"
             let preview = "\(text.prefix(Self.previewLength))\n[… \(text.utf8.count) bytes in all; \(rest)]"
             object["text"] = .string(preview)
             return [.object(object)] + (link.map { [$0.block()] } ?? [])
         }
         let (bytes, mimeType) = Self.content(of: object) ?? (block.bytes, "application/json")
-        guard let link = await link(bytes, mimeType: mimeType, for: caller) else {
+        guard let link = await link(bytes, mimeType: mimeType, for: principal) else {
             return [["type": "text", "text": .string("[\(bytes.count) bytes, which could not be stored]")]]
         }
         return [link.block()]
@@ -202,8 +207,8 @@ package struct ResultSizeLimiter: Sendable {
     }
 
     /// Stores an artifact. Returns nil if the store rejects it; the result then has no link.
-    private func link(_ bytes: [UInt8], mimeType: String, for caller: AgentCaller) async -> ArtifactLink? {
-        try? await artifacts.save(bytes, mimeType: mimeType, for: caller)
+    private func link(_ bytes: [UInt8], mimeType: String, for principal: Principal) async -> ArtifactLink? {
+        try? await artifacts.save(bytes, mimeType: mimeType, for: principal)
     }
 }
 

@@ -6,11 +6,11 @@ package struct MCPRequest: Sendable {
     /// The parameters without the protocol's own members of `_meta` and without `progressToken`.
     package private(set) var params: JSONObject
     /// The client capabilities that an app can use.
-    package let capabilities: JSONObject
-    /// The lowest level of log messages that the caller wants (names of RFC 5424); nil if it wants none.
-    package let logLevel: String?
+    package internal(set) var capabilities: JSONObject
+    /// The lowest level of log messages that the principal wants (names of RFC 5424); nil if it wants none.
+    package internal(set) var logLevel: String?
     /// Sends requests of the app to the client; nil if the client accepts none.
-    package let clientRequester: ClientRequester?
+    package internal(set) var clientRequester: ClientRequester?
     /// True if the client accepts an `input_required` result and repeats its request with the response (MCP
     /// 2026-07-28).
     package let supportsInputRequired: Bool
@@ -20,7 +20,7 @@ package struct MCPRequest: Sendable {
     /// client asked for none.
     ///
     /// The transport adds the progress token.
-    package let notify: (@Sendable (RPCNotification) -> Void)?
+    package internal(set) var notify: (@Sendable (RPCNotification) -> Void)?
 
     package init(
         _ method: String,

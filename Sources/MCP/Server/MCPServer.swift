@@ -1,3 +1,4 @@
+package import AccessControl
 package import JSON
 
 /// A server behind an MCP URL: the broker itself, one app, or all apps together.
@@ -7,25 +8,25 @@ package import JSON
 /// `resultType`, `ttlMs`, `cacheScope`, status codes and streams.
 package protocol MCPServer: Sendable {
     /// Returns the server's part of the results of `initialize` and `server/discover`.
-    func description(for caller: AgentCaller) async -> ServerDescription
+    func description(for principal: Principal) async -> ServerDescription
 
     /// Handles `tools/*`, `resources/list|templates/list|read`, `prompts/*` and `completion/complete`.
     ///
-    /// The task is cancelled when the caller no longer needs the response.
+    /// The task is cancelled when the principal no longer needs the response.
     ///
     /// - Throws: `RPCError`; `methodNotFound` for an unsupported method. A tool that fails returns a result with
     ///   `isError`.
-    func answer(_ request: MCPRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject
+    func answer(_ request: MCPRequest, of principal: Principal) async throws(RPCError) -> JSONObject
 
     /// Returns the parameter headers of a tool, if known without asking the app.
-    func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders
+    func parameterHeaders(of tool: String, for principal: Principal) async -> ParameterHeaders
 
     /// Returns the changes from now on, for subscribers, until the task is cancelled.
-    func changes(for caller: AgentCaller) -> AsyncStream<ServerChange>
+    func changes(for principal: Principal) -> AsyncStream<ServerChange>
 }
 
 extension MCPServer {
-    package func parameterHeaders(of tool: String, for caller: AgentCaller) async -> ParameterHeaders { .none }
+    package func parameterHeaders(of tool: String, for principal: Principal) async -> ParameterHeaders { .none }
 }
 
 /// The description of a server for `initialize` and `server/discover`.

@@ -1,5 +1,5 @@
-import FoundationEssentials
 import JSON
+import Model
 import Synchronization
 import SystemIO
 
@@ -88,6 +88,26 @@ struct InFlightRequest: Sendable {
         if case .enqueued = continuation.yield(.message(message)) { true } else { false }
     }
 
+    /// Returns a closure that forwards the notifications that the client asked for: progress with this token, and log
+    /// messages from this level on. Returns nil if the client asked for neither.
+    func notifier(progressToken: RPCID?, level: LogLevel?) -> (@Sendable (RPCNotification) -> Void)? {
+        guard progressToken != nil || level != nil else { return nil }
+        return { notification in
+            switch notification.method {
+            case "notifications/progress":
+                guard let progressToken else { return }
+                var params = notification.params ?? [:]
+                params["progressToken"] = progressToken.json
+                send(.notification(RPCNotification(method: notification.method, params: params)))
+            case "notifications/message":
+                let messageLevel = notification.params?["level"]?.string.flatMap(LogLevel.init) ?? .info
+                if let level, messageLevel >= level { send(.notification(notification)) }
+            default:
+                break
+            }
+        }
+    }
+
     /// Runs the request and writes its response.
     ///
     /// - Parameters:
@@ -151,40 +171,4 @@ struct InFlightRequest: Sendable {
             throw CancellationError()
         }
     }
-}
-
-/// The response to a call that lost its connection before the result, for example when the broker was killed.
-///
-/// A response stream begins with an event whose ID names the call (MCP 2025-11-25, transports, resumability). A client
-/// that reconnects sends that ID. The broker therefore needs no record of the call and can respond after a restart too.
-enum CallResumption {
-    private static let prefix = "call-"
-    /// The maximum length of an event ID in bytes.
-    private static let limit = 512
-    /// The reconnect delay in milliseconds. The MCP SDKs try twice, and the broker may need 1 s to restart.
-    private static let retry = 1_000
-
-    /// Returns the first event of a stream; nil if the request ID is too long.
-    static func event(for id: RPCID) -> [UInt8]? {
-        let name = prefix + Data(id.json.bytes).base64EncodedString()
-        guard name.utf8.count <= limit else { return nil }
-        return Array("id: \(name)\nretry: \(retry)\ndata:\n\n".utf8)
-    }
-
-    /// Returns the response to the call that an event ID names; nil if the ID names none.
-    static func response(to eventID: String) -> JSON? {
-        guard eventID.hasPrefix(prefix), eventID.utf8.count <= limit,
-            let bytes = Data(base64Encoded: String(eventID.dropFirst(prefix.count))),
-            let id = (try? JSON(parsing: Array(bytes))).flatMap(RPCID.init)
-        else { return nil }
-        return RPCMessage.response(id: id, .success(.object(result))).json
-    }
-
-    private static let result = AppProxy.result(
-        saying: """
-            delivered, result unknown: the connection to the broker ended while this call was under way. The app may have \
-            carried it out. Look at the app's state before you call again.
-            """,
-        code: "response-lost"
-    )
 }

@@ -1,155 +1,150 @@
+import AccessControl
 import JSON
 
-/// Runs requests on the server and writes their responses.
-extension StreamableHTTPTransport {
-    /// The methods that are forwarded to the server. The transport handles others itself or rejects them.
+/// Runs requests and writes their responses.
+struct RequestRunner: Sendable {
+    /// The methods that are forwarded to the server. The broker handles others itself or rejects them.
     private static let forwardedMethods: Set<String> = [
         "tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read", "prompts/list",
         "prompts/get", "completion/complete",
     ]
 
-    /// Runs one request or a batch, and writes the response.
+    let server: any MCPServer
+    let sessions: SessionStore
+    let keepAliveTimer: KeepAliveTimer
+    let artifacts: ArtifactResources?
+
+    private var localHandler: LocalRequestHandler { LocalRequestHandler(server: server, sessions: sessions) }
+
+    /// Runs a single request and writes the response.
     func run<Writer: MCPResponseBodyWriter & ~Copyable>(
-        _ parsedRequests: [Result<ParsedRequest, RejectedMessage>],
-        isBatch: Bool,
+        _ parsed: ParsedRequest,
         for httpRequest: MCPHTTPRequest,
-        of caller: AgentCaller,
+        of principal: Principal,
         to writer: inout Writer
     ) async throws {
-        let inFlight = InFlightRequest(keepAliveTimer)
-        if !isBatch, case .success(let parsed)? = parsedRequests.first {
-            let acceptsEvents = httpRequest.headers.acceptsEvents
-            let requestedLevel =
-                if let session = parsed.session { await sessions.logLevel(of: session) } else { LogLevel?.none }
-            let level = Self.logLevel(for: parsed, requestedLevel)
-            let notify = acceptsEvents ? Self.notifier(for: parsed, level: level, on: inFlight) : nil
-            let clientRequester =
-                acceptsEvents ? clientRequester(for: parsed, during: inFlight, hasLogLevel: requestedLevel != nil) : nil
-            if let session = parsed.session {
-                let send: (@Sendable (RPCMessage) -> Bool)? = acceptsEvents ? { @Sendable in inFlight.send($0) } : nil
-                await sessions.begin(request: parsed.id, of: session, send: send) {
-                    inFlight.completion.end(with: .cancelled)
-                }
-            }
-            let end: Result<Void, any Error>
-            do {
-                try await inFlight.run(
-                    for: httpRequest,
-                    to: &writer,
-                    opening: Self.opening(of: parsed, in: httpRequest)
-                ) {
-                    await answer(parsed, of: caller, level: level, clientRequester: clientRequester, notify: notify)
-                }
-                end = .success(())
-            } catch { end = .failure(error) }
-            if let session = parsed.session { await sessions.end(request: parsed.id, of: session) }
-            return try end.get()
+        if let response = await localHandler.response(to: parsed, of: principal) {
+            return try await writer.write(response)
         }
-        try await inFlight.run(for: httpRequest, to: &writer) { await answer(parsedRequests, of: caller) }
+        if let mismatch = await headerMismatch(of: parsed, in: httpRequest.headers, for: principal) {
+            return try await writer.write(MCPHTTPResponse(400, mismatch, to: parsed.id))
+        }
+        let inFlight = InFlightRequest(keepAliveTimer)
+        let acceptsEvents = httpRequest.headers.acceptsEvents
+        let connected = acceptsEvents ? await connect(parsed, to: inFlight) : parsed
+        if let session = parsed.session {
+            let send: (@Sendable (RPCMessage) -> Bool)? = acceptsEvents ? { @Sendable in inFlight.send($0) } : nil
+            await sessions.begin(request: parsed.id, of: session, send: send) {
+                inFlight.completion.end(with: .cancelled)
+            }
+        }
+        let end: Result<Void, any Error>
+        do {
+            let opening = Self.opening(of: parsed, in: httpRequest.headers)
+            try await inFlight.run(for: httpRequest, to: &writer, opening: opening) {
+                await answer(connected, of: principal)
+            }
+            end = .success(())
+        } catch { end = .failure(error) }
+        if let session = parsed.session { await sessions.end(request: parsed.id, of: session) }
+        try end.get()
+    }
+
+    /// Runs the requests of a batch concurrently. The responses are in the order of the requests.
+    func run<Writer: MCPResponseBodyWriter & ~Copyable>(
+        _ batch: [Result<ParsedRequest, RejectedMessage>],
+        for httpRequest: MCPHTTPRequest,
+        of principal: Principal,
+        to writer: inout Writer
+    ) async throws {
+        try await InFlightRequest(keepAliveTimer).run(for: httpRequest, to: &writer) {
+            let answers = await withTaskGroup(of: (Int, JSON).self) { group in
+                for (index, parsed) in batch.enumerated() {
+                    group.addTask { (index, await answerInBatch(parsed, of: principal)) }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            return (.array(answers.sorted { $0.0 < $1.0 }.map(\.1)), 200)
+        }
+    }
+
+    /// Returns an error if the headers of a tool call contradict its arguments: proxies may have trusted the headers.
+    private func headerMismatch(of parsed: ParsedRequest, in headers: MCPRequestHeaders, for principal: Principal)
+        async -> RPCError?
+    {
+        guard parsed.mode == .stateless, !headers.isFromStdio, let tool = parsed.request.tool else { return nil }
+        return await server.parameterHeaders(of: tool, for: principal)
+            .mismatch(with: parsed.request.params["arguments"]) { headers.parameters[$0] ?? [] }
+    }
+
+    /// Returns a copy of the request that can reach its client on the response stream.
+    private func connect(_ parsed: ParsedRequest, to inFlight: InFlightRequest) async -> ParsedRequest {
+        let sessionLevel =
+            if let session = parsed.session { await sessions.logLevel(of: session) } else { LogLevel?.none }
+        // Before 2026-07-28 the server decides if the client has set no level.
+        let level = parsed.mode == .stateless ? parsed.meta.logLevel.flatMap(LogLevel.init) : sessionLevel ?? .debug
+        var connected = parsed
+        if let notify = inFlight.notifier(progressToken: parsed.meta.progressToken, level: level) {
+            connected.request.notify = notify
+            connected.request.logLevel = level?.name
+        }
+        if let clientRequester = ClientRequester(
+            for: parsed,
+            in: sessions,
+            during: inFlight,
+            hasLogLevel: sessionLevel != nil
+        ) {
+            connected.request.clientRequester = clientRequester
+            connected.request.capabilities = clientRequester.capabilities.json
+        }
+        return connected
     }
 
     /// Returns the first event of a response stream, which lets a client resume after a broken connection.
-    private static func opening(of parsed: ParsedRequest, in httpRequest: MCPHTTPRequest) -> [UInt8]? {
+    private static func opening(of parsed: ParsedRequest, in headers: MCPRequestHeaders) -> [UInt8]? {
         // Clients of an earlier version treat an event without data as a broken message.
-        guard case .session(.v2025_11_25) = parsed.mode, parsed.session != nil, parsed.method == "tools/call",
-            !httpRequest.headers.isFromStdio
+        guard parsed.mode == .session(.v2025_11_25), parsed.session != nil, parsed.request.method == "tools/call",
+            !headers.isFromStdio
         else { return nil }
         return CallResumption.event(for: parsed.id)
     }
 
-    /// Runs the requests of a batch concurrently. The responses are in the order of the requests.
-    private func answer(
-        _ parsedRequests: [Result<ParsedRequest, RejectedMessage>],
-        of caller: AgentCaller
-    ) async -> (JSON, status: Int) {
-        let answers = await withTaskGroup(of: (Int, JSON).self) { group in
-            for (index, parsed) in parsedRequests.enumerated() {
-                group.addTask {
-                    switch parsed {
-                    case .failure(let rejected): (index, rejected.error.response(to: rejected.id))
-                    case .success(let parsed): (index, await answerInBatch(parsed, of: caller))
-                    }
-                }
-            }
-            return await group.reduce(into: []) { $0.append($1) }
+    private func answerInBatch(_ parsed: Result<ParsedRequest, RejectedMessage>, of principal: Principal) async -> JSON
+    {
+        let request: ParsedRequest
+        switch parsed {
+        case .failure(let rejected): return rejected.error.response(to: rejected.id)
+        case .success(let parsed): request = parsed
         }
-        return (.array(answers.sorted { $0.0 < $1.0 }.map(\.1)), 200)
-    }
-
-    private func answerInBatch(_ parsed: ParsedRequest, of caller: AgentCaller) async -> JSON {
         do throws(RPCError) {
             // MCP 2025-03-26, lifecycle: later messages depend on its result.
-            if parsed.method == "initialize" { throw .invalidRequest("initialize must not be part of a batch") }
-            guard let result = try await answerLocally(parsed, caller) else {
-                return await answer(parsed, of: caller, level: nil, clientRequester: nil, notify: nil).0
+            if request.request.method == "initialize" {
+                throw .invalidRequest("initialize must not be part of a batch")
             }
-            return RPCMessage.response(id: parsed.id, .success(.object(result))).json
+            guard let result = try await localHandler.result(of: request, for: principal) else {
+                return await answer(request, of: principal).0
+            }
+            return RPCMessage.response(id: request.id, .success(.object(result))).json
         } catch {
-            return error.response(to: parsed.id)
+            return error.response(to: request.id)
         }
     }
 
-    private func answer(
-        _ parsed: ParsedRequest,
-        of caller: AgentCaller,
-        level: LogLevel?,
-        clientRequester: ClientRequester?,
-        notify: (@Sendable (RPCNotification) -> Void)?
-    ) async -> (JSON, status: Int) {
-        let adapter = ResultAdapter(mode: parsed.mode, method: parsed.method)
+    private func answer(_ parsed: ParsedRequest, of principal: Principal) async -> (JSON, status: Int) {
+        let request = parsed.request
+        let adapter = ResultAdapter(mode: parsed.mode, method: request.method)
         do throws(RPCError) {
-            guard Self.forwardedMethods.contains(parsed.method) else { throw .methodNotFound(parsed.method) }
-            let request = MCPRequest(
-                parsed.method,
-                parsed.params,
-                capabilities: parsed.mode == .stateless
-                    ? parsed.meta.capabilities?.object ?? [:] : clientRequester?.capabilities.json ?? [:],
-                logLevel: notify == nil ? nil : level?.name,
-                clientRequester: clientRequester,
-                supportsInputRequired: parsed.mode == .stateless,
-                notify: notify
-            )
+            guard Self.forwardedMethods.contains(request.method) else { throw .methodNotFound(request.method) }
             let result =
-                if let artifact = try await artifact(request, of: caller) { artifact } else {
-                    try await server.answer(request, of: caller)
+                if let artifact = try await artifacts?.read(request, of: principal) { artifact } else {
+                    try await server.answer(request, of: principal)
                 }
-            let info = parsed.mode == .stateless ? await server.description(for: caller).info : [:]
+            let info = parsed.mode == .stateless ? await server.description(for: principal).info : [:]
             let adapted = try adapter.adapt(result, server: info)
             return (RPCMessage.response(id: parsed.id, .success(.object(adapted))).json, 200)
         } catch {
             let error = adapter.adapt(error)
             return (error.response(to: parsed.id), parsed.mode.status(of: error))
-        }
-    }
-
-    /// Returns the lowest log level that the caller wants; nil for none.
-    ///
-    /// Before 2026-07-28 the server decides if the client has set no level.
-    private static func logLevel(for parsed: ParsedRequest, _ requestedLevel: LogLevel?) -> LogLevel? {
-        parsed.mode == .stateless ? parsed.meta.logLevel.flatMap(LogLevel.init) : requestedLevel ?? .debug
-    }
-
-    /// Returns a closure that forwards the notifications that the caller asked for; nil if it asked for none.
-    private static func notifier(
-        for parsed: ParsedRequest,
-        level: LogLevel?,
-        on inFlight: InFlightRequest
-    ) -> (@Sendable (RPCNotification) -> Void)? {
-        let token = parsed.meta.progressToken
-        guard token != nil || level != nil else { return nil }
-        return { notification in
-            switch notification.method {
-            case "notifications/progress":
-                guard let token else { return }
-                var params = notification.params ?? [:]
-                params["progressToken"] = token.json
-                inFlight.send(.notification(RPCNotification(method: notification.method, params: params)))
-            case "notifications/message":
-                let messageLevel = notification.params?["level"]?.string.flatMap(LogLevel.init) ?? .info
-                if let level, messageLevel >= level { inFlight.send(.notification(notification)) }
-            default:
-                break
-            }
         }
     }
 }

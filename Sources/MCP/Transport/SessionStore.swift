@@ -136,8 +136,13 @@ package actor SessionStore: Service {
 
     func end(request id: RPCID, of session: Session) { records[session]?.inFlight[id] = nil }
 
-    /// Cancels a running request on behalf of the client.
-    func cancel(_ id: RPCID, of session: Session) { records[session]?.inFlight.removeValue(forKey: id)?.cancel() }
+    /// Carries out a message of a client. A message about a request that this session does not have is ignored.
+    func receive(_ message: SessionMessage) {
+        switch message.content {
+        case .cancellation(let id): records[message.session]?.inFlight.removeValue(forKey: id)?.cancel()
+        case .response(let id, let outcome): records[message.session]?.serverRequests.removeValue(forKey: id)?(outcome)
+        }
+    }
 
     /// Records a request to the client under an unguessable ID.
     ///
@@ -151,12 +156,6 @@ package actor SessionStore: Service {
         let id = RPCID.text(SessionIDSigner.randomText())
         records[session]?.serverRequests[id] = answer
         return id
-    }
-
-    /// Completes a request to the client with its response. A response with an ID that this session does not have is
-    /// ignored.
-    func completeServerRequest(_ id: RPCID, of session: Session, with outcome: Result<JSON, RPCError>) {
-        records[session]?.serverRequests.removeValue(forKey: id)?(outcome)
     }
 
     func cancelServerRequest(_ id: RPCID, of session: Session) { records[session]?.serverRequests[id] = nil }

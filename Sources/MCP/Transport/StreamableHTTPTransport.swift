@@ -1,15 +1,16 @@
-import FoundationEssentials
+package import AccessControl
 import JSON
+import Model
 
 /// MCP's Streamable HTTP transport for one MCP URL.
 ///
 /// Each request is handled by the rules of its own protocol version. Clients of all versions can use the same URL at
 /// the same time. The server behind the transport is independent of versions.
 package struct StreamableHTTPTransport: Sendable {
-    let server: any MCPServer
-    let sessions: SessionStore
-    let artifacts: (any ArtifactReader)?
-    let keepAliveTimer: KeepAliveTimer
+    private let parser: RequestParser
+    private let runner: RequestRunner
+    private let streamHandler: ChangeStreamHandler
+    private let sessions: SessionStore
 
     /// Creates a transport.
     ///
@@ -24,10 +25,15 @@ package struct StreamableHTTPTransport: Sendable {
         keepAliveTimer: KeepAliveTimer,
         artifacts: (any ArtifactReader)? = nil
     ) {
-        self.server = server
+        parser = RequestParser(signer: sessions.key)
+        runner = RequestRunner(
+            server: server,
+            sessions: sessions,
+            keepAliveTimer: keepAliveTimer,
+            artifacts: artifacts.map(ArtifactResources.init)
+        )
+        streamHandler = ChangeStreamHandler(server: server, sessions: sessions, keepAliveTimer: keepAliveTimer)
         self.sessions = sessions
-        self.artifacts = artifacts
-        self.keepAliveTimer = keepAliveTimer
     }
 
     /// Handles one HTTP request.
@@ -35,86 +41,33 @@ package struct StreamableHTTPTransport: Sendable {
     /// - Throws: If the client disconnects before the response is complete.
     package func serve<Writer: MCPResponseBodyWriter & ~Copyable>(
         _ httpRequest: MCPHTTPRequest,
-        of caller: AgentCaller,
+        of principal: Principal,
         to writer: inout Writer
     ) async throws {
-        switch await disposition(of: httpRequest, from: caller) {
-        case .reply(let reply): try await writer.write(reply)
-        case .run(let parsedRequests, let isBatch):
-            try await run(parsedRequests, isBatch: isBatch, for: httpRequest, of: caller, to: &writer)
-        case .subscribe(let subscription):
-            try await streamSubscription(subscription, for: httpRequest, of: caller, to: &writer)
-        case .stream(let session, let isResumed):
-            try await streamSession(session, isResumed: isResumed, for: httpRequest, of: caller, to: &writer)
+        let content: ParsedHTTPRequest
+        do throws(HTTPRejection) {
+            content = try await parser.parse(httpRequest, holder: principal.holder)
+        } catch {
+            return try await writer.write(error.response)
+        }
+        switch content {
+        case .request(let parsed):
+            try await runner.run(parsed, for: httpRequest, of: principal, to: &writer)
+        case .batch(let batch, let messages):
+            for message in messages { await sessions.receive(message) }
+            try await runner.run(batch, for: httpRequest, of: principal, to: &writer)
+        case .messages(let messages):
+            for message in messages { await sessions.receive(message) }
+            try await writer.write(.accepted)
+        case .subscription(let parsed):
+            try await streamHandler.streamSubscription(parsed, for: httpRequest, of: principal, to: &writer)
+        case .stream(let session):
+            try await streamHandler.streamSession(session, for: httpRequest, of: principal, to: &writer)
+        case .interruptedCall(let response):
+            try await writer.write(MCPHTTPResponse(events: SSEEncoder.message(response)))
+        case .end(let session):
+            if let session { await sessions.end(session) }
+            try await writer.write(MCPHTTPResponse(204))
         }
     }
-
-    /// Returns the caller's session with this ID.
-    func session(_ id: String, of caller: AgentCaller) -> SessionStore.Session {
-        SessionStore.Session(id: id, holder: caller.holder)
-    }
-}
-
-/// Artifacts, which results refer to if their content is too large.
-extension StreamableHTTPTransport {
-    private static let prefix = "patchbay://artifact/"
-
-    /// Reads an artifact. Returns nil if the server has to handle the request.
-    func artifact(_ request: MCPRequest, of caller: AgentCaller) async throws(RPCError) -> JSONObject? {
-        guard let artifacts, request.method == "resources/read", let uri = request.params["uri"]?.string,
-            uri.hasPrefix(Self.prefix)
-        else { return nil }
-        guard let artifact = await artifacts.artifact(String(uri.dropFirst(Self.prefix.count)), for: caller) else {
-            throw .resourceNotFound(uri)
-        }
-        var content: JSONObject = ["uri": .string(uri), "mimeType": .string(artifact.mimeType)]
-        if artifact.isText, let text = String(validating: artifact.bytes, as: UTF8.self) {
-            content["text"] = .string(text)
-        } else {
-            content["blob"] = .string(Data(artifact.bytes).base64EncodedString())
-        }
-        return ["contents": [.object(content)]]
-    }
-}
-
-extension Artifact {
-    fileprivate var isText: Bool { mimeType.hasPrefix("text/") || mimeType == "application/json" }
-}
-
-/// The action for one HTTP request.
-enum RequestDisposition: Sendable {
-    case reply(MCPHTTPResponse)
-    /// Runs one request, or a batch (MCP 2025-03-26) in which each message has its own outcome.
-    case run([Result<ParsedRequest, RejectedMessage>], isBatch: Bool)
-    /// The subscription stream of 2026-07-28.
-    case subscribe(SubscriptionRequest)
-    /// The GET stream of the session protocols; resumed if its session is from an earlier run.
-    case stream(SessionStore.Session?, isResumed: Bool)
-}
-
-/// A validated request for the server.
-struct ParsedRequest: Sendable {
-    let id: RPCID
-    let method: String
-    /// The parameters without the protocol's own members.
-    let params: JSONObject
-    let meta: RequestMeta
-    let mode: ProtocolMode
-    let session: SessionStore.Session?
-    /// The capabilities of the session's client. In 2026-07-28 each request carries its own.
-    var capabilities: ClientCapabilities = []
-}
-
-/// A message of a batch that is not run.
-struct RejectedMessage: Error {
-    let id: RPCID?
-    let error: RPCError
-}
-
-/// An HTTP response that rejects a request.
-struct HTTPRejection: Error {
-    let response: MCPHTTPResponse
-
-    init(_ status: Int, _ error: RPCError, to id: RPCID? = nil) { response = MCPHTTPResponse(status, error, to: id) }
-    init(_ status: Int, headers: [MCPHTTPResponse.Header] = []) { response = MCPHTTPResponse(status, headers: headers) }
 }

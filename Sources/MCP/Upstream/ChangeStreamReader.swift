@@ -5,7 +5,7 @@ struct ChangeStreamReader: Sendable {
     let server: ServerInfo
     /// The resources to be notified about.
     let uris: [String]
-    let limits: UpstreamLimits
+    let limits: ResponseLimits
     let newID: @Sendable () async -> JSONNumber
     let send: @Sendable (UpstreamMessage) async throws -> UpstreamResponse
     /// Cancels a request at the server.
@@ -14,7 +14,7 @@ struct ChangeStreamReader: Sendable {
     /// Reads until the stream ends.
     ///
     /// - Returns: The status, 405 without such a stream; nil after an idle timeout.
-    /// - Throws: `UpstreamError`, `CancellationError`.
+    /// - Throws: `AppError`, `CancellationError`.
     func read() async throws -> Int? {
         server.protocolVersion.isStateless ? try await listen() : try await readSessionStream()
     }
@@ -29,7 +29,7 @@ struct ChangeStreamReader: Sendable {
         }
         var message = UpstreamMessage(nil, to: server)
         message.limits = limits
-        do { return try await send(message).status } catch UpstreamError.timedOut { return nil }
+        do { return try await send(message).status } catch AppError.timedOut { return nil }
     }
 
     /// Reads the `subscriptions/listen` stream of a stateless server.
@@ -47,7 +47,7 @@ struct ChangeStreamReader: Sendable {
             response = try await send(message)
         } catch {
             if server.transport == .lines { cancel(number) }
-            guard let failure = error as? UpstreamError, failure.isTimeout else { throw error }
+            guard let failure = error as? AppError, failure.isTimeout else { throw error }
             return nil
         }
         // An error means that the server has no such stream, regardless of the status.

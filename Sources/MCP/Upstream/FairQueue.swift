@@ -82,53 +82,54 @@ struct Admission: Sendable {
     let routes: [AuthorizedRoute]
     /// The time limit of the attempt, including the time in the queue.
     let limit: Duration
-    private let caller: AgentCaller
+    private let principal: Principal
     private let authorizer: any EndpointAuthorizer
     private let generation: UInt64
 
     /// Creates an admission. The generation must be read before the routes are looked up.
     init(
         _ routes: [AuthorizedRoute],
-        of caller: AgentCaller,
+        of principal: Principal,
         by authorizer: any EndpointAuthorizer,
         since generation: UInt64,
         limit: Duration
     ) {
         self.routes = routes
         self.limit = limit
-        self.caller = caller
+        self.principal = principal
         self.authorizer = authorizer
         self.generation = generation
     }
 
     /// The identity for queue fairness.
-    var holder: String { caller.holder }
+    var holder: String { principal.holder }
 
     /// Throws if a permission may have changed since the lookup.
-    func check() throws(UpstreamError) {
-        guard authorizer.generation == generation, authorizer.isLive(caller) else { throw .permissionChanged }
+    func check() throws(AppError) {
+        guard authorizer.generation == generation, authorizer.isLive(principal) else { throw .permissionChanged }
     }
 
     /// Runs a non-blocking write unless the permission has ended or changed.
     func deliver<Value: Sendable, Failure: Error>(_ write: () throws(Failure) -> Value) throws(Failure) -> Value? {
-        try authorizer.deliver(for: caller, since: generation, write)
+        try authorizer.deliver(for: principal, since: generation, write)
     }
 
-    /// Waits for a turn in the queue, until the time limit or the end of the caller's grant.
+    /// Waits for a turn in the queue, until the time limit or the end of the principal's grant.
     ///
-    /// - Throws: `UpstreamError.busy`, `CancellationError`; the turn was not taken.
+    /// - Throws: `AppError.busy`, `CancellationError`; the turn was not taken.
     func wait(for turn: Promise<Void>, clock: any Clock<Duration>) async throws {
         // A completed turn is skipped by the queue. The revocation handler runs before the end of the grant is
         // published.
         let session: GrantSession?
-        do { session = try authorizer.register(for: caller) { turn.complete(.failure(CancellationError())) } } catch {
+        do { session = try authorizer.register(for: principal) { turn.complete(.failure(CancellationError())) } } catch
+        {
             throw CancellationError()
         }
         defer { if let session { authorizer.unregister(session) } }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { [limit] in
                 try await clock.sleep(for: limit)
-                turn.complete(.failure(UpstreamError.busy))
+                turn.complete(.failure(AppError.busy))
             }
             defer { group.cancelAll() }
             try await turn.value()

@@ -39,9 +39,9 @@ struct IdentityVerifier: Sendable {
     /// Verifies an AppReveal server. The token is not sent to a server that contradicts the expected identity in its
     /// answer without a token.
     ///
-    /// - Throws: `UpstreamError.mismatch`; `.tokenRequired` if the token belongs to another launch than the answering
+    /// - Throws: `AppError.mismatch`; `.tokenRequired` if the token belongs to another launch than the answering
     ///   one.
-    func verify(_ endpoint: Endpoint, by routes: [AuthorizedRoute]) async throws(UpstreamError) -> IdentityReport? {
+    func verify(_ endpoint: Endpoint, by routes: [AuthorizedRoute]) async throws(AppError) -> IdentityReport? {
         guard endpoint.kind == .appreveal, let route = routes.first,
             let health = await probe.health(route.route)
         else { return nil }
@@ -65,8 +65,8 @@ struct IdentityVerifier: Sendable {
 
     /// Compares the name in an MCP server's `serverInfo` with the first known name.
     ///
-    /// - Throws: `UpstreamError.mismatch`.
-    func verify(_ info: JSONObject, of endpoint: Endpoint, on route: Route) throws(UpstreamError) -> IdentityReport? {
+    /// - Throws: `AppError.mismatch`.
+    func verify(_ info: JSONObject, of endpoint: Endpoint, on route: Route) throws(AppError) -> IdentityReport? {
         guard let name = info["name"]?.string.map({ SanitizedText($0) }), !name.isEmpty else { return nil }
         try Self.compare(name, with: endpoint.server, on: route)
         return endpoint.server == name
@@ -74,7 +74,7 @@ struct IdentityVerifier: Sendable {
     }
 
     private static func compare(_ found: SanitizedText?, with expected: SanitizedText?, on route: Route)
-        throws(UpstreamError)
+        throws(AppError)
     {
         if let found, let expected, found != expected { throw .mismatch(route, found: found) }
     }

@@ -21,10 +21,10 @@ final class ResourceSubscriptions: Sendable {
     /// URIs are parameters of the change stream.
     ///
     /// - Returns: Nil if the app must receive the request.
-    func reply(to request: MCPRequest, of server: ServerInfo) -> AppReply? {
+    func response(to request: MCPRequest, of server: ServerInfo) -> UpstreamResponse? {
         guard server.protocolVersion.isStateless, let isNew = update(request) else { return nil }
         if isNew { state.withLock { $0.change }?.complete(.success(())) }
-        return AppReply(outcome: .success([:]), size: 0)
+        return UpstreamResponse(outcome: .success([:]))
     }
 
     /// Records a request that the app has answered, to restore the subscription after the app's next launch.

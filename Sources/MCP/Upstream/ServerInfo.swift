@@ -22,8 +22,8 @@ struct ServerInfo: Hashable, Sendable {
 
     /// Reads the result of `initialize`.
     ///
-    /// - Throws: `UpstreamError.invalidResponse`.
-    init(handshake result: JSON, at transport: Transport, sessionID: String?) throws(UpstreamError) {
+    /// - Throws: `AppError.invalidResponse`.
+    init(handshake result: JSON, at transport: Transport, sessionID: String?) throws(AppError) {
         guard let version = result["protocolVersion"]?.string.flatMap(ProtocolVersion.init), !version.isStateless
         else {
             throw .invalidResponse("an unsupported MCP version")

@@ -35,7 +35,7 @@ final class UpstreamConnector: Sendable {
     static let freshness = Duration.milliseconds(250)
 
     private let pool: ConnectionPool
-    private let limits: UpstreamLimits
+    private let limits: ResponseLimits
     private let tasks: BackgroundTasks
     /// The handshake parameters of a client session; nil for the shared session.
     private let clientParameters: ClientSessionParameters?
@@ -49,7 +49,7 @@ final class UpstreamConnector: Sendable {
 
     init(
         over pool: ConnectionPool,
-        limits: UpstreamLimits,
+        limits: ResponseLimits,
         tasks: BackgroundTasks,
         clientParameters: ClientSessionParameters?,
         probe: IdentityProbe,
@@ -72,11 +72,11 @@ final class UpstreamConnector: Sendable {
     ///
     /// - Parameters:
     ///   - endpoint: The app.
-    ///   - routes: The routes and tokens of the caller.
+    ///   - routes: The routes and tokens of the principal.
     ///   - logLevel: The log level of a new client session.
     ///   - handler: Handles the server's own messages.
     /// - Returns: The server with its transport.
-    /// - Throws: `UpstreamError`, `CancellationError`.
+    /// - Throws: `AppError`, `CancellationError`.
     func connect(
         _ endpoint: Endpoint,
         by routes: [AuthorizedRoute],
@@ -84,7 +84,7 @@ final class UpstreamConnector: Sendable {
         handler: UpstreamMessageHandler
     ) async throws -> Connected {
         guard let route = routes.first?.route, let launch = endpoint.launch(over: routes) else {
-            throw UpstreamError.unreachable(Self.noRoute(to: endpoint))
+            throw AppError.unreachable(Self.noRoute(to: endpoint))
         }
         if let connected = await verified(launch, by: routes) { return connected }
         let permit = try await semaphore.acquire()
@@ -115,12 +115,12 @@ final class UpstreamConnector: Sendable {
                 try await report(identityVerifier.verify(server.info, of: endpoint, on: route))
             }
             connected = Connected(launch: launch, server: server, transport: transport)
-        } catch UpstreamError.timedOut(let seconds) {
-            throw UpstreamError.noHandshake(seconds: seconds)
-        } catch UpstreamError.mismatch(let route, let found) {
+        } catch AppError.timedOut(let seconds) {
+            throw AppError.noHandshake(seconds: seconds)
+        } catch AppError.mismatch(let route, let found) {
             await invalidate()
             await onIdentify(.mismatch(route, found: found))
-            throw UpstreamError.mismatch(route, found: found)
+            throw AppError.mismatch(route, found: found)
         }
         recordResponse()
         state.withLock { $0.connected = connected }
@@ -245,7 +245,7 @@ extension Endpoint {
         routes.first.map { UpstreamConnector.Launch(id: launchID, port: $0.port) }
     }
 
-    /// The launch behind the first route that a caller may use.
+    /// The launch behind the first route that a principal may use.
     func launch(over routes: [AuthorizedRoute]) -> UpstreamConnector.Launch? {
         routes.first.map { UpstreamConnector.Launch(id: launchID, port: $0.route.port) }
     }

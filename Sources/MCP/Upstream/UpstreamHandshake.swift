@@ -6,7 +6,7 @@ import Model
 ///
 /// The requests sent here have no side effects in the app.
 struct UpstreamHandshake: Sendable {
-    private static let noHTTP = UpstreamError.invalidResponse("\(HTTPParseError.notHTTP)")
+    private static let noHTTP = AppError.invalidResponse("\(HTTPParseError.notHTTP)")
 
     let pool: ConnectionPool
     let routes: [AuthorizedRoute]
@@ -15,22 +15,22 @@ struct UpstreamHandshake: Sendable {
     /// The client's minimum log level, if set.
     var logLevel: JSON?
     /// The limits of a later request.
-    let limits: UpstreamLimits
+    let limits: ResponseLimits
     /// Handles the server's own messages.
     let handler: UpstreamMessageHandler
 
     /// Tries stateless mode first, because a server that supports both modes has no sessions in it. Then tries
     /// `initialize`. Uses HTTP, or lines if the server does not speak HTTP.
     ///
-    /// - Throws: `UpstreamError`, `CancellationError`.
+    /// - Throws: `AppError`, `CancellationError`.
     func run(with endpoint: Endpoint) async throws -> (ServerInfo, any UpstreamTransport) {
         if let clientParameters { return try await openClientSession(clientParameters, of: endpoint.id) }
-        var first: UpstreamError?
+        var first: AppError?
         for isInLines in Self.transports(of: endpoint) {
             do {
                 if !isInLines { return try await connectOverHTTP(Self.paths(of: endpoint.kind, endpoint.txt)) }
                 if let connected = try await connectOverLines() { return connected }
-            } catch let failure as UpstreamError {
+            } catch let failure as AppError {
                 guard Self.allowsOtherTransport(failure) else { throw failure }
                 first = first ?? failure
             }
@@ -40,11 +40,11 @@ struct UpstreamHandshake: Sendable {
 
     /// Returns whether the server may speak another protocol. A silent server may be waiting for the end of a line, or
     /// for the rest of a request head.
-    private static func allowsOtherTransport(_ failure: UpstreamError) -> Bool {
+    private static func allowsOtherTransport(_ failure: AppError) -> Bool {
         failure == .responseLost || failure == noHTTP || failure.isTimeout
     }
 
-    private static func failure(after first: UpstreamError?, of id: EndpointID) -> UpstreamError {
+    private static func failure(after first: AppError?, of id: EndpointID) -> AppError {
         switch first {
         case .responseLost: .unreachable(DialError(.linkLost, "\(id) closed the connection before the handshake"))
         case let timeout? where timeout.isTimeout: timeout
@@ -77,14 +77,14 @@ struct UpstreamHandshake: Sendable {
 extension UpstreamHandshake {
     /// Connects over HTTP.
     ///
-    /// - Throws: `UpstreamError`; `noHTTP` if the server does not speak HTTP.
+    /// - Throws: `AppError`; `noHTTP` if the server does not speak HTTP.
     private func connectOverHTTP(_ paths: [String]) async throws -> (ServerInfo, any UpstreamTransport) {
         for path in paths {
             let transport = HTTPTransport(path: path, pool: pool)
             if let server = try await discover(over: transport) { return (server, transport) }
             if let server = try await initialize(over: transport) { return (server, transport) }
         }
-        throw UpstreamError.notMCP
+        throw AppError.notMCP
     }
 
     /// Opens a session for one client at a known server.
@@ -94,13 +94,13 @@ extension UpstreamHandshake {
     ) async throws -> (ServerInfo, any UpstreamTransport) {
         let transport = HTTPTransport(path: parameters.path, pool: pool)
         do {
-            guard let server = try await initialize(over: transport) else { throw UpstreamError.notMCP }
+            guard let server = try await initialize(over: transport) else { throw AppError.notMCP }
             if let logLevel {
                 let request = RPCRequest(id: .text("level"), method: "logging/setLevel", params: ["level": logLevel])
                 _ = try await send(UpstreamMessage(.request(request), to: server), over: transport)
             }
             return (server, transport)
-        } catch let failure as UpstreamError where Self.allowsOtherTransport(failure) {
+        } catch let failure as AppError where Self.allowsOtherTransport(failure) {
             throw Self.failure(after: failure, of: id)
         }
     }
@@ -143,10 +143,10 @@ extension UpstreamHandshake {
         do {
             let response = try await transport.exchange(message, by: routes, handler: handler)
             if case .tokenRequired(let what)? = response.rejection(by: routes) {
-                throw UpstreamError.tokenRequired(what)
+                throw AppError.tokenRequired(what)
             }
             return response
-        } catch let failure as UpstreamError {
+        } catch let failure as AppError {
             guard case .invalidResponse = failure, failure != Self.noHTTP else { throw failure }
             return nil
         }
@@ -158,7 +158,7 @@ extension UpstreamHandshake {
     /// Performs the handshake on a new stream.
     ///
     /// - Returns: Nil if the server does not answer with messages in lines.
-    /// - Throws: `UpstreamError`; `responseLost` and `timedOut` if no response shows which protocol the server speaks.
+    /// - Throws: `AppError`; `responseLost` and `timedOut` if no response shows which protocol the server speaks.
     private func connectOverLines() async throws -> (ServerInfo, any UpstreamTransport)? {
         let (connection, _, _) = try await pool.open(routes, mayReuse: false)
         let transport = LineTransport(connection, clock: pool.clock, handler: handler)
@@ -178,18 +178,18 @@ extension UpstreamHandshake {
                 {
                     return server
                 }
-            } catch UpstreamError.timedOut {}
+            } catch AppError.timedOut {}
             // An MCP server may first ask a person to confirm the connection.
             response = try await send(
                 ServerInfo.handshake(),
                 over: transport,
                 limits: hasResponded ? limits : .handshake
             )
-        } catch UpstreamError.invalidResponse where !hasResponded {
+        } catch AppError.invalidResponse where !hasResponded {
             return nil
-        } catch UpstreamError.responseLost where hasResponded {
+        } catch AppError.responseLost where hasResponded {
             // Not retried at the poll interval, because that would ask the person each time.
-            throw UpstreamError.invalidResponse("the end of the connection during the handshake")
+            throw AppError.invalidResponse("the end of the connection during the handshake")
         }
         guard case .success(let result)? = response.outcome else { return nil }
         let server = try ServerInfo(handshake: result, at: .lines, sessionID: nil)
@@ -198,7 +198,7 @@ extension UpstreamHandshake {
         return server
     }
 
-    private func send(_ request: RPCRequest, over transport: LineTransport, limits: UpstreamLimits) async throws
+    private func send(_ request: RPCRequest, over transport: LineTransport, limits: ResponseLimits) async throws
         -> UpstreamResponse
     {
         var message = UpstreamMessage(.request(request))

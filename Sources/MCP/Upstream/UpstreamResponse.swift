@@ -4,14 +4,15 @@ import SystemIO
 
 /// The app's response to one message.
 struct UpstreamResponse: Sendable {
-    let status: Int
+    /// The HTTP status; 200 for a response without HTTP.
+    var status = 200
     /// The value of `Mcp-Session-Id`, if it can be sent back.
-    let sessionID: String?
-    /// Nil for a notification, and for a response without a body.
+    var sessionID: String?
+    /// The app's result or error; nil for a notification, and for a response without a body.
     let outcome: Result<JSON, RPCError>?
     /// The size of the body in bytes.
-    let size: Int
-    /// Held while the unmodified large response is in memory; nil for a small response.
+    var size = 0
+    /// Held until a large result has been reduced; nil for a small response.
     var permit: Permit?
 }
 
@@ -37,7 +38,7 @@ extension UpstreamResponse {
     }
 
     /// Returns the error that the status alone implies.
-    func rejection(by routes: [AuthorizedRoute]) -> UpstreamError? {
+    func rejection(by routes: [AuthorizedRoute]) -> AppError? {
         switch status {
         case 401: .tokenRequired(routes.contains { $0.secret != nil } ? .rejected : .missing)
         case 300..<400: .invalidResponse("a redirect, which is not followed")
@@ -45,26 +46,18 @@ extension UpstreamResponse {
         }
     }
 
-    /// Converts the response to a result.
-    ///
-    /// - Throws: `UpstreamError`.
-    func reply(by routes: [AuthorizedRoute]) throws(UpstreamError) -> AppReply {
+    /// Checks that the response to a request has an error or a result of the right type.
+    func validate(by routes: [AuthorizedRoute]) throws(AppError) {
         if let failure = rejection(by: routes) { throw failure }
         switch outcome {
-        case .success(let result)?:
-            guard let object = result.object else { throw .invalidResponse("a result that is not an object") }
-            return AppReply(outcome: .success(object), size: size, permit: permit)
-        case .failure(let error)?: return AppReply(outcome: .failure(error), size: size)
+        case .success(let result)? where result.object == nil: throw .invalidResponse("a result that is not an object")
         case nil: throw .invalidResponse("status \(status)")
+        case .success?, .failure?: break
         }
     }
-}
 
-/// The app's response to a request: a result or the app's own error.
-struct AppReply: Sendable {
-    let outcome: Result<JSONObject, RPCError>
-    /// The size in bytes.
-    let size: Int
-    /// Held until the large result has been reduced; nil for a small one.
-    var permit: Permit?
+    /// Returns the result of a validated response.
+    ///
+    /// - Throws: The app's own error.
+    func result() throws(RPCError) -> JSONObject { try outcome?.get().object ?? [:] }
 }

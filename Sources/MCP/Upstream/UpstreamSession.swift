@@ -59,7 +59,7 @@ actor UpstreamSession {
         sessionStream = SessionStream(clock: clock, tasks: tasks)
         connector = UpstreamConnector(
             over: ConnectionPool(to: id, dialer: dialer, clock: clock, watch: watch, tasks: tasks),
-            limits: timeouts.upstream,
+            limits: timeouts.response,
             tasks: tasks,
             clientParameters: clientParameters,
             probe: probe,
@@ -75,7 +75,7 @@ actor UpstreamSession {
 
     /// Returns the app's server. Performs the handshake once per launch.
     ///
-    /// - Throws: `UpstreamError`, `CancellationError`.
+    /// - Throws: `AppError`, `CancellationError`.
     func connect(_ endpoint: Endpoint, by routes: [AuthorizedRoute]) async throws -> UpstreamConnector.Connected {
         let handler = handler(during: nil, by: routes)
         return try await connector.connect(endpoint, by: routes, logLevel: logLevel, handler: handler)
@@ -92,7 +92,7 @@ actor UpstreamSession {
         }
         let left = end - watch.elapsed
         let connected = try await withTimeout(left, clock: clock) { try await self.connect(endpoint, by: routes) }
-        guard let connected else { throw UpstreamError.noHandshake(seconds: Int(left.components.seconds)) }
+        guard let connected else { throw AppError.noHandshake(seconds: Int(left.components.seconds)) }
         return connected
     }
 
@@ -126,13 +126,13 @@ actor UpstreamSession {
     /// Sends a request over the first route that works. The annotations are those of the called tool. Requests of
     /// different holders take turns.
     ///
-    /// - Throws: `UpstreamError`, `CancellationError`.
+    /// - Throws: `AppError`, `CancellationError`.
     func send(
         _ request: MCPRequest,
         to endpoint: Endpoint,
         by admission: Admission,
         annotations: ToolAnnotations
-    ) async throws -> AppReply {
+    ) async throws -> UpstreamResponse {
         let (holder, end) = (admission.holder, watch.elapsed + admission.limit)
         let isQueued = !requestQueue.acquire(holder)
         if isQueued { try await waitForTurn(holder, admission) }
@@ -140,7 +140,7 @@ actor UpstreamSession {
         do {
             if isQueued { try admission.check() }
             return try await sendWithRehandshake(request, to: endpoint, by: admission, annotations, until: end)
-        } catch let failure as UpstreamError {
+        } catch let failure as AppError {
             // The next server at this address may be another launch.
             if failure.indicatesAppGone { await connector.invalidate() }
             throw failure
@@ -148,7 +148,7 @@ actor UpstreamSession {
     }
 
     private func waitForTurn(_ holder: String, _ admission: Admission) async throws {
-        guard !requestQueue.isFull(for: holder) else { throw UpstreamError.busy }
+        guard !requestQueue.isFull(for: holder) else { throw AppError.busy }
         let turn = Promise<Void>()
         requestQueue.enqueue(turn, for: holder)
         do { try await admission.wait(for: turn, clock: clock) } catch {
@@ -172,12 +172,12 @@ actor UpstreamSession {
         by admission: Admission,
         _ annotations: ToolAnnotations,
         until end: Duration
-    ) async throws -> AppReply {
+    ) async throws -> UpstreamResponse {
         let routes = admission.routes
         var isSecond = false
         while true {
             let connected = try await connect(endpoint, by: routes, until: end)
-            if let reply = subscriptions.reply(to: request, of: connected.server) { return reply }
+            if let response = subscriptions.response(to: request, of: connected.server) { return response }
             if isClientSession { await openSessionStream(connected, by: routes) }
             let response = try await sendRequest(request, to: connected, by: admission, annotations, until: end)
             let staleness = response.staleness(of: connected.server)
@@ -188,9 +188,9 @@ actor UpstreamSession {
                 isSecond = true
                 continue
             }
-            let reply = try response.reply(by: routes)
-            if case .success = reply.outcome { record(request) }
-            return reply
+            try response.validate(by: routes)
+            if case .success? = response.outcome { record(request) }
+            return response
         }
     }
 
@@ -222,9 +222,9 @@ actor UpstreamSession {
         if server.protocolVersion.isStateless {
             message.headers += annotations.parameters.headers(for: params["arguments"])
         }
-        message.limits = timeouts.upstream
-        message.limits.idle = request.timeout ?? timeouts.idle
-        message.limits.total = min(timeouts.total, end - watch.elapsed)
+        message.limits = timeouts.response
+        if let timeout = request.timeout { message.limits.idle = timeout }
+        message.limits.total = min(message.limits.total, end - watch.elapsed)
         message.admission = admission
         message.mayReuse = request.mayRepeat(annotations)
         message.notify = request.notify
@@ -245,7 +245,7 @@ actor UpstreamSession {
             connector.recordResponse()
             return response
         } catch {
-            let mayStillRun = error is CancellationError || (error as? UpstreamError)?.isTimeout == true
+            let mayStillRun = error is CancellationError || (error as? AppError)?.isTimeout == true
             if server.transport == .lines || !server.protocolVersion.isStateless, mayStillRun {
                 cancel(number, admission.routes)
             }
@@ -319,7 +319,7 @@ actor UpstreamSession {
     /// Follows the app's changes until its stream ends. Messages are passed to the message handler.
     ///
     /// - Returns: False if this app announces no changes.
-    /// - Throws: `UpstreamError`, `CancellationError`.
+    /// - Throws: `AppError`, `CancellationError`.
     func streamChanges(of endpoint: Endpoint, by routes: [AuthorizedRoute]) async throws -> Bool {
         while true {
             let connected = try await connect(endpoint, by: routes)

@@ -5,7 +5,7 @@ import JSON
 protocol UpstreamTransport: Sendable {
     /// Sends a message and returns the response. The handler receives the server's own messages meanwhile.
     ///
-    /// - Throws: `UpstreamError`, `CancellationError`.
+    /// - Throws: `AppError`, `CancellationError`.
     func exchange(
         _ message: UpstreamMessage,
         by routes: [AuthorizedRoute],
@@ -24,7 +24,7 @@ struct UpstreamMessage: Sendable {
     let id: RPCID?
     /// The HTTP headers of the protocol: version, session, method and name.
     var headers: [(name: String, value: String)] = []
-    var limits = UpstreamLimits.handshake
+    var limits = ResponseLimits.handshake
     /// The permissions that are checked again with the last byte; nil for Patchbay's own messages.
     var admission: Admission?
     /// Indicates whether a pooled connection may be used.

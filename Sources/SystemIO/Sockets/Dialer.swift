@@ -2,7 +2,7 @@ package import Model
 
 /// Opens a byte stream to a route.
 ///
-/// The protocol hides the transport from tunnels and probes. Implementations: `LANDialer`, the usbmuxd dialer in
+/// The protocol hides the transport from tunnels and probes. Implementations: `NetworkDialer`, the usbmuxd dialer in
 /// Devices, and the dialer in patchbayd that selects one of them.
 package protocol Dialer: Sendable {
     /// Opens a stream.

@@ -53,6 +53,15 @@ package enum SocketOption {
         set(CInt(IPPROTO_TCP), TCP_NODELAY, to: 1, on: descriptor)
     }
 
+    /// Lets the kernel check an idle TCP connection (tcp(7)). The connection fails about two minutes after its peer
+    /// disappeared without a word.
+    package static func setKeepAlive(_ descriptor: CInt) {
+        set(SOL_SOCKET, SO_KEEPALIVE, to: 1, on: descriptor)
+        set(CInt(IPPROTO_TCP), TCP_KEEPIDLE, to: 60, on: descriptor)
+        set(CInt(IPPROTO_TCP), TCP_KEEPINTVL, to: 10, on: descriptor)
+        set(CInt(IPPROTO_TCP), TCP_KEEPCNT, to: 6, on: descriptor)
+    }
+
     /// True if a socket is writable now or has failed.
     static func isWritable(_ descriptor: CInt) -> Bool {
         var asked = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)

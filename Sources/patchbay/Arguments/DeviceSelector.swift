@@ -48,7 +48,7 @@ struct DeviceSelector {
 }
 
 /// Explains an empty list of phones with the state of the USB source.
-struct DeviceAvailability {
+struct MissingDeviceExplanation {
     /// The state of the USB source; nil if the broker does not report it.
     let status: SourceStatus?
 
@@ -85,12 +85,12 @@ extension DeviceSelector {
     ///
     /// - Throws: `CLIError`, `ClientError`.
     func choose(_ client: PatchbayClient) async throws -> UDID {
-        let devices = try await client.devices().devices
+        let devices = try await client.devices()
         do {
             return try choose(among: devices)
         } catch {
             guard devices.isEmpty else { throw error }
-            throw await DeviceAvailability(client).explain(error)
+            throw await MissingDeviceExplanation(client).explain(error)
         }
     }
 }

@@ -1,6 +1,7 @@
 import Client
 import JSON
 import Model
+import SystemIO
 
 /// Connects an MCP client on standard input and output to an MCP server of the broker.
 ///
@@ -16,7 +17,8 @@ struct MCPStdioBridge: Sendable {
     let log: @Sendable (String) -> Void
     let state = BridgeState()
 
-    /// The time limit for retries while the broker restarts.
+    /// The pauses between retries while the broker restarts, and the limit for their sum.
+    private static var retries: Backoff { Backoff(from: .milliseconds(20), to: .milliseconds(500)) }
     private static let retryTimeout = Duration.seconds(20)
 
     /// Runs until the input has ended and all requests have responses.
@@ -77,7 +79,7 @@ struct MCPStdioBridge: Sendable {
 
     /// Sends a message to the broker and writes the received messages. Ensures that a request gets a response.
     private func deliver(_ message: ClientMessage, _ written: () -> Void) async throws {
-        var backoff = Backoff(message.isSubscription ? nil : Self.retryTimeout, clock: clock)
+        var backoff = Self.retries
         var deduplicator = ResponseDeduplicator(message.id)
         while true {
             var isSent = false
@@ -89,7 +91,10 @@ struct MCPStdioBridge: Sendable {
                 } _: { event in
                     try await handle(event, of: message, &deduplicator)
                 }
-                if message.isSubscription, !deduplicator.hasResponse, try await backoff.wait() { continue }
+                if message.isSubscription, !deduplicator.hasResponse {
+                    try await backoff.wait(clock: clock)
+                    continue
+                }
                 if let id = message.id, !deduplicator.hasResponse { try await write(LocalResponse.none(to: id)) }
                 return
             } catch let error as ClientError {
@@ -99,8 +104,11 @@ struct MCPStdioBridge: Sendable {
                 if case .refused = error { isSent = false }
                 let mayRepeat = !isSent || message.isRepeatable(at: target)
                 if mayRepeat, error.isTemporary {
-                    if !backoff.hasWaited { log("\(error); retrying") }
-                    if try await backoff.wait() { continue }
+                    if backoff.total == .zero { log("\(error); retrying") }
+                    if message.isSubscription || backoff.total < Self.retryTimeout {
+                        try await backoff.wait(clock: clock)
+                        continue
+                    }
                 }
                 guard message.expectsResponse else {
                     return log("\(message.method ?? "a response") was lost: \(error)")
@@ -113,7 +121,7 @@ struct MCPStdioBridge: Sendable {
         }
     }
 
-    private func handle(_ event: MCPStreamEvent, of message: ClientMessage, _ deduplicator: inout ResponseDeduplicator)
+    private func handle(_ event: MCPResponsePart, of message: ClientMessage, _ deduplicator: inout ResponseDeduplicator)
         async throws
     {
         switch event {
@@ -140,20 +148,20 @@ struct MCPStdioBridge: Sendable {
     private func listen() async throws {
         let session = await state.session
         guard session.id != nil else { return }
-        var backoff = Backoff(nil, clock: clock)
+        var backoff = Self.retries
         var isWanted = true
         while isWanted {
             do {
                 try await client.send(MCPMessage(body: nil, headers: session.headers), to: target) { event in
                     switch event {
-                    case .opened: backoff = Backoff(nil, clock: clock)
+                    case .opened: backoff.reset()
                     case .message(let bytes, _): try await output.write(bytes)
                     // A server may have no GET stream and answers 405.
                     case .refused(let status, _): isWanted = status >= 500
                     }
                 }
             } catch is ClientError {}
-            if isWanted { _ = try await backoff.wait() }
+            if isWanted { try await backoff.wait(clock: clock) }
         }
     }
 

@@ -25,7 +25,6 @@ struct MCPComponents: Sendable {
     ) async throws(StateError) {
         let (registry, dialer) = (state.registry, sources.dialer)
         let artifacts = ArtifactStore(in: "\(state.directory)/artifacts", logger: logger)
-        let sizeLimiter = ResultSizeLimiter(images: ImageResizer(), artifacts: artifacts)
         let detector = ServiceDetector(dialer: dialer)
         let proxy = AppProxy(
             registry: registry,
@@ -36,7 +35,7 @@ struct MCPComponents: Sendable {
             ),
             authorizer: AccessStoreAuthorizer(state.accessStore),
             storage: FileAppCacheStorage(in: state.directory, logger: logger),
-            limitSize: { await sizeLimiter.limitSize(of: $0, maxPixels: $1, for: $2) },
+            sizeLimiter: ResultSizeLimiter(images: ImageResizer(), artifacts: artifacts),
             logger: logger
         )
         let broker = BrokerMCPServer(

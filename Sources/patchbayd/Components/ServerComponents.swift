@@ -84,7 +84,7 @@ struct ServerComponents: Sendable {
             ),
             activation: activation,
             owners: owners,
-            anyUser: configuration.api.anyUser
+            allowAnyUser: configuration.api.allowAnyUser
         )
         self.socket = socket
         func makeServer(
@@ -114,7 +114,7 @@ struct ServerComponents: Sendable {
             )
         }
         var services = mcp.services + tcpServers
-        services += [unixServer, ShutdownNotifier(notifier: notifier, logger: logger)]
+        services += [unixServer, SystemdStopNotifier(notifier: notifier, logger: logger)]
         // Started after the tunnels and stopped before them, because the tunnels own the relay.
         if let usbmuxServer { services.append(usbmuxServer) }
         self.services = services
@@ -151,7 +151,7 @@ struct ServerComponents: Sendable {
                     sources: sources.discovery.statuses() + (usbmuxServer.map { [$0.status()] } ?? []),
                     accessStore: state.accessStore,
                     storage: await state.health.problems(),
-                    allowAnyUser: configuration.api.anyUser,
+                    allowAnyUser: configuration.api.allowAnyUser,
                     startedAt: start
                 )
             }

@@ -62,7 +62,7 @@ struct StateComponents: Sendable {
         }
         services = [
             ExpirationService(of: accessStore),
-            StaleSecretCleaner(registry: registry, accessStore: accessStore, logger: logger),
+            AbsentAppSecretCleaner(registry: registry, accessStore: accessStore, logger: logger),
             RegistryPersister(registry: registry, file: file, logger: logger),
         ]
     }

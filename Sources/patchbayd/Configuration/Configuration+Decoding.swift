@@ -43,7 +43,7 @@ extension Configuration.API {
     private enum CodingKeys: String, CodingKey {
         case tcp, port
         case allowedOrigins = "allowed_origins"
-        case anyUser = "any_user"
+        case allowAnyUser = "allow_any_user"
     }
 
     init(from decoder: any Decoder) throws {
@@ -51,7 +51,7 @@ extension Configuration.API {
         tcp = try keys.value(.tcp, "true or false") ?? tcp
         port = try keys.value(.port, "a number from 1 to 65535", as: ConfiguredPort.self)?.number ?? port
         allowedOrigins = try keys.value(.allowedOrigins, "a list such as [\"http://localhost:5173\"]") ?? allowedOrigins
-        anyUser = try keys.value(.anyUser, "true or false") ?? anyUser
+        allowAnyUser = try keys.value(.allowAnyUser, "true or false") ?? allowAnyUser
     }
 }
 

@@ -20,7 +20,7 @@ struct Configuration: Equatable, Sendable {
         /// The origins of web pages that may call the API.
         var allowedOrigins: [String] = []
         /// True if processes of every user may connect to the unix socket. Their permissions are checked per request.
-        var anyUser = false
+        var allowAnyUser = false
     }
 
     struct Discovery: Equatable, Sendable, Decodable {

@@ -166,7 +166,7 @@ struct TunnelLogger: Service {
         }
     }
 
-    private func log(_ event: TunnelEvent, _ logged: inout Set<Failure>) {
+    private func log(_ event: TunnelChange, _ logged: inout Set<Failure>) {
         switch event {
         case .opened(let tunnel): log("tunnel opened", tunnel)
         case .removed(let id):

@@ -16,19 +16,19 @@ struct APIUnixSocket: Sendable {
     /// Takes the socket passed by systemd, or creates one.
     ///
     /// - Throws: `DaemonError`.
-    init(at path: String, activation: SocketActivation, owners: OwnerPolicy, anyUser: Bool) throws {
+    init(at path: String, activation: SocketActivation, owners: OwnerPolicy, allowAnyUser: Bool) throws {
         passed = activation.unix
         listener = passed == nil ? try Self.make(at: path, or: "--socket") : nil
         name = passed == nil ? path : "the socket passed by systemd"
-        if listener != nil { Self.setMode(path, to: owners, anyUser: anyUser) }
+        if listener != nil { Self.setMode(path, to: owners, allowAnyUser: allowAnyUser) }
     }
 
     /// Sets the mode of the socket file. The API authenticates the peer of each request.
     ///
     /// If the broker may not give the file to the group, only the owner can connect.
-    private static func setMode(_ path: String, to owners: OwnerPolicy, anyUser: Bool) {
+    private static func setMode(_ path: String, to owners: OwnerPolicy, allowAnyUser: Bool) {
         if let group = owners.group, lchown(path, .max, group) == 0 { chmod(path, 0o660) }
-        if anyUser { chmod(path, 0o666) }
+        if allowAnyUser { chmod(path, 0o666) }
     }
 
     /// Returns the socket, for a server that closes it at its end.

@@ -46,7 +46,7 @@ struct SystemdNotifier: Sendable {
 }
 
 /// Reports the start of the shutdown to systemd and in the log. Started last, and therefore stopped first.
-struct ShutdownNotifier: Service {
+struct SystemdStopNotifier: Service {
     let notifier: SystemdNotifier
     let logger: Logger
 

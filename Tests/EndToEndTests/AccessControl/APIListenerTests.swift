@@ -17,7 +17,7 @@ import Testing
             let port = try FreePorts.take()[0]
             let broker = try await RunningBroker(
                 in: scratch,
-                configuration: "[api]\nport = \(port)\nany_user = true\n"
+                configuration: "[api]\nport = \(port)\nallow_any_user = true\n"
             )
             try await body(broker, scratch, String(port))
         }
@@ -48,7 +48,7 @@ import Testing
             let lines = try await run("border", broker.socket, port, in: scratch)
 
             #expect(lines.count == 1 && lines.last?.hasSuffix(" 0 wrong") == true, "\(lines)")
-            #expect(!broker.daemon.story.contains("pbg_"))
+            #expect(!broker.daemon.log.contains("pbg_"))
         }
     }
 
@@ -78,7 +78,7 @@ import Testing
             #expect(lines.last == "8 cases, 0 wrong", "\(lines)")
             for token in lines[0].split(separator: " ") {
                 let secret = String(token.split(separator: "_")[2])
-                #expect(!broker.daemon.story.contains(secret))
+                #expect(!broker.daemon.log.contains(secret))
             }
         }
     }
@@ -135,7 +135,7 @@ import Testing
             )
             try kept.write(tokens[0] + "\n")
             _ = try await kept.exitStatus(within: .seconds(20))
-            #expect(kept.output == ["200 401 401 201 None"], "\(kept.story)")
+            #expect(kept.output == ["200 401 401 201 None"], "\(kept.log)")
         }
     }
 
@@ -175,7 +175,7 @@ import Testing
                     "unshare", "--mount", "--propagation", "private", "sh", "-ec",
                     "mount --bind \(groups) /etc/group; exec \"$@\"", "sh",
                 ],
-                configuration: "[api]\ntcp = false\nany_user = true\n"
+                configuration: "[api]\ntcp = false\nallow_any_user = true\n"
             )
 
             let lines = try await runAsUsers("member", broker.socket, "4242", in: scratch)
@@ -242,7 +242,7 @@ import Testing
             try await Program.run("rsvg-convert", pixels, in: scratch)
             let read = try await Program.run("zbarimg", ["--quiet", "--raw", scratch.file("code.png")], in: scratch)
             #expect(read == [try #require(drawn.pairing)])
-            #expect(!broker.daemon.story.contains("pbi_"))
+            #expect(!broker.daemon.log.contains("pbi_"))
         }
     }
 }

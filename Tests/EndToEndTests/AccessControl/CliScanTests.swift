@@ -35,8 +35,8 @@ import Testing
 
             #expect(try await scan.exitStatus(within: .seconds(20)) == .exited(75))
             #expect(scan.output == ["first", Self.line.replacing(Self.token, with: "[redacted]"), "third"])
-            #expect(!scan.story.contains(Self.token))
-            #expect(scan.story.contains("the secret of the app on port 49213 was not stored"))
+            #expect(!scan.log.contains(Self.token))
+            #expect(scan.log.contains("the secret of the app on port 49213 was not stored"))
         }
     }
 
@@ -48,8 +48,8 @@ import Testing
             scan.closeInput()
 
             #expect(try await scan.exitStatus() == .exited(1))
-            #expect(scan.story.contains("1 token was removed from the output and not stored"))
-            #expect(!scan.story.contains(Self.token))
+            #expect(scan.log.contains("1 token was removed from the output and not stored"))
+            #expect(!scan.log.contains(Self.token))
         }
     }
 

@@ -17,8 +17,8 @@ import Testing
 
         var gotBytes: Bool { server.output.contains("bytes") }
 
-        init(_ story: String..., on host: AvahiHost) async throws {
-            server = try await host.start("python3", [ImpersonationTests.script] + story)
+        init(_ arguments: String..., on host: AvahiHost) async throws {
+            server = try await host.start("python3", [ImpersonationTests.script] + arguments)
             let port = String(try await server.waitForLine("listening on ").dropFirst("listening on ".count))
             advert = try await host.start(
                 "avahi-publish-service",
@@ -95,10 +95,10 @@ import Testing
             for command in [["forward", "tcp:0", "--endpoint", id.text, "--detach"], ["secret", "set", id.text]] {
                 let refused = try await broker.start(command, input: .pipe)
                 try refused.write("\(Self.secret)\n")
-                #expect(try await refused.exitStatus() == .exited(77), "\(refused.story)")
+                #expect(try await refused.exitStatus() == .exited(77), "\(refused.log)")
             }
             try await checkSecret(of: told.endpoint, not: taken.endpoint, broker, in: scratch)
-            #expect(!fake.gotBytes, "\(fake.server.story)")
+            #expect(!fake.gotBytes, "\(fake.server.log)")
 
             // A second approval, for the new address.
             _ = try await broker.ask("approve", id.text)
@@ -140,7 +140,7 @@ import Testing
     private func setSecret(of id: EndpointID, _ broker: RunningBroker) async throws {
         let set = try await broker.start("secret", "set", id.text, input: .pipe)
         try set.write("\(Self.secret)\n")
-        #expect(try await set.exitStatus() == .exited(0), "\(set.story)")
+        #expect(try await set.exitStatus() == .exited(0), "\(set.log)")
     }
 
     /// Reads the secrets from a copy of the broker's state, like the code that presents a secret.

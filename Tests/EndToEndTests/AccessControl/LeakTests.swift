@@ -46,7 +46,7 @@ import Testing
             let token = try #require(string.split(separator: ":").last)
             let joined = try await broker.start("join", "-", "--name", "agent", input: .pipe)
             try joined.write(string + "\n")
-            #expect(try await joined.exitStatus() == .exited(0), "\(joined.story)")
+            #expect(try await joined.exitStatus() == .exited(0), "\(joined.log)")
             let grant = try #require(try await broker.ask("grants").last?.split(separator: " ").first.map(String.init))
             let join = try await broker.start("join", "-", input: .pipe)
             try join.write(string)
@@ -71,14 +71,14 @@ import Testing
             }
             try await expectNothing(of: needles, besides: grant, in: scratch)
             for program in [join, set] { try program.write("\n") }
-            #expect(try await set.exitStatus() == .exited(0), "\(set.story)")
-            #expect(try await join.exitStatus() == .exited(0), "\(join.story)")
+            #expect(try await set.exitStatus() == .exited(0), "\(set.log)")
+            #expect(try await join.exitStatus() == .exited(0), "\(join.log)")
             let late = try await broker.start("join", "-", input: .pipe)
             try late.write(string + "\n")
             // The request is rejected, or throttled after many wrong tokens.
-            #expect(try await late.exitStatus() != .exited(0), "\(late.story)")
+            #expect(try await late.exitStatus() != .exited(0), "\(late.log)")
             let argument = try await broker.start("join", string)
-            #expect(try await argument.exitStatus() == .exited(64), "\(argument.story)")
+            #expect(try await argument.exitStatus() == .exited(64), "\(argument.log)")
 
             try await expectNothing(of: needles, besides: grant, in: scratch)
             try await broker.restart()
@@ -87,9 +87,9 @@ import Testing
             _ = try await broker.daemon.exitStatus()
             try await expectNothing(of: needles, besides: grant, in: scratch)
             for program in [broker.daemon, joined, join, late, argument, set, watch] {
-                #expect(needles.filter(program.story.contains) == [], "\(program.name)")
+                #expect(needles.filter(program.log.contains) == [], "\(program.name)")
             }
-            #expect(broker.daemon.story.contains("the API is open"))
+            #expect(broker.daemon.log.contains("the API is open"))
         }
     }
 

@@ -34,14 +34,14 @@ struct RouteTrustTests {
             let setting = try await broker.start("secret", "set", id.text, input: .pipe)
             try setting.write(try #require(app.token) + "\n")
             setting.closeInput()
-            #expect(try await setting.exitStatus() == .exited(0), "\(setting.story)")
+            #expect(try await setting.exitStatus() == .exited(0), "\(setting.log)")
         }
 
         /// Returns the output of a call, regardless of its exit status.
         func call(_ id: EndpointID, _ tool: String = "launch_context", _ more: String...) async throws -> String {
             let calling = try await broker.start(["call", id.text, tool] + more)
             _ = try await calling.exitStatus()
-            return calling.story
+            return calling.log
         }
     }
 
@@ -103,7 +103,7 @@ struct RouteTrustTests {
             #expect(try await scene.call(id, "launch_context", "--wait", "0").contains("did not become reachable"))
             let curl = try await scene.here.start("curl", ["-sS", "--max-time", "2", "http://127.0.0.1:\(port)/"])
             #expect(try await curl.exitStatus() != .exited(0))
-            #expect(Self.requests(forged).isEmpty, "\(forged.program.story)")
+            #expect(Self.requests(forged).isEmpty, "\(forged.program.log)")
 
             // The address needs a separate approval, which prints the address.
             let approved = try await scene.broker.ask("approve", other.endpoint.id.text).joined()
@@ -133,7 +133,7 @@ struct RouteTrustTests {
             let seen = try await scene.list.first("the app on Wi-Fi is listed") { $0.state == .online }
             let id = seen.endpoint.id
             // No address is approved, so no connection was made; the port of a phone is probed only on request.
-            #expect(Self.requests(wireless).isEmpty, "\(wireless.program.story)")
+            #expect(Self.requests(wireless).isEmpty, "\(wireless.program.log)")
             _ = try await scene.broker.ask("approve", id.text)
             try await scene.tell(wireless, id)
             try await scene.rig.attach(Self.phone, .ofItsOwn)
@@ -143,7 +143,7 @@ struct RouteTrustTests {
 
             #expect(both.endpoint.id != id)
             #expect(try await scene.call(id).contains(#""version": "wifi""#))
-            #expect(!Self.requests(cabled).contains { $0.hasPrefix("call:") }, "\(cabled.program.story)")
+            #expect(!Self.requests(cabled).contains { $0.hasPrefix("call:") }, "\(cabled.program.log)")
         }
     }
 
@@ -164,7 +164,7 @@ struct RouteTrustTests {
             let bank = try await SampleApp("com.example.bank", port: shop.port, on: scene.wifi, in: scratch)
             let refused = try await scene.call(id, "tap_element", "element_id=x")
             #expect(refused.contains("com.example.bank"), "\(refused)")
-            #expect(!bank.program.output.contains { $0.hasPrefix("call: tap_element") }, "\(bank.program.story)")
+            #expect(!bank.program.output.contains { $0.hasPrefix("call: tap_element") }, "\(bank.program.log)")
             _ = try await scene.list.first("it is changed", from: seen.next) {
                 $0.id == id && $0.approval == .changed && $0.routes.contains { $0.mismatch?.text == "com.example.bank" }
             }

@@ -27,7 +27,7 @@ import Testing
 
             try client.write("\n")
             let full = try await client.waitForLine("full:", within: .seconds(30))
-            #expect(full == "full: invite 503 redeem 503 revoke 503 live in revoked out", "\(client.story)")
+            #expect(full == "full: invite 503 redeem 503 revoke 503 live in revoked out", "\(client.log)")
             let refusal = try #require(client.output.dropFirst().first)
             #expect(refusal.hasPrefix("unavailable: \(state)/"), "\(refusal)")
             #expect(refusal.hasSuffix("try again | make room on the disk, and try again"), "\(refusal)")
@@ -53,7 +53,7 @@ import Testing
         case openFolder, openKey, openDatabase, openLog, shortKey, otherKey, noKey, linkedDatabase
 
         func run(in state: String) throws -> String {
-            let (key, database, log) = ("\(state)/pairing.key", "\(state)/pairing.sqlite", "\(state)/audit.jsonl")
+            let (key, database, log) = ("\(state)/access.key", "\(state)/access.sqlite", "\(state)/audit.jsonl")
             switch self {
             case .openFolder:
                 chmod(state, 0o777)
@@ -64,13 +64,13 @@ import Testing
                 return "\(path) can be opened by others (mode 0644); chmod 600 it"
             case .shortKey:
                 truncate(key, 31)
-                return "\(key) is not the key that pairing.sqlite was written with; put that one back"
+                return "\(key) is not the key that access.sqlite was written with; put that one back"
             case .otherKey:
                 try overwrite(key, Data(repeating: 7, count: 32))
-                return "the sealing key is not the key that pairing.sqlite was written with; put that one back"
+                return "the sealing key is not the key that access.sqlite was written with; put that one back"
             case .noKey:
                 unlink(key)
-                return "\(key) is not there, and pairing.sqlite was written with it; put the key back"
+                return "\(key) is not there, and access.sqlite was written with it; put the key back"
             case .linkedDatabase:
                 rename(database, "\(state)/elsewhere")
                 symlink("\(state)/elsewhere", database)
@@ -110,7 +110,7 @@ import Testing
             #expect(try await daemon.exitStatus() == .exited(1))
             #expect(ContinuousClock.now - start < .seconds(5))
             for await _ in daemon.transcript.elements() {}
-            #expect(daemon.story.contains("error: the access state cannot be read: \(wanted)"), "\(daemon.story)")
+            #expect(daemon.log.contains("error: the access state cannot be read: \(wanted)"), "\(daemon.log)")
             #expect(try contents(of: state) == before)
         }
     }

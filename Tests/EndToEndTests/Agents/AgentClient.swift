@@ -59,16 +59,16 @@ final class AgentClient: Sendable {
         return start
     }
 
-    /// The result of the call started at this transcript position. The text is nil after a failure; `story` has the
+    /// The result of the call started at this transcript position. The text is nil after a failure; `log` has the
     /// reason.
-    func outcome(from start: Int) async throws -> (text: String?, story: String) {
+    func outcome(from start: Int) async throws -> (text: String?, log: String) {
         let line = try await program.waitForLine(#"{"ok": "#, from: start, within: .seconds(30))
         let outcome = try JSONDecoder().decode(Outcome.self, from: Data(line.utf8))
         return (outcome.ok == true ? outcome.text : nil, "\(peer): \(line)")
     }
 
     /// Makes a call and waits for its result.
-    func call(_ tool: String, _ arguments: String = "{}") async throws -> (text: String?, story: String) {
+    func call(_ tool: String, _ arguments: String = "{}") async throws -> (text: String?, log: String) {
         try await outcome(from: begin(tool, arguments))
     }
 }

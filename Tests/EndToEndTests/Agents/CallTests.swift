@@ -15,10 +15,10 @@ import Testing
             #expect(answer.joined().contains(#""tapped": "5""#))
             let failed = try await broker.start("call", id, "screenshot", "format=bmp")
             #expect(try await failed.exitStatus() == .exited(1))
-            #expect(failed.story.contains("invalid image data"))
+            #expect(failed.log.contains("invalid image data"))
             let missing = try await broker.start("call", id, "tap_elemnt")
             #expect(try await missing.exitStatus() == .exited(66))
-            #expect(missing.story.contains("patchbay tools \(id) tap_element"))
+            #expect(missing.log.contains("patchbay tools \(id) tap_element"))
             #expect(app.program.output.count { $0.hasPrefix("call: ") && $0 != "call: launch_context" } == 2)
         }
     }
@@ -61,7 +61,7 @@ import Testing
 
             let nowhere = try await broker.start("call", id, "tap_element", "element_id=5", "--output", "/nowhere/x")
             #expect(try await nowhere.exitStatus() == .exited(1))
-            #expect(nowhere.story.contains("/nowhere/x") && !nowhere.story.contains("CocoaError"), "\(nowhere.story)")
+            #expect(nowhere.log.contains("/nowhere/x") && !nowhere.log.contains("CocoaError"), "\(nowhere.log)")
             #expect(app.program.output.count { $0.hasPrefix("call: tap") } == 2)
         }
     }
@@ -72,7 +72,7 @@ import Testing
         try await withApp(mode: .ios) { broker, id, app in
             let set = try await broker.start("secret", "set", id, input: .pipe)
             try set.write(try #require(app.token) + "\n")
-            #expect(try await set.exitStatus() == .exited(0), "\(set.story)")
+            #expect(try await set.exitStatus() == .exited(0), "\(set.log)")
             #expect(try await broker.ask("tools", id).first?.hasPrefix("TOOL") == true)
             let gone = try await broker.ask("secret", "rm", id)
             #expect(gone == ["Deleted the secret of \(id)."])
@@ -81,11 +81,11 @@ import Testing
             #expect(try await tools.exitStatus() == .exited(0))
             let call = try await broker.start("call", id, "get_screen", "--wait", "1")
 
-            #expect(try await call.exitStatus() == .exited(77), "\(call.story)")
-            for story in [tools.story, call.story] {
-                #expect(story.contains("\(id) requires its session token"), "\(story)")
-                #expect(story.contains("try: patchbay secret set \(id)"), "\(story)")
-                #expect(!story.contains("endpoint_") && !story.contains("away"), "\(story)")
+            #expect(try await call.exitStatus() == .exited(77), "\(call.log)")
+            for log in [tools.log, call.log] {
+                #expect(log.contains("\(id) requires its session token"), "\(log)")
+                #expect(log.contains("try: patchbay secret set \(id)"), "\(log)")
+                #expect(!log.contains("endpoint_") && !log.contains("away"), "\(log)")
             }
             let nothing = try await broker.ask("secret", "rm", id)
             #expect(nothing == ["No secret of \(id) is stored."])

@@ -27,10 +27,10 @@ import Testing
             for _ in 1...5 {
                 let calls = try clients.map { ($0, $1, try $1.begin("ask_twice")) }
                 for (name, client, start) in calls {
-                    let (text, story) = try await client.outcome(from: start)
+                    let (text, log) = try await client.outcome(from: start)
                     let own = "{'name': '\(name)', 'age': 7}"
 
-                    #expect(text == "\(own) and \(own)", "\(story)")
+                    #expect(text == "\(own) and \(own)", "\(log)")
                 }
             }
         }

@@ -43,8 +43,8 @@ import Testing
             let second = try await LineApp(like: model, version: "2", on: there, in: scratch)
             _ = try await second.advertise(through: there)
             for (client, start) in calls {
-                let (text, story) = try await client.outcome(from: start)
-                #expect(text?.contains(#""version": "2""#) == true, "\(story)")
+                let (text, log) = try await client.outcome(from: start)
+                #expect(text?.contains(#""version": "2""#) == true, "\(log)")
             }
             #expect(second.program.output.count { $0 == "call: tap_element" } == clients.count)
         }
@@ -66,7 +66,7 @@ import Testing
             try await app.program.waitForLine("call: wait")
             try await app.quit()
             #expect(try await cut.exitStatus() != .exited(0))
-            #expect(cut.story.contains("delivered, result unknown"))
+            #expect(cut.log.contains("delivered, result unknown"))
 
             let again = try await LineApp(like: model, version: "4", port: app.port, in: scratch)
             #expect(try await broker.ask("call", id, "tap_element").joined().contains(#""version": "4""#))
@@ -104,8 +104,8 @@ import Testing
 
     private static func expect(_ clients: [AgentClient], _ tool: String, toSay words: String) async throws {
         for (client, start) in try clients.map({ ($0, try $0.begin(tool)) }) {
-            let (text, story) = try await client.outcome(from: start)
-            #expect(text?.contains(words) == true, "\(story)")
+            let (text, log) = try await client.outcome(from: start)
+            #expect(text?.contains(words) == true, "\(log)")
         }
     }
 }

@@ -99,7 +99,7 @@ import Testing
                 let setting = try await broker.start("secret", "set", id, input: .pipe)
                 try setting.write(token + "\n")
                 setting.closeInput()
-                #expect(try await setting.exitStatus() == .exited(0), "\(setting.story)")
+                #expect(try await setting.exitStatus() == .exited(0), "\(setting.log)")
             }
             let query = app.token.map { "?appreveal_session_token=\($0)" } ?? ""
             paths.append(

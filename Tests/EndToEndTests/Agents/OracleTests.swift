@@ -27,7 +27,7 @@ import Testing
 
             let status = try await oracle.exitStatus(within: .seconds(90))
             for await _ in oracle.transcript.elements() {}
-            #expect(status == .exited(0), "\(oracle.output.filter { !$0.hasPrefix("ok") }) \(oracle.story.suffix(600))")
+            #expect(status == .exited(0), "\(oracle.output.filter { !$0.hasPrefix("ok") }) \(oracle.log.suffix(600))")
             #expect(oracle.output.count { $0.hasPrefix("ok") } > 150)
         }
     }

@@ -31,12 +31,12 @@ import Testing
             try await broker.restart(isKilled: true)
 
             for (client, start) in calls {
-                let (text, story) = try await client.outcome(from: start)
-                #expect(text == nil && story.contains("result unknown"), "\(story)")
+                let (text, log) = try await client.outcome(from: start)
+                #expect(text == nil && log.contains("result unknown"), "\(log)")
             }
             for client in clients {
-                let (text, story) = try await client.call("get_screen")
-                #expect(text?.contains("get_screen") == true, "\(story)")
+                let (text, log) = try await client.call("get_screen")
+                #expect(text?.contains("get_screen") == true, "\(log)")
             }
             #expect(app.program.output.count { $0 == "call: wait" } == 3)
         }
@@ -272,8 +272,8 @@ import Testing
 
     private static func expect(_ calls: [(AgentClient, Int)], toSay words: String) async throws {
         for (client, start) in calls {
-            let (text, story) = try await client.outcome(from: start)
-            #expect(text?.contains(words) == true, "\(story)")
+            let (text, log) = try await client.outcome(from: start)
+            #expect(text?.contains(words) == true, "\(log)")
         }
     }
 
@@ -297,6 +297,6 @@ import Testing
         let setting = try await broker.start("secret", "set", id, input: .pipe)
         try setting.write(secret + "\n")
         setting.closeInput()
-        #expect(try await setting.exitStatus() == .exited(0), "\(setting.story)")
+        #expect(try await setting.exitStatus() == .exited(0), "\(setting.log)")
     }
 }

@@ -33,7 +33,7 @@ extension Differential {
                 if forwarder == .patchbay {
                     // The reset distinguishes a refused port from an app without data; the log has the reason.
                     #expect(refused?.end == .broken(ECONNRESET))
-                    #expect(program.story.contains("nothing listens on port \(local[2])"))
+                    #expect(program.log.contains("nothing listens on port \(local[2])"))
                 }
             }
         }

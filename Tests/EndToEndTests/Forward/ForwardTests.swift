@@ -60,10 +60,10 @@ import Testing
                 try await Task.sleep(for: .milliseconds(300))
             }
 
-            let story = clients.story
-            #expect(!story.contains("ECONNREFUSED"), "\(story)")
-            #expect(story.contains("served"), "\(story)")
-            #expect(story.contains("reset"), "\(story)")
+            let log = clients.log
+            #expect(!log.contains("ECONNREFUSED"), "\(log)")
+            #expect(log.contains("served"), "\(log)")
+            #expect(log.contains("reset"), "\(log)")
         }
     }
 

@@ -34,7 +34,7 @@ struct LiveList {
         within limit: Duration = .seconds(10),
         where fits: @escaping @Sendable (Endpoint) -> Bool
     ) async throws -> Moment {
-        let missing = { @Sendable [watch] in "\(promise): not told by\n\(watch.story)\n" }
+        let missing = { @Sendable [watch] in "\(promise): not told by\n\(watch.log)\n" }
         return try await withDeadline(limit, missing) { [watch] in
             var next = start
             for await line in watch.transcript.elements(from: start) {

@@ -3,7 +3,7 @@ import Testing
 
 /// Socket activation: clients wait while no daemon runs, because systemd owns the listening socket.
 @Suite(.needs(.python, .systemd)) struct ActivationTests {
-    @Test func `a client of the systemd socket starts the daemon and is answered, and the socket file remains`()
+    @Test func `a client of the systemd socket starts the broker and is answered, and the socket file remains`()
         async throws
     {
         try await withScratchFolder { scratch in
@@ -17,7 +17,7 @@ import Testing
                 in: scratch
             )
             try await daemon.waitForLine("Listening on \(socket)")
-            #expect(!daemon.story.contains("the API is open"))
+            #expect(!daemon.log.contains("the API is open"))
 
             let status = try await Program.run(
                 Executable.built("patchbay"),
@@ -26,14 +26,14 @@ import Testing
             )
 
             #expect(status.contains { $0.contains("process \(daemon.processID)") }, "\(status)")
-            #expect(daemon.story.contains("the socket passed by systemd"))
+            #expect(daemon.log.contains("the socket passed by systemd"))
             daemon.terminate()
             #expect(try await daemon.exitStatus() == .exited(0))
             #expect(try await Program.run("stat", ["--format=%F", socket], in: scratch) == ["socket"])
         }
     }
 
-    @Test func `a TCP client starts the daemon, and systemd owns both loopback sockets`() async throws {
+    @Test func `a TCP client starts the broker, and systemd owns both loopback sockets`() async throws {
         try await withScratchFolder { scratch in
             let port = try FreePorts.take()[0]
             let variables = environment(in: scratch).flatMap { ["--setenv=\($0)=\($1)"] }
@@ -47,7 +47,7 @@ import Testing
 
             #expect(try await Callers.run("once", "\(port)", in: scratch) == ["ok ok"])
 
-            #expect(daemon.story.contains("the socket passed by systemd") && daemon.story.contains("tcp=\(port)"))
+            #expect(daemon.log.contains("the socket passed by systemd") && daemon.log.contains("tcp=\(port)"))
             daemon.terminate()
             #expect(try await daemon.exitStatus() == .exited(0))
         }
@@ -72,30 +72,31 @@ import Testing
 
             _ = try await Program.run(Executable.built("patchbay"), ["status", "--socket", socket], in: scratch)
 
-            #expect(daemon.story.contains("systemctl disable --now patchbayd-tcp.socket"), "\(daemon.story)")
-            #expect(daemon.story.contains("tcp=none"))
+            #expect(daemon.log.contains("systemctl disable --now patchbayd-tcp.socket"), "\(daemon.log)")
+            #expect(daemon.log.contains("tcp=none"))
         }
     }
 
     @Test(arguments: ["restart", "restart-tcp"])
-    func `clients in a loop all get a response while the daemon restarts again and again`(story: String) async throws {
-        let words = try await call(story, "12")
+    func `clients in a loop all get a response while the broker restarts again and again`(variant: String) async throws
+    {
+        let words = try await call(variant, "12")
 
         #expect(words.hasSuffix(" answered, 0 lost"), "\(words)")
         #expect(words.split(separator: " ").first.flatMap { Int($0) } ?? 0 > 100, "\(words)")
     }
 
     @Test(arguments: ["queue", "queue-tcp"])
-    func `400 clients wait for the next daemon, and none is refused`(story: String) async throws {
-        #expect(try await call(story, "400") == "400 answered")
+    func `400 clients wait for the next broker, and none is refused`(variant: String) async throws {
+        #expect(try await call(variant, "400") == "400 answered")
     }
 
-    private func call(_ story: String, _ count: String) async throws -> String {
+    private func call(_ variant: String, _ count: String) async throws -> String {
         try await withScratchFolder { scratch in
             let callers = try await Program(
                 "python3",
                 [
-                    Callers.script, story, try Executable.built("patchbayd"), scratch.file("state"),
+                    Callers.script, variant, try Executable.built("patchbayd"), scratch.file("state"),
                     scratch.file("p.sock"), scratch.file("notify"), count,
                 ],
                 in: scratch,
@@ -103,7 +104,7 @@ import Testing
             )
             let status = try await callers.exitStatus(within: .seconds(30))
             for await _ in callers.transcript.elements() {}
-            guard status == .exited(0), let words = callers.output.last else { throw TestSupportError(callers.story) }
+            guard status == .exited(0), let words = callers.output.last else { throw TestSupportError(callers.log) }
             return words
         }
     }

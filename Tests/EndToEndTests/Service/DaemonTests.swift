@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(.needs(.python)) struct DaemonTests {
-    @Test func `SIGTERM ends the daemon within 1 s, even with open event streams`() async throws {
+    @Test func `SIGTERM ends the broker within 1 s, even with open event streams`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
             let watch = try await broker.start("watch", "--json")
@@ -14,12 +14,12 @@ import Testing
             broker.daemon.terminate()
             let status = try await broker.daemon.exitStatus()
 
-            #expect(status == .exited(0), "\(broker.daemon.story)")
+            #expect(status == .exited(0), "\(broker.daemon.log)")
             #expect(ContinuousClock.now - start < .seconds(1))
         }
     }
 
-    @Test func `SIGHUP does not end the daemon, and the log says what to do instead`() async throws {
+    @Test func `SIGHUP does not end the broker, and the log says what to do instead`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
 
@@ -73,11 +73,11 @@ import Testing
 
             #expect(try await broker.daemon.exitStatus(within: .seconds(2)) == .exited(0))
             #expect(try await poll.exitStatus() == .exited(0))
-            #expect(poll.story.contains("revision"))
+            #expect(poll.log.contains("revision"))
         }
     }
 
-    @Test func `the socket file of a killed daemon is replaced`() async throws {
+    @Test func `the socket file of a killed broker is replaced`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
             broker.daemon.kill()
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func `the daemon starts without Avahi and usbmuxd and says what is missing`() async throws {
+    @Test func `the broker starts without Avahi and usbmuxd and says what is missing`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
 
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `a second daemon on the same socket exits with its path, and the first keeps running`() async throws {
+    @Test func `a second broker on the same socket exits with its path, and the first keeps running`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch)
 
@@ -112,12 +112,12 @@ import Testing
             )
 
             #expect(try await second.exitStatus() == .exited(1))
-            #expect(second.story.contains("\(broker.socket) is in use by process \(broker.daemon.processID);"))
+            #expect(second.log.contains("\(broker.socket) is in use by process \(broker.daemon.processID);"))
             #expect(try await broker.ask("status").joined().contains("patchbayd"))
         }
     }
 
-    @Test func `a second daemon on the same state folder exits with its path, and the first keeps running`()
+    @Test func `a second broker on the same state folder exits with its path, and the first keeps running`()
         async throws
     {
         try await withScratchFolder { scratch in
@@ -130,7 +130,7 @@ import Testing
             )
 
             #expect(try await second.exitStatus() == .exited(1))
-            #expect(second.story.contains("/state is in use by patchbayd, process \(broker.daemon.processID);"))
+            #expect(second.log.contains("/state is in use by patchbayd, process \(broker.daemon.processID);"))
             broker.daemon.kill()
             _ = try await broker.daemon.exitStatus()
             try await broker.restart()
@@ -165,7 +165,7 @@ import Testing
 
             #expect(try await daemon.exitStatus() == .exited(code))
             for await _ in daemon.transcript.elements() {}
-            #expect(daemon.story.contains(wanted), "\(daemon.story)")
+            #expect(daemon.log.contains(wanted), "\(daemon.log)")
         }
     }
 
@@ -184,7 +184,7 @@ import Testing
             let forget = try await broker.start("rm", "staging")
 
             #expect(try await forget.exitStatus() == .exited(1))
-            #expect(forget.story.contains("\(file); remove it there"), "\(forget.story)")
+            #expect(forget.log.contains("\(file); remove it there"), "\(forget.log)")
         }
     }
 
@@ -196,8 +196,8 @@ import Testing
             let daemon = try await Program(Executable.built("patchbayd"), ["--config", file], in: scratch)
 
             #expect(try await daemon.exitStatus() == .exited(78))
-            #expect(daemon.story.contains("bad.toml"))
-            #expect(daemon.story.contains("tunnels.max_conections"))
+            #expect(daemon.log.contains("bad.toml"))
+            #expect(daemon.log.contains("tunnels.max_conections"))
         }
     }
 }

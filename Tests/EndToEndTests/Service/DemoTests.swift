@@ -18,10 +18,10 @@ import Testing
 
             let status = try await demo.exitStatus(within: .seconds(90))
             for await _ in demo.transcript.elements() {}
-            #expect(status == .exited(0), "\(demo.story)")
+            #expect(status == .exited(0), "\(demo.log)")
             let health = #"{"status": "ok", "port": 9876"#
             for wanted in ["$ patchbay list", "com.example.desk", "com.example.shop", health] {
-                #expect(demo.output.contains { $0.contains(wanted) }, "\(wanted) is missing in \(demo.story)")
+                #expect(demo.output.contains { $0.contains(wanted) }, "\(wanted) is missing in \(demo.log)")
             }
         }
     }

@@ -25,7 +25,43 @@ import Testing
             for line in lines {
                 let command = try await broker.start(line.split(separator: " ").dropFirst().map(String.init))
                 let status = try await command.exitStatus()
-                #expect(status == .exited(0), "\(command.story)")
+                #expect(status == .exited(0), "\(command.log)")
+            }
+        }
+    }
+
+    @Test(.needs(.root, .systemd))
+    func `the commands of README's installation install, enable and allow the broker in an empty root`() async throws {
+        let commands = try #require(try Self.text(of: "README.md").firstMatch(of: /```sh\n(?<lines>[^`]*)```/)?.lines)
+        try await withScratchFolder { scratch in
+            let root = try scratch.makeFolder("root")
+            try scratch.makeFolder("root/etc")
+            try scratch.write("root:x:0:0::/root:/bin/sh\ndev:x:1000:1000::/home/dev:/bin/sh\n", to: "root/etc/passwd")
+            try scratch.write("root:x:0:\ndev:x:1000:\n", to: "root/etc/group")
+            let built = try String(Executable.built("patchbayd").dropLast("/patchbayd".count))
+            // Each command acts on an empty root instead of on this machine. Nothing is compiled or downloaded.
+            let redirections = [
+                ("sudo ", ""), ("\"$USER\"", "dev"), ("make setup", "make --dry-run setup"),
+                ("make build", "make --dry-run build"), ("make install", "make install DESTDIR=\(root) BUILT=\(built)"),
+                ("systemd-sysusers", "systemd-sysusers --root=\(root)"), ("systemctl daemon-reload", "true"),
+                ("systemctl enable --now", "systemctl --root=\(root) enable"),
+                ("usermod ", "usermod --prefix \(root) "),
+            ]
+            var isRedirected = Set<String>()
+            for line in commands.split(separator: "\n") {
+                var command = String(line)
+                for (original, replacement) in redirections where command.contains(original) {
+                    command.replace(original, with: replacement)
+                    isRedirected.insert(original)
+                }
+                try await Program.run("sh", ["-c", "cd \(Self.root) && \(command)"], in: scratch)
+            }
+            #expect(isRedirected.count == redirections.count, "README no longer has all of these commands")
+            let group = try String(contentsOf: URL(filePath: "\(root)/etc/group"), encoding: .utf8)
+            #expect(group.contains(/(?m)^patchbay:x:[0-9]+:dev$/))
+            for unit in ["sockets.target.wants/patchbayd.socket", "multi-user.target.wants/patchbayd.service"] {
+                let link = "\(root)/etc/systemd/system/\(unit)"
+                #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link).hasPrefix("/usr/local/lib/"))
             }
         }
     }

@@ -72,7 +72,7 @@ import Testing
         #expect(try await command.exitStatus() == .exited(code))
         for await _ in command.transcript.elements() {}
         let said = command.transcript.soFar
-        try #require(said.count == 1 && said[0].source == .errors, "\(command.story)")
+        try #require(said.count == 1 && said[0].source == .errors, "\(command.log)")
         let report = try JSONDecoder().decode(Report.self, from: Data(said[0].text.utf8))
         #expect(report.schema == 1)
         #expect(report.error.exitCode == code)

@@ -40,7 +40,7 @@ import Testing
                 "lost the connection to usbmuxd", "Avahi is not available", "D-Bus, which Avahi needs",
                 "patchbayd stops",
             ]
-            for words in told { #expect(log.story.contains(words), "\(words)") }
+            for words in told { #expect(log.log.contains(words), "\(words)") }
             let once = [
                 "patchbayd starts", "phone plugged in", "phone unplugged", "endpoint new", "endpoint offline",
                 "tunnel opened", "connections through a tunnel fail", "tunnel removed",
@@ -49,7 +49,7 @@ import Testing
             ]
             for words in once { #expect(count(words, log) == 1, "\(words)") }
             #expect(count("usbmuxd is not available", log) == 0)
-            #expect(log.transcript.soFar.last?.text.contains("patchbayd stops") == true, "\(log.story)")
+            #expect(log.transcript.soFar.last?.text.contains("patchbayd stops") == true, "\(log.log)")
         }
     }
 
@@ -70,14 +70,14 @@ import Testing
             try await host.startAvahi()
             try await eventually("Avahi is back") { self.count("connected to Avahi", log) == 2 }
 
-            #expect(log.story.contains("id=a1 name=Journal port=4711 type=_debug._tcp"), "\(log.story)")
-            #expect(log.story.contains("hint=`systemctl status dbus avahi-daemon`"))
+            #expect(log.log.contains("id=a1 name=Journal port=4711 type=_debug._tcp"), "\(log.log)")
+            #expect(log.log.contains("hint=`systemctl status dbus avahi-daemon`"))
             #expect(count("lost the connection to Avahi", log) == 1)
-            #expect(count("Avahi is not available", log) == 0, "\(log.story)")
+            #expect(count("Avahi is not available", log) == 0, "\(log.log)")
         }
     }
 
     private func count(_ words: String, _ log: Program) -> Int {
-        log.story.split(separator: "\n").count { $0.contains(words) }
+        log.log.split(separator: "\n").count { $0.contains(words) }
     }
 }

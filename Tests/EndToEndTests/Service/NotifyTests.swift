@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: [(["--config", "/none.toml"], 78), (["--state-dir", "/dev/null"], 78)] as [([String], CInt)])
-    func `a daemon that cannot start never sends READY=1`(words: [String], code: CInt) async throws {
+    func `a broker that cannot start never sends READY=1`(words: [String], code: CInt) async throws {
         try await withScratchFolder { scratch in
             let notify = ["NOTIFY_SOCKET": scratch.file("notify")]
             let systemd = try await Callers.listen(
@@ -58,7 +58,7 @@ import Testing
             try await Program.run("systemd-notify", ["--status=over"], in: scratch, environment: notify)
 
             try await systemd.waitForLine("STATUS=over")
-            #expect(!systemd.story.contains("READY"), "\(systemd.story)")
+            #expect(!systemd.log.contains("READY"), "\(systemd.log)")
         }
     }
 

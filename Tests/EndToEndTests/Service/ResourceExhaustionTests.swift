@@ -16,7 +16,7 @@ import Testing
             #expect(try #require(burnt) < 0.3, "\(words)")
             let pause = words.last?.split(separator: " ").dropFirst(2).first.flatMap { Double($0) }
             #expect(try #require(pause) < 0.8, "\(words)")
-            #expect(broker.daemon.story.contains("cannot accept connections; clients wait"))
+            #expect(broker.daemon.log.contains("cannot accept connections; clients wait"))
         }
     }
 
@@ -41,7 +41,7 @@ import Testing
 
             let refusal = try await broker.start("add", "Lab", "127.0.0.1:9")
             #expect(try await refusal.exitStatus() == .exited(75))
-            #expect(refusal.story.contains("No space left on device"), "\(refusal.story)")
+            #expect(refusal.log.contains("No space left on device"), "\(refusal.log)")
             #expect(try await broker.ask("list").joined().contains("No endpoints."))
             try await broker.daemon.waitForLine("the endpoints cannot be saved now")
 
@@ -76,13 +76,13 @@ import Testing
             for words in [["add", "Late", "127.0.0.1:9"], ["forward", "tcp:0", "--endpoint", "lab-0", "--detach"]] {
                 let refusal = try await broker.start(words)
                 #expect(try await refusal.exitStatus() == .exited(75))
-                #expect(refusal.story.contains("endpoints.json could not be written"), "\(refusal.story)")
+                #expect(refusal.log.contains("endpoints.json could not be written"), "\(refusal.log)")
             }
             let status = try await broker.ask("status").joined(separator: "\n")
             #expect(status.contains("problem: state: ") && status.contains("endpoints.json"), "\(status)")
             let doctor = try await broker.start("doctor")
             #expect(try await doctor.exitStatus() == .exited(1))
-            #expect(doctor.story.contains("endpoints.json could not be written"), "\(doctor.story)")
+            #expect(doctor.log.contains("endpoints.json could not be written"), "\(doctor.log)")
             let health = ["-sS", "http://127.0.0.1:\(port)/health"]
             let degraded = try await Program.run("curl", health, in: scratch).joined()
             #expect(degraded.contains("\"status\":\"degraded\"") && !degraded.contains(state), "\(degraded)")

@@ -15,7 +15,7 @@ import Testing
             // systemd-analyze exits with 0 even for unknown keys; only its output shows them.
             #expect(try await analyze.exitStatus(within: .seconds(30)) == .exited(0))
             for await _ in analyze.transcript.elements() {}
-            #expect(analyze.story == "")
+            #expect(analyze.log == "")
         }
     }
 

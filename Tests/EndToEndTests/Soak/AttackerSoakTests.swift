@@ -102,6 +102,6 @@ struct AttackerSoakTests {
         let setting = try await broker.start("secret", "set", id.text, input: .pipe)
         try setting.write(token + "\n")
         setting.closeInput()
-        #expect(try await setting.exitStatus() == .exited(0), "\(setting.story)")
+        #expect(try await setting.exitStatus() == .exited(0), "\(setting.log)")
     }
 }

@@ -146,7 +146,7 @@ import Testing
 
     private static func tunnels(of broker: RunningBroker) async throws -> [Tunnel] {
         let text = try await broker.ask("tunnels", "--json").joined(separator: "\n")
-        return try JSONCoding.decoder().decode(TunnelList.self, from: Data(text.utf8)).tunnels
+        return try JSONCoding.decoder().decode(ListResponse<Tunnel>.self, from: Data(text.utf8)).items
     }
 
     private static func failures(of broker: RunningBroker) async throws -> [String: UInt64] {

@@ -77,17 +77,17 @@ import Testing
     private static func word(_ number: UInt32) -> [UInt8] { UsbmuxHeader.bytes(of: number) }
 
     /// Describes the responses of one server in words; DeviceIDs are replaced.
-    private static func story(_ test: Case, at path: String, _ open: UInt16) throws -> [String] {
+    private static func exchange(_ test: Case, at path: String, _ open: UInt16) throws -> [String] {
         let deviceID = try #require(try MuxPeer(to: path).devices().values.first)
         let listener = try MuxPeer(to: path)
         #expect(try listener.ask("Listen")["Number"] as? Int == 0)
         defer { withExtendedLifetime(listener) {} }
         let peer = try MuxPeer(to: path)
         try peer.send(test.bytes(deviceID, open))
-        var story: [String] = []
+        var responses: [String] = []
         for answer in 0..<test.answers {
-            guard let frame = try peer.frame() else { return story + ["end"] }
-            story.append(try describe(frame, deviceID))
+            guard let frame = try peer.frame() else { return responses + ["end"] }
+            responses.append(try describe(frame, deviceID))
             // Sends the next request only after the last response: usbmuxd reads no requests while it connects.
             if test.name.hasPrefix("two failures"), answer < 2 {
                 try peer.send(MuxPeer.connect(deviceID, answer == 0 ? closed : open, tag: UInt32(answer) + 2))
@@ -95,9 +95,9 @@ import Testing
         }
         if test.ends {
             if test.answers > 0 { try peer.send(MuxPeer.request("ListDevices", tag: 2)) }
-            story.append(try peer.frame() == nil ? "end" : "more")
+            responses.append(try peer.frame() == nil ? "end" : "more")
         }
-        return story
+        return responses
     }
 
     private static func describe(_ frame: UsbmuxFrame, _ deviceID: UInt32) throws -> String {
@@ -132,8 +132,8 @@ import Testing
             try await facade.lists([Phones.one])
 
             for test in Self.cases {
-                let real = try Self.story(test, at: rig.socketPath, app.port)
-                let ours = try Self.story(test, at: facade.path, app.port)
+                let real = try Self.exchange(test, at: rig.socketPath, app.port)
+                let ours = try Self.exchange(test, at: facade.path, app.port)
 
                 #expect(ours == real, "\(test.name)")
                 #expect(ours.count == test.answers + (test.ends ? 1 : 0), "\(test.name)")

@@ -47,7 +47,7 @@ import Testing
             let arguments = ["-u", Phones.one, "\(port):\(app.port)"]
             let iproxy = try await Program("iproxy", arguments, in: scratch, environment: facade.environment)
 
-            let bytes = try await withDeadline(.seconds(20), { "iproxy: \(iproxy.story)" }) {
+            let bytes = try await withDeadline(.seconds(20), { "iproxy: \(iproxy.log)" }) {
                 try await Self.download(count, port)
             }
 
@@ -99,7 +99,7 @@ import Testing
                 ["usbmux", "forward", "--usbmux", facade.path, "--serial", Phones.two, "\(port)", "\(app.port)"],
                 in: scratch
             )
-            let bytes = try await withDeadline(.seconds(30), { "pymobiledevice3: \(forward.story)" }) {
+            let bytes = try await withDeadline(.seconds(30), { "pymobiledevice3: \(forward.log)" }) {
                 try await Self.download(count, port)
             }
 

@@ -1,3 +1,4 @@
+import AccessControl
 import JSON
 import Model
 import TestSupport
@@ -77,11 +78,11 @@ import Testing
         let shop = try #require(await fixture.appear("shop"))
         await fixture.appear("bank", port: 6_000)
         let server = AggregateMCPServer(proxy: fixture.proxy)
-        func caller(_ scopes: Set<Scope>, _ selector: Selector) -> AgentCaller {
-            AgentCaller(.grant("x"), permissions: Permissions(scopes, on: selector))
+        func principal(_ scopes: Set<Scope>, _ selector: Selector) -> Principal {
+            .holder(of: "x", scopes, on: selector)
         }
 
-        let some = caller([.endpointCall], .endpoints([shop.id]))
+        let some = principal([.endpointCall], .endpoints([shop.id]))
         #expect(
             Self.names(try await server.answer(MCPRequest("tools/list"), of: some)) == [
                 "shop__get_screen", "shop__tap",
@@ -90,7 +91,7 @@ import Testing
         await #expect(throws: RPCError.self) {
             try await server.answer(MCPRequest("tools/call", ["name": "bank__tap"]), of: some)
         }
-        let reader = caller([.registryRead], .all)
+        let reader = principal([.registryRead], .all)
         #expect(Self.names(try await server.answer(MCPRequest("tools/list"), of: reader)).isEmpty)
     }
 }

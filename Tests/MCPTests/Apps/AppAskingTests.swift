@@ -1,3 +1,4 @@
+import AccessControl
 import Glibc
 import JSON
 import Model
@@ -120,8 +121,8 @@ import Testing
     @Test func `a slow client does not count as a silent app, and has a timeout of its own`() async throws {
         let app = Self.sessionServer()
         let fixture = AppProxyFixture(app) {
-            $0.idle = .milliseconds(200)
-            $0.total = .milliseconds(400)
+            $0.response.idle = .milliseconds(200)
+            $0.response.total = .milliseconds(400)
             $0.clientAnswer = .seconds(1)
         }
         let shop = try #require(await fixture.appear(kind: .mcp))
@@ -174,7 +175,7 @@ import Testing
             }
         }
         // The client takes longer than the app's idle timeout.
-        let fixture = AppProxyFixture(app) { $0.idle = .milliseconds(300) }
+        let fixture = AppProxyFixture(app) { $0.response.idle = .milliseconds(300) }
         let shop = try #require(await fixture.appear(kind: .mcp))
         try await fixture.run {
             let requester = Self.clientRequester("one", [.roots]) { method, _, isBound in
@@ -274,7 +275,7 @@ import Testing
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
         let server = AppMCPServer(shop.id, proxy: fixture.proxy)
-        @Sendable func ask(_ more: JSONObject = [:], of caller: AgentCaller? = nil) async throws -> JSONObject {
+        @Sendable func ask(_ more: JSONObject = [:], of principal: Principal? = nil) async throws -> JSONObject {
             var params: JSONObject = ["name": "ask"]
             for member in more.members { params[member.name] = member.value }
             let request = MCPRequest(
@@ -283,10 +284,10 @@ import Testing
                 capabilities: ["elicitation": [:]],
                 supportsInputRequired: true
             )
-            return try await server.answer(request, of: caller ?? fixture.owner)
+            return try await server.answer(request, of: principal ?? fixture.owner)
         }
         try await fixture.run {
-            let thief = AgentCaller(.grant("thief"), permissions: Permissions([.endpointCall, .secretUse], on: .all))
+            let thief = Principal.holder(of: "thief", [.endpointCall, .secretUse])
 
             let first = try await ask()
             let state = first["requestState"] ?? .null

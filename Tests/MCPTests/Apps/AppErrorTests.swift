@@ -5,23 +5,22 @@ import Testing
 
 @Suite struct AppErrorTests {
     private static let id = EndpointID("shop")
-    private static let all: [AppError] =
-        id.map { id in
-            [
-                .unavailable(id), .notApproved(id), .tokenRequired(id), .forbidden(id, .secretUse),
-                .forbidden(id, .endpointCall), .notMCP(id), .timedOut(id, seconds: 15), .noHandshake(id, seconds: 5),
-                .invalidResponse(id, "status 500"),
-                .responseLost(id), .busy(id),
-            ]
-        } ?? []
+    private static let all: [AppError] = [
+        .unreachable(DialError(.refused, "nothing listens there")), .notApproved,
+        .mismatch(.network(NetworkRoute(address: "127.0.0.1", port: 5_000)), found: SanitizedText("bank")),
+        .tokenRequired(.missing), .forbidden(.secretUse), .forbidden(.endpointCall), .notMCP, .busy,
+        .noHandshake(seconds: 5), .permissionChanged, .timedOut(seconds: 15), .responseLost,
+        .invalidResponse("status 500"),
+    ]
 
     @Test(arguments: all) func `each message has the error and a next step that its audience can take`(
         failure: AppError
-    ) {
-        let tools = BrokerTool.allCases.map(\.rawValue)
+    ) throws {
+        let id = try #require(Self.id)
+        let tools = BrokerFixture().server.tools.map(\.definition.name)
         for audience in AppError.Audience.allCases {
-            let message = failure.message(for: audience)
-            #expect(message.hasPrefix("\(failure): ") && message.contains("shop"))
+            let message = failure.message(for: audience, at: id)
+            #expect(message.hasPrefix("\(failure.description(at: id)): ") && message.contains("shop"))
             guard audience != .brokerAgent else { continue }
             #expect(!tools.contains { message.contains($0) }, "\(message)")
         }
@@ -29,15 +28,16 @@ import Testing
 
     @Test func `a hint for a person is a command`() throws {
         let id = try #require(Self.id)
+        func hint(_ error: AppError, _ audience: AppError.Audience) -> String { error.hint(for: audience, at: id) }
 
-        #expect(AppError.tokenRequired(id).hint(for: .human) == "patchbay secret set shop")
-        #expect(AppError.notApproved(id).hint(for: .human) == "patchbay approve shop")
-        #expect(AppError.notMCP(id).hint(for: .human) == "patchbay forward tcp:0 --endpoint shop --detach")
-        #expect(AppError.tokenRequired(id).hint(for: .brokerAgent).contains("endpoint_pair"))
-        #expect(AppError.unavailable(id).hint(for: .brokerAgent).contains("endpoint_wait"))
+        #expect(hint(.tokenRequired(.rejected), .human) == "patchbay secret set shop")
+        #expect(hint(.notApproved, .human) == "patchbay approve shop")
+        #expect(hint(.notMCP, .human) == "patchbay forward tcp:0 --endpoint shop --detach")
+        #expect(hint(.tokenRequired(.outdated), .brokerAgent).contains("endpoint_pair"))
+        #expect(hint(Self.all[0], .brokerAgent).contains("endpoint_wait"))
     }
 
     @Test func `only errors after delivery count as delivered`() {
-        #expect(Self.all.filter(\.isDelivered).map(\.code) == ["timeout", "invalid-response", "response-lost"])
+        #expect(Self.all.filter(\.isDelivered).map(\.code) == ["timeout", "response-lost", "invalid-response"])
     }
 }

@@ -45,7 +45,7 @@ import Testing
             default: .silence
             }
         }
-        let fixture = AppProxyFixture(app) { $0.idle = .milliseconds(100) }
+        let fixture = AppProxyFixture(app) { $0.response.idle = .milliseconds(100) }
         let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
         try await fixture.run {
             let result = await fixture.call(Self.call(of: shop), of: fixture.owner)

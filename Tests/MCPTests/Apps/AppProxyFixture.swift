@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Images
 import JSON
 import Logging
 import Model
@@ -15,15 +16,15 @@ final class AppProxyFixture: Sendable {
     let authorizer: PermissiveAuthorizer
     let storage: FakeCacheStorage
     let proxy: AppProxy
-    let owner = AgentCaller(.process(uid: 0, pid: 1, executable: SanitizedText("test")), permissions: nil)
+    let owner = Principal.sampleOwner
 
     init(
         _ dialer: any Dialer,
         storage: FakeCacheStorage = FakeCacheStorage(),
         _ adjust: (inout UpstreamTimeouts) -> Void = { _ in }
     ) {
-        var limits = UpstreamTimeouts()
-        adjust(&limits)
+        var timeouts = UpstreamTimeouts()
+        adjust(&timeouts)
         authorizer = PermissiveAuthorizer()
         self.storage = storage
         proxy = AppProxy(
@@ -31,8 +32,8 @@ final class AppProxyFixture: Sendable {
             dialer: dialer,
             authorizer: authorizer,
             storage: storage,
-            limitSize: { result, _, _ in result },
-            limits: limits,
+            sizeLimiter: .sample,
+            timeouts: timeouts,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
     }
@@ -48,8 +49,10 @@ final class AppProxyFixture: Sendable {
     }
 
     /// Calls a tool. An error is returned as the result that an agent with the broker's tools gets.
-    func call(_ call: ToolCall, of caller: AgentCaller) async -> JSONObject {
-        do { return try await proxy.call(call, of: caller) } catch { return error.result(for: .brokerAgent) }
+    func call(_ call: ToolCall, of principal: Principal) async -> JSONObject {
+        do { return try await proxy.call(call, of: principal) } catch {
+            return error.result(for: .brokerAgent, at: call.endpoint.id)
+        }
     }
 
     /// Adds an app at a port to the registry.
@@ -77,6 +80,14 @@ final class AppProxyFixture: Sendable {
     }
 }
 
+extension ResultSizeLimiter {
+    /// A limiter that can store no artifacts.
+    static let sample = ResultSizeLimiter(
+        images: ImageResizer(),
+        artifacts: ArtifactStore(in: "/dev/null/artifacts", logger: Logger(label: "test"))
+    )
+}
+
 /// An authorizer that permits everything by default.
 final class PermissiveAuthorizer: EndpointAuthorizer {
     private struct State {
@@ -98,24 +109,24 @@ final class PermissiveAuthorizer: EndpointAuthorizer {
         out.yield(id)
     }
 
-    func access(to endpoint: Endpoint, for caller: AgentCaller) async -> EndpointAccess {
+    func access(to endpoint: Endpoint, for principal: Principal) async -> EndpointAccess {
         state.withLock { state in
             let access = EndpointAccess(
                 state.isUnapproved ? [] : endpoint.routes.map { AuthorizedRoute($0.route, secret: state.secret) },
                 isUnapproved: state.isUnapproved
             )
-            return caller.may(.secretUse, on: endpoint) ? access : access.withoutSecrets
+            return principal.may(.secretUse, on: endpoint) ? access : access.withoutSecrets
         }
     }
 
     let generation: UInt64 = 0
-    func isLive(_ caller: AgentCaller) -> Bool { true }
+    func isLive(_ principal: Principal) -> Bool { true }
     func deliver<Value: Sendable, Failure: Error>(
-        for caller: AgentCaller,
+        for principal: Principal,
         since generation: UInt64,
         _ write: () throws(Failure) -> Value
     ) throws(Failure) -> Value? { try write() }
-    func register(for caller: AgentCaller, onRevoke: @escaping @Sendable () -> Void) throws -> GrantSession? { nil }
+    func register(for principal: Principal, onRevoke: @escaping @Sendable () -> Void) throws -> GrantSession? { nil }
     func unregister(_ session: GrantSession) {}
 
     /// The recorded results of token use, in order.
@@ -124,7 +135,7 @@ final class PermissiveAuthorizer: EndpointAuthorizer {
         state.withLock { $0.tokenResults.append(accepted) }
     }
 
-    func audit(_ event: EndpointCallEvent, by caller: AgentCaller) async { state.withLock { $0.events.append(event) } }
+    func audit(_ event: EndpointCallEvent, by principal: Principal) async { state.withLock { $0.events.append(event) } }
     func changes() async -> AsyncStream<EndpointID> { stream }
 }
 

@@ -211,19 +211,19 @@ import Testing
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear())
         try fixture.authorizer.set(secret: "secret", of: shop.id)
-        func caller(_ scopes: Set<Scope>) -> AgentCaller {
-            AgentCaller(.grant("x"), permissions: Permissions(scopes, on: .all))
+        func principal(_ scopes: Set<Scope>) -> Principal {
+            .holder(of: "x", scopes)
         }
 
-        let reader = await fixture.call(ToolCall("tap", of: shop), of: caller([.registryRead]))
+        let reader = await fixture.call(ToolCall("tap", of: shop), of: principal([.registryRead]))
         #expect(reader["_meta"] == ["patchbay/failure": "not-permitted"])
         #expect(app.dials.isEmpty)
 
-        let caller1 = await fixture.call(ToolCall("tap", of: shop), of: caller([.endpointCall]))
+        let caller1 = await fixture.call(ToolCall("tap", of: shop), of: principal([.endpointCall]))
         #expect(Self.text(caller1).contains("secret.use"))
         #expect(app.requests.allSatisfy { $0.header("Authorization") == nil })
 
-        let caller2 = await fixture.call(ToolCall("tap", of: shop), of: caller([.endpointCall, .secretUse]))
+        let caller2 = await fixture.call(ToolCall("tap", of: shop), of: principal([.endpointCall, .secretUse]))
         #expect(caller2["isError"] == nil)
     }
 
@@ -273,7 +273,7 @@ import Testing
 
     @Test func `a call to a silent app times out and is cancelled at the app`() async throws {
         let app = ScriptedApp.appReveal { _ in .silence }
-        let fixture = AppProxyFixture(app) { $0.idle = .milliseconds(100) }
+        let fixture = AppProxyFixture(app) { $0.response.idle = .milliseconds(100) }
         let shop = try #require(await fixture.appear())
         try await fixture.run {
             let result = await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)
@@ -306,7 +306,7 @@ import Testing
 
     @Test func `four calls per holder run at once, and calls over the queue limit are rejected`() async throws {
         let app = ScriptedApp.appReveal { _ in .silence }
-        let fixture = AppProxyFixture(app) { $0.idle = .milliseconds(300) }
+        let fixture = AppProxyFixture(app) { $0.response.idle = .milliseconds(300) }
         let shop = try #require(await fixture.appear())
 
         let codes = await withTaskGroup(of: JSON?.self) { group in
@@ -330,7 +330,7 @@ import Testing
         let app = ScriptedApp.appReveal { $0["name"] == "slow" ? .silence : .result(["content": []]) }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear())
-        let other = AgentCaller(.grant("other"), permissions: Permissions([.endpointCall], on: .all))
+        let other = Principal.holder(of: "other", [.endpointCall])
 
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<80 { group.addTask { _ = await fixture.call(ToolCall("slow", of: shop), of: fixture.owner) } }

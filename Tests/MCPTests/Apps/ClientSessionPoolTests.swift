@@ -60,7 +60,7 @@ import Testing
         for client in 2..<ClientSessionPool.limitPerApp {
             _ = try pool.checkOut(key(client), at: .seconds(101)) { newSession() }
         }
-        #expect(throws: UpstreamError.busy) {
+        #expect(throws: AppError.busy) {
             try pool.checkOut(key(ClientSessionPool.limitPerApp), at: .seconds(102)) { newSession() }
         }
     }

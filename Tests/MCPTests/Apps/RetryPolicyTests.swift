@@ -4,15 +4,12 @@ import Testing
 @testable import MCP
 
 @Suite struct RetryPolicyTests {
-    private static let refused = UpstreamError.unreachable(DialError(.refused, "nothing listens there"))
-    private static let noRoute = UpstreamError.unreachable(DialError(.noRoute, "it has no route"))
-    private let id: EndpointID
-
-    init() throws { id = try #require(EndpointID("shop-iphone")) }
+    private static let refused = AppError.unreachable(DialError(.refused, "nothing listens there"))
+    private static let noRoute = AppError.unreachable(DialError(.noRoute, "it has no route"))
 
     private func decision(
         _ policy: inout RetryPolicy,
-        after failure: UpstreamError,
+        after failure: AppError,
         at elapsed: Duration,
         sinceArrival: Duration?
     )
@@ -22,7 +19,7 @@ import Testing
     }
 
     private func policy(mayRepeat: Bool = false) -> RetryPolicy {
-        RetryPolicy(of: id, for: .seconds(10), mayRepeat: mayRepeat)
+        RetryPolicy(for: .seconds(10), mayRepeat: mayRepeat)
     }
 
     @Test func `an app without a route is waited for until the time limit`() {
@@ -33,7 +30,7 @@ import Testing
             decision(&policy, after: Self.noRoute, at: .seconds(7), sinceArrival: nil) == .wait(atMost: .seconds(3))
         )
         #expect(
-            decision(&policy, after: Self.noRoute, at: .seconds(10), sinceArrival: nil) == .giveUp(.unavailable(id))
+            decision(&policy, after: Self.noRoute, at: .seconds(10), sinceArrival: nil) == .giveUp
         )
     }
 
@@ -49,20 +46,20 @@ import Testing
                 == .wait(atMost: .milliseconds(100))
         )
         #expect(
-            decision(&policy, after: Self.refused, at: .seconds(10), sinceArrival: nil) == .giveUp(.unavailable(id))
+            decision(&policy, after: Self.refused, at: .seconds(10), sinceArrival: nil) == .giveUp
         )
     }
 
     @Test func `a call without wait time fails at once`() {
-        var policy = RetryPolicy(of: id, for: .zero, mayRepeat: true)
+        var policy = RetryPolicy(for: .zero, mayRepeat: true)
 
-        #expect(decision(&policy, after: Self.refused, at: .zero, sinceArrival: nil) == .giveUp(.unavailable(id)))
+        #expect(decision(&policy, after: Self.refused, at: .zero, sinceArrival: nil) == .giveUp)
     }
 
     @Test func `a request that may have reached the app is not sent again`() {
         var policy = policy()
 
-        #expect(decision(&policy, after: .responseLost, at: .zero, sinceArrival: nil) == .giveUp(.responseLost(id)))
+        #expect(decision(&policy, after: .responseLost, at: .zero, sinceArrival: nil) == .giveUp)
     }
 
     @Test func `a repeatable request is sent a second time but not a third time`() {
@@ -74,7 +71,7 @@ import Testing
                 == .wait(atMost: .milliseconds(250))
         )
         #expect(
-            decision(&policy, after: .responseLost, at: .seconds(2), sinceArrival: nil) == .giveUp(.responseLost(id))
+            decision(&policy, after: .responseLost, at: .seconds(2), sinceArrival: nil) == .giveUp
         )
     }
 
@@ -95,31 +92,31 @@ import Testing
         )
         #expect(
             decision(&policy, after: .tokenRequired(.missing), at: .zero, sinceArrival: .seconds(60))
-                == .giveUp(.tokenRequired(id))
+                == .giveUp
         )
         #expect(
             decision(&policy, after: .tokenRequired(.missing), at: .zero, sinceArrival: nil)
-                == .giveUp(.tokenRequired(id))
+                == .giveUp
         )
         #expect(
             decision(&policy, after: .tokenRequired(.rejected), at: .seconds(10), sinceArrival: nil)
-                == .giveUp(.tokenRequired(id))
+                == .giveUp
         )
     }
 
     @Test func `permanent errors are reported at once`() {
         var policy = policy(mayRepeat: true)
 
-        #expect(decision(&policy, after: .notApproved, at: .zero, sinceArrival: nil) == .giveUp(.notApproved(id)))
+        #expect(decision(&policy, after: .notApproved, at: .zero, sinceArrival: nil) == .giveUp)
         #expect(
             decision(&policy, after: .timedOut(seconds: 15), at: .zero, sinceArrival: nil)
-                == .giveUp(.timedOut(id, seconds: 15))
+                == .giveUp
         )
         #expect(
             decision(&policy, after: .invalidResponse("x"), at: .zero, sinceArrival: nil)
-                == .giveUp(.invalidResponse(id, "x"))
+                == .giveUp
         )
-        #expect(decision(&policy, after: .notMCP, at: .zero, sinceArrival: nil) == .giveUp(.notMCP(id)))
-        #expect(decision(&policy, after: .busy, at: .zero, sinceArrival: nil) == .giveUp(.busy(id)))
+        #expect(decision(&policy, after: .notMCP, at: .zero, sinceArrival: nil) == .giveUp)
+        #expect(decision(&policy, after: .busy, at: .zero, sinceArrival: nil) == .giveUp)
     }
 }

@@ -65,7 +65,7 @@ import Testing
             dialer: app,
             authorizer: authorizer,
             storage: FakeCacheStorage(),
-            limitSize: { result, _, _ in result },
+            sizeLimiter: .sample,
             logger: quiet
         )
         let lan = NetworkRoute(
@@ -85,19 +85,23 @@ import Testing
         await registry.apply(.seen(sighting))
         let shop = try #require(await registry.endpoint(seenAs: sighting.id))
         try await store.approvals.approve(shop, by: owner, from: origin)
-        let terms = InviteTerms(Permissions([.endpointCall], on: .all))
-        let client = Redemption(client: Data(repeating: 7, count: 32), name: SanitizedText("race"))
-        _ = await Self.call(shop, proxy, AgentCaller(owner, permissions: nil))
+        let spec = InviteSpec(Permissions([.endpointCall], on: .all))
+        _ = await Self.call(shop, proxy, .sampleOwner)
         app.stopReading()
 
         var random = SeededGenerator(seed: seed)
         var (delivered, late) = (0, 0)
         for _ in 0..<rounds {
-            let (_, invite) = try await store.invites.create(terms, by: owner, from: origin)
-            let (grant, _) = try await store.invites.redeem(invite, for: client, from: origin)
+            let (_, invite) = try await store.invites.create(spec, by: owner, from: origin)
+            let redemption = RedemptionSpec(
+                token: invite.reveal(),
+                client: String(repeating: "7", count: 32),
+                name: SanitizedText("race")
+            )
+            let (grant, _) = try await store.invites.redeem(redemption, from: origin)
             try await store.approvals.approve(shop, by: owner, from: origin)
-            let caller = AgentCaller(.grant(grant.id), permissions: grant.permissions)
-            let tasks = (0..<calls).map { _ in Task { await Self.call(shop, proxy, caller) } }
+            let principal = Principal(.grant(grant), source: .unix(uid: 0), actor: .grant(grant.id))
+            let tasks = (0..<calls).map { _ in Task { await Self.call(shop, proxy, principal) } }
             for _ in 0..<Int.random(in: 0..<60, using: &random) { await Task.yield() }
             // A cancelled call releases its place to a queued one at the moment of the end.
             let leaving = Int.random(in: 0...4, using: &random)
@@ -123,8 +127,8 @@ import Testing
         return (delivered, late)
     }
 
-    private static func call(_ shop: Endpoint, _ proxy: AppProxy, _ caller: AgentCaller) async -> Bool {
-        (try? await proxy.call(ToolCall("tap", of: shop, wait: .zero), of: caller)) != nil
+    private static func call(_ shop: Endpoint, _ proxy: AppProxy, _ principal: Principal) async -> Bool {
+        (try? await proxy.call(ToolCall("tap", of: shop, wait: .zero), of: principal)) != nil
     }
 }
 
@@ -133,20 +137,20 @@ private struct EarlyAuthorizer: EndpointAuthorizer {
     let authorizer: AccessStoreAuthorizer
 
     var generation: UInt64 { 0 }
-    func isLive(_ caller: AgentCaller) -> Bool { true }
+    func isLive(_ principal: Principal) -> Bool { true }
     func deliver<Value: Sendable, Failure: Error>(
-        for caller: AgentCaller,
+        for principal: Principal,
         since generation: UInt64,
         _ write: () throws(Failure) -> Value
     ) throws(Failure) -> Value? { try write() }
-    func register(for caller: AgentCaller, onRevoke: @escaping @Sendable () -> Void) throws -> GrantSession? { nil }
+    func register(for principal: Principal, onRevoke: @escaping @Sendable () -> Void) throws -> GrantSession? { nil }
     func unregister(_ session: GrantSession) {}
 
-    func access(to endpoint: Endpoint, for caller: AgentCaller) async -> EndpointAccess {
-        await authorizer.access(to: endpoint, for: caller)
+    func access(to endpoint: Endpoint, for principal: Principal) async -> EndpointAccess {
+        await authorizer.access(to: endpoint, for: principal)
     }
     func recordSecretResult(for endpoint: Endpoint, accepted: Bool) async {}
-    func audit(_ event: EndpointCallEvent, by caller: AgentCaller) async {}
+    func audit(_ event: EndpointCallEvent, by principal: Principal) async {}
     func changes() async -> AsyncStream<EndpointID> { await authorizer.changes() }
 }
 

@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: ["png", "jpeg", "webp", .null] as [JSON])
-    func `the caller's own format is kept`(choice: JSON) async throws {
+    func `the principal's own format is kept`(choice: JSON) async throws {
         let app = Self.app(["enum": ["png", "jpeg"]])
 
         #expect(try await Self.receivedArguments(app, ["format": choice]) == ["format": choice])

@@ -32,7 +32,7 @@ import Testing
         #expect(try result.get() == ["content": []])
     }
 
-    @Test func `a suspended request is resumed once, by the same caller with the same request`() throws {
+    @Test func `a suspended request is resumed once, by the same principal with the same request`() throws {
         var store = SuspendedRequestStore()
         let (state, _) = try store.save(SuspendedRequest(), for: Self.key(), at: .zero)
 

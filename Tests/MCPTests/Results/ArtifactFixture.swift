@@ -1,3 +1,4 @@
+import AccessControl
 import FoundationEssentials
 import Logging
 import MCP
@@ -6,10 +7,10 @@ import TestSupport
 
 /// Stores of artifacts and their users.
 enum ArtifactFixture {
-    static let owner = AgentCaller(.process(uid: 0, pid: 1, executable: SanitizedText("test")), permissions: nil)
+    static let owner = Principal.sampleOwner
 
-    static func agent(_ grant: String) -> AgentCaller {
-        AgentCaller(.grant(grant), permissions: Permissions([.endpointCall], on: .all))
+    static func agent(_ grant: String) -> Principal {
+        .holder(of: grant, [.endpointCall])
     }
 
     static func store(in scratch: ScratchFolder) -> ArtifactStore {

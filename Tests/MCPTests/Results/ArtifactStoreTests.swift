@@ -62,8 +62,8 @@ import Testing
             let store = ArtifactFixture.store(in: scratch)
 
             let kept = Artifact(bytes: [1], mimeType: "image/png")
-            for caller in [ArtifactFixture.agent("a"), ArtifactFixture.agent("b"), ArtifactFixture.owner] {
-                #expect(await store.artifact(link.sha, for: caller) == kept)
+            for principal in [ArtifactFixture.agent("a"), ArtifactFixture.agent("b"), ArtifactFixture.owner] {
+                #expect(await store.artifact(link.sha, for: principal) == kept)
             }
             #expect(await store.artifact(link.sha, for: ArtifactFixture.agent("c")) == nil)
         }

@@ -51,7 +51,7 @@ import Testing
         let transport = try makeTransport()
 
         await #expect(
-            throws: UpstreamError.unreachable(DialError(.refused, "nothing listens on \(Self.routes[0].route)"))
+            throws: AppError.unreachable(DialError(.refused, "nothing listens on \(Self.routes[0].route)"))
         ) {
             try await Self.send("one", over: transport)
         }

@@ -34,10 +34,10 @@ import Testing
     @Test func `another app at the address is a mismatch`() async throws {
         let other = SanitizedText("com.example.other")
 
-        await #expect(throws: UpstreamError.mismatch(route, found: other)) {
+        await #expect(throws: AppError.mismatch(route, found: other)) {
             try await verify(ServerIdentity(kind: .appreveal, app: other))
         }
-        await #expect(throws: UpstreamError.mismatch(route, found: other)) {
+        await #expect(throws: AppError.mismatch(route, found: other)) {
             try await verify(
                 ServerIdentity(kind: .appreveal),
                 launch: ServerIdentity(kind: .appreveal, app: other)
@@ -48,7 +48,7 @@ import Testing
     @Test func `a token is not sent to a server that is not AppReveal`() async throws {
         let secret = try EndpointSecret("the-token-of-shop")
 
-        await #expect(throws: UpstreamError.self) {
+        await #expect(throws: AppError.self) {
             try await verify(ServerIdentity(kind: .mcp), secret: secret)
         }
         #expect(try await verify(ServerIdentity(kind: .mcp)) == nil)
@@ -68,7 +68,7 @@ import Testing
                 == .server(SanitizedText("lines"), version: SanitizedText("1"))
         )
         #expect(try verifier.verify(["name": "lines"], of: known, on: route) == nil)
-        #expect(throws: UpstreamError.mismatch(route, found: SanitizedText("other"))) {
+        #expect(throws: AppError.mismatch(route, found: SanitizedText("other"))) {
             try verifier.verify(["name": "other"], of: known, on: route)
         }
     }

@@ -21,28 +21,28 @@ import Testing
     @Test func `a stateless app gets no subscriptions, and its change stream is opened again`() {
         let change = subscriptions.nextChange()
 
-        let reply = subscriptions.reply(to: Self.request("subscribe", "a://1"), of: stateless)
+        let response = subscriptions.response(to: Self.request("subscribe", "a://1"), of: stateless)
 
-        #expect(reply != nil)
+        #expect(response != nil)
         #expect(change.isCompleted)
         #expect(subscriptions.uris == ["a://1"])
     }
 
-    @Test func `a session-mode app gets the subscription itself, which is recorded after its reply`() {
+    @Test func `a session-mode app gets the subscription itself, which is recorded after its response`() {
         let request = Self.request("subscribe", "a://1")
 
-        #expect(subscriptions.reply(to: request, of: session) == nil)
+        #expect(subscriptions.response(to: request, of: session) == nil)
         #expect(subscriptions.uris.isEmpty)
         subscriptions.record(request)
         #expect(subscriptions.uris == ["a://1"])
     }
 
     @Test func `a second subscription and an unsubscription open no new stream`() {
-        _ = subscriptions.reply(to: Self.request("subscribe", "a://1"), of: stateless)
+        _ = subscriptions.response(to: Self.request("subscribe", "a://1"), of: stateless)
         let change = subscriptions.nextChange()
 
-        _ = subscriptions.reply(to: Self.request("subscribe", "a://1"), of: stateless)
-        _ = subscriptions.reply(to: Self.request("unsubscribe", "a://1"), of: stateless)
+        _ = subscriptions.response(to: Self.request("subscribe", "a://1"), of: stateless)
+        _ = subscriptions.response(to: Self.request("unsubscribe", "a://1"), of: stateless)
 
         #expect(!change.isCompleted)
         #expect(subscriptions.uris.isEmpty)
@@ -50,10 +50,10 @@ import Testing
 
     @Test func `the number of resources is limited, and the app decides about further ones`() {
         for number in 1...ResourceSubscriptions.limit {
-            _ = subscriptions.reply(to: Self.request("subscribe", "a://\(number)"), of: stateless)
+            _ = subscriptions.response(to: Self.request("subscribe", "a://\(number)"), of: stateless)
         }
 
-        #expect(subscriptions.reply(to: Self.request("subscribe", "a://0"), of: stateless) == nil)
+        #expect(subscriptions.response(to: Self.request("subscribe", "a://0"), of: stateless) == nil)
         #expect(subscriptions.uris.count == ResourceSubscriptions.limit)
     }
 }

@@ -28,7 +28,7 @@ import Testing
             routes: app.routes.map { AuthorizedRoute($0.route) },
             clientParameters: parameters,
             logLevel: logLevel,
-            limits: UpstreamLimits(),
+            limits: ResponseLimits(),
             handler: UpstreamMessageHandler()
         )
         return try await handshake.run(with: app)

@@ -12,7 +12,7 @@ import Testing
     private static func answer(
         _ reply: ScriptedApp.Reply,
         awaiting id: RPCID? = request.id,
-        limits: UpstreamLimits = UpstreamLimits()
+        limits: ResponseLimits = ResponseLimits()
     ) async throws -> UpstreamResponse {
         let app = ScriptedApp { _ in reply }
         let connection = UpstreamConnection(over: route, try await app.dial(route))
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func `the error for a server failure contains the response's text`() async throws {
-        await #expect(throws: UpstreamError.invalidResponse("status 500, \"oops\"")) {
+        await #expect(throws: AppError.invalidResponse("status 500, \"oops\"")) {
             _ = try await Self.answer(.http(500, [], "oops"))
         }
         let answered = try await Self.answer(
@@ -71,11 +71,11 @@ import Testing
     }
 
     @Test func `a response over the size limit is aborted`() async throws {
-        let limits = UpstreamLimits(bytes: 1_048_576)
+        let limits = ResponseLimits(bytes: 1_048_576)
         let large = JSON.string(String(repeating: "x", count: 2_000_000))
 
         for reply in [ScriptedApp.Reply.result(["x": large]), .stream([], then: ["x": large])] {
-            await #expect(throws: UpstreamError.invalidResponse("more than 1 MiB")) {
+            await #expect(throws: AppError.invalidResponse("more than 1 MiB")) {
                 _ = try await Self.answer(reply, limits: limits)
             }
         }
@@ -100,8 +100,8 @@ import Testing
     }
 
     @Test func `a stream that ends before the response is reported as a lost response`() async throws {
-        await #expect(throws: UpstreamError.responseLost) { _ = try await Self.answer(.drop) }
-        await #expect(throws: UpstreamError.responseLost) {
+        await #expect(throws: AppError.responseLost) { _ = try await Self.answer(.drop) }
+        await #expect(throws: AppError.responseLost) {
             _ = try await Self.answer(.raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"))
         }
     }

@@ -25,6 +25,7 @@ struct phone_opts {
 	uint16_t pid;		/* USB product id */
 	struct in_addr addr;	/* where this phone's apps listen ... */
 	int offset;		/* ... at device port + offset */
+	uint16_t lockdown;	/* port on 127.0.0.1 that plays lockdownd, 0 for none */
 	uint32_t packet;	/* largest mux packet sent to the host, bytes */
 	uint32_t rate;		/* the cable's speed each way in kB/s, 0 for no limit */
 	enum { FAULT_NONE, FAULT_NOVERSION, FAULT_DROPSYN, FAULT_MUTE } fault;

@@ -27,7 +27,7 @@ actor ConnectionPool {
 
     /// Returns a connection to the first route that works, within the time limit.
     ///
-    /// - Throws: `UpstreamError`, `CancellationError`.
+    /// - Throws: `AppError`, `CancellationError`.
     func open(
         _ routes: [AuthorizedRoute],
         mayReuse: Bool,
@@ -38,7 +38,7 @@ actor ConnectionPool {
             try await self.open(routes, mayReuse: mayReuse)
         }
         guard let opened else {
-            throw UpstreamError.unreachable(DialError(.timedOut, "\(id) was not reached within \(limit)"))
+            throw AppError.unreachable(DialError(.timedOut, "\(id) was not reached within \(limit)"))
         }
         return opened
     }
@@ -59,14 +59,14 @@ actor ConnectionPool {
         for route in routes {
             do {
                 let connection = try await dialer.dial(route.route)
-                guard connection.initialBytes.isEmpty else { throw UpstreamError.notMCP }
+                guard connection.initialBytes.isEmpty else { throw AppError.notMCP }
                 return (UpstreamConnection(over: route.route, connection), route, false)
             } catch let failure as DialError {
                 failures.append(failure)
             }
             try Task.checkCancellation()
         }
-        throw UpstreamError.unreachable(failures.first ?? DialError(.noRoute, "\(id) has no route now"))
+        throw AppError.unreachable(failures.first ?? DialError(.noRoute, "\(id) has no route now"))
     }
 
     /// Adds a connection after its response, if the app may keep it open.

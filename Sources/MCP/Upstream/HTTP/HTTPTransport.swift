@@ -40,7 +40,7 @@ struct HTTPTransport: UpstreamTransport {
                 let response = try await roundTrip.run(request.bytes, over: connection, by: message.admission)
                 await pool.add(PooledConnection(connection, rest: roundTrip.rest, since: pool.watch.elapsed))
                 return response
-            } catch let failure as UpstreamError where isPooled && failure == .unwritten {
+            } catch let failure as AppError where isPooled && failure == .unwritten {
                 // The app closed the pooled connection; a new one shows whether the app is reachable.
                 mayReuse = false
             }

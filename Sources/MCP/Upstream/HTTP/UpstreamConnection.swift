@@ -26,7 +26,7 @@ final class UpstreamConnection: Sendable {
 
     /// Returns when the kernel has accepted all bytes.
     ///
-    /// - Throws: `Failure.unwritten`, `UpstreamError`, `CancellationError`.
+    /// - Throws: `Failure.unwritten`, `AppError`, `CancellationError`.
     func send(
         _ bytes: [UInt8],
         by admission: Admission? = nil,
@@ -44,7 +44,7 @@ final class UpstreamConnection: Sendable {
     /// Writes some bytes and returns their number. The bytes that complete a message are written only while the
     /// permission is valid.
     ///
-    /// - Throws: `Failure.unwritten`, `UpstreamError.permissionChanged`, `UpstreamError.noHandshake`,
+    /// - Throws: `Failure.unwritten`, `AppError.permissionChanged`, `AppError.noHandshake`,
     ///   `CancellationError`; no bytes were written.
     func sendSome(
         _ bytes: ArraySlice<UInt8>,
@@ -63,7 +63,7 @@ final class UpstreamConnection: Sendable {
                 guard
                     limit > .zero,
                     try await Poller.shared.wait(for: .writable, of: copy.number, atMost: limit, by: clock)
-                else { throw UpstreamError.noHandshake(seconds: Int(limit.components.seconds)) }
+                else { throw AppError.noHandshake(seconds: Int(limit.components.seconds)) }
             } else if code != EINTR {
                 throw Failure.unwritten
             }
@@ -73,7 +73,7 @@ final class UpstreamConnection: Sendable {
     private func write(
         _ bytes: ArraySlice<UInt8>,
         by admission: Admission?
-    ) throws(UpstreamError) -> (count: Int, code: CInt) {
+    ) throws(AppError) -> (count: Int, code: CInt) {
         let number = connection.descriptor.number
         func send(_ bytes: ArraySlice<UInt8>) -> (count: Int, code: CInt) {
             let count = bytes.withUnsafeBytes { Glibc.send(number, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }

@@ -15,7 +15,7 @@ struct UpstreamRoundTrip {
 
     /// The message's ID; nil for a message without a response.
     private let id: RPCID?
-    private let limits: UpstreamLimits
+    private let limits: ResponseLimits
     private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
     private let redactor: TokenRedactor
@@ -43,7 +43,7 @@ struct UpstreamRoundTrip {
 
     init(
         awaiting id: RPCID?,
-        limits: UpstreamLimits,
+        limits: ResponseLimits,
         clock: any Clock<Duration>,
         watch: ElapsedTimer? = nil,
         redactor: TokenRedactor = TokenRedactor([]),
@@ -63,7 +63,7 @@ struct UpstreamRoundTrip {
 
     /// Sends the request and reads until its response.
     ///
-    /// - Throws: `UpstreamError`, `CancellationError`.
+    /// - Throws: `AppError`, `CancellationError`.
     mutating func run(
         _ bytes: [UInt8],
         over connection: UpstreamConnection,
@@ -75,17 +75,17 @@ struct UpstreamRoundTrip {
             while !isComplete { try await readMore(from: connection) }
             return try await makeResponse()
         } catch is UpstreamConnection.Failure {
-            throw UpstreamError.responseLost
+            throw AppError.responseLost
         } catch HTTPParseError.unfinished {
-            throw UpstreamError.responseLost
+            throw AppError.responseLost
         } catch let error as HTTPParseError {
-            throw UpstreamError.invalidResponse("\(error)")
+            throw AppError.invalidResponse("\(error)")
         } catch let error as JSONError {
-            throw UpstreamError.invalidResponse(
+            throw AppError.invalidResponse(
                 "invalid JSON (\(error.reason.rawValue), at byte \(error.offset))"
             )
         } catch let error as RPCError {
-            throw UpstreamError.invalidResponse("invalid JSON-RPC (\(error.message))")
+            throw AppError.invalidResponse("invalid JSON-RPC (\(error.message))")
         }
     }
 
@@ -98,7 +98,7 @@ struct UpstreamRoundTrip {
             try await connection.send(bytes, by: admission, within: limits.total, clock: clock)
         } catch UpstreamConnection.Failure.unwritten {
             // A server may reject a request by its head, answer, and close before the body is written.
-            guard let early = try? connection.receiveNow(), !early.isEmpty else { throw UpstreamError.unwritten }
+            guard let early = try? connection.receiveNow(), !early.isEmpty else { throw AppError.unwritten }
             try await feed(early)
         }
     }
@@ -108,7 +108,7 @@ struct UpstreamRoundTrip {
         while bytes == nil, let left = remainingTime {
             bytes = try await connection.receive(within: left, clock: clock)
         }
-        guard let bytes else { throw UpstreamError.timedOut(seconds: Int((watch.elapsed - start).components.seconds)) }
+        guard let bytes else { throw AppError.timedOut(seconds: Int((watch.elapsed - start).components.seconds)) }
         guard bytes.isEmpty else { return try await feed(bytes) }
         try parser.finish()
         isComplete = true
@@ -147,9 +147,9 @@ struct UpstreamRoundTrip {
 
     private mutating func feed(events part: ArraySlice<UInt8>) async throws {
         // A comment keeps the stream alive without activity of the app; a message is activity.
-        for data in events.append(part) where !data.isEmpty {
+        for event in try events.append(part) where !event.data.isEmpty {
             lastActivity = watch.elapsed
-            try handle(await parse(data))
+            try handle(await parse(event.data))
         }
         if outcome != nil { isComplete = true } else { try await acquireLargePermit(for: events.count) }
     }
@@ -184,7 +184,7 @@ struct UpstreamRoundTrip {
     }
 
     private mutating func makeResponse() async throws -> UpstreamResponse {
-        guard let head else { throw UpstreamError.responseLost }
+        guard let head else { throw AppError.responseLost }
         let isSuccess = (200..<300).contains(head.status)
         if head.mediaType != Self.eventStream, !body.isEmpty {
             do {
@@ -195,13 +195,13 @@ struct UpstreamRoundTrip {
             }
         }
         if isSuccess, id != nil, outcome == nil {
-            guard head.mediaType != Self.eventStream else { throw UpstreamError.responseLost }
-            throw UpstreamError.invalidResponse("status \(head.status) and no answer in the body")
+            guard head.mediaType != Self.eventStream else { throw AppError.responseLost }
+            throw AppError.invalidResponse("status \(head.status) and no answer in the body")
         }
         // The server's own error text is the only available detail.
         if id != nil, outcome == nil, (500..<600).contains(head.status) {
             let text = SanitizedText(redactor.redact(String(decoding: body.prefix(8_192), as: UTF8.self)), limit: 200)
-            throw UpstreamError.invalidResponse("status \(head.status)\(text.isEmpty ? "" : ", \"\(text)\"")")
+            throw AppError.invalidResponse("status \(head.status)\(text.isEmpty ? "" : ", \"\(text)\"")")
         }
         return UpstreamResponse(
             status: head.status,

@@ -41,7 +41,7 @@ actor LineTransport: UpstreamTransport {
     /// The number of tasks that follow all messages.
     private var followers = 0
     /// The reason why the stream ended.
-    private var end: UpstreamError?
+    private var end: AppError?
     private var redactor: TokenRedactor
     private let writeSemaphore = AsyncSemaphore(permits: 1)
     /// The unwritten rest of a partly written line, and the admission of that line.
@@ -61,24 +61,24 @@ actor LineTransport: UpstreamTransport {
     /// Sends a message and waits for the response if the message has an ID. Without a message, follows the messages of
     /// the server, because there is no separate stream for them.
     ///
-    /// - Throws: `UpstreamError`, `CancellationError`.
+    /// - Throws: `AppError`, `CancellationError`.
     func exchange(
         _ message: UpstreamMessage,
         by routes: [AuthorizedRoute],
         handler: UpstreamMessageHandler
     ) async throws -> UpstreamResponse {
         // Another stream cannot replace this one, because its handshake has not been done.
-        guard routes.contains(where: { $0.route == route }) else { throw UpstreamError.unwritten }
+        guard routes.contains(where: { $0.route == route }) else { throw AppError.unwritten }
         guard let json = message.json else {
             try await follow()
-            return UpstreamResponse(status: 200, sessionID: nil, outcome: nil, size: 0)
+            return UpstreamResponse(outcome: nil)
         }
         let limits = message.limits
         lastUse = watch.elapsed
         redactor = handler.redactor
         guard let id = message.id else {
             try await write(json, nil, within: limits.total)
-            return UpstreamResponse(status: 202, sessionID: nil, outcome: nil, size: 0)
+            return UpstreamResponse(status: 202, outcome: nil)
         }
         let start = watch.elapsed
         pending[id] = Pending(handler: handler, lastActivity: start)
@@ -101,7 +101,7 @@ actor LineTransport: UpstreamTransport {
             guard left > .zero else { break }
             _ = try await withTimeout(left, clock: clock) { try await self.waitForData(unless: id) }
         }
-        throw UpstreamError.timedOut(seconds: Int((watch.elapsed - start).components.seconds))
+        throw AppError.timedOut(seconds: Int((watch.elapsed - start).components.seconds))
     }
 
     /// Handles messages until the end of the stream or the cancellation of the task.
@@ -196,7 +196,7 @@ actor LineTransport: UpstreamTransport {
             // A response without an ID answers an unreadable request. It is assigned only if a single request is in
             // flight. The first of two responses counts.
             guard let id = answered ?? soleRequestID, pending[id]?.response == nil else { return }
-            pending[id]?.response = UpstreamResponse(status: 200, sessionID: nil, outcome: outcome, size: size)
+            pending[id]?.response = UpstreamResponse(outcome: outcome, size: size)
         case .notification(let notification) where notification.method == "notifications/progress":
             guard let id = notification.params?["progressToken"].flatMap(RPCID.init) else { return }
             pending[id]?.lastActivity = watch.elapsed
@@ -212,7 +212,7 @@ actor LineTransport: UpstreamTransport {
     /// The ID of the only request in flight; nil if there are none or several.
     private var soleRequestID: RPCID? { pending.count == 1 ? pending.keys.first : nil }
 
-    private func finish(_ failure: UpstreamError) {
+    private func finish(_ failure: AppError) {
         if end == nil { end = failure }
         wakeAll()
     }
@@ -236,7 +236,7 @@ actor LineTransport: UpstreamTransport {
         defer { permit.release() }
         if let end { throw end == .responseLost ? .unwritten : end }
         do {
-            do { try await flush(within: limit) } catch UpstreamError.permissionChanged {
+            do { try await flush(within: limit) } catch AppError.permissionChanged {
                 // A partly written line must not be completed.
                 throw UpstreamConnection.Failure.unwritten
             }
@@ -245,12 +245,12 @@ actor LineTransport: UpstreamTransport {
             do { try await flush(within: limit) } catch {
                 let isPartlyWritten = unwritten.bytes.count < line.count
                 if !isPartlyWritten { unwritten = ([], nil) }
-                if isPartlyWritten, case UpstreamError.permissionChanged = error { finish(.responseLost) }
+                if isPartlyWritten, case AppError.permissionChanged = error { finish(.responseLost) }
                 throw error
             }
         } catch is UpstreamConnection.Failure {
             finish(.responseLost)
-            throw UpstreamError.unwritten
+            throw AppError.unwritten
         }
     }
 

@@ -20,19 +20,14 @@ struct GrantsCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let list = try await options.client.grants()
-        let shown = GrantList(grants: list.grants.filter { all || $0.endReason == nil })
-        let output = options.output
-        if format.json { return try output.document(shown) }
-        if format.quiet { return try output.ids(shown.grants.map(\.id)) }
-        if shown.grants.isEmpty {
-            return try output.line(
-                all
-                    ? "No grants. Create an invite with `patchbay pair`."
-                    : "No valid grants. Create an invite with `patchbay pair`."
-            )
-        }
-        try output.table(AccessTables.table(of: shown.grants))
+        let grants = try await options.client.grants().filter { all || $0.endReason == nil }
+        try format.show(
+            ListResponse(grants),
+            ids: grants.map(\.id),
+            table: AccessTables.table(of: grants),
+            ifEmpty: "No \(all ? "" : "valid ")grants. Create an invite with `patchbay pair`.",
+            on: options.output
+        )
     }
 }
 
@@ -55,19 +50,14 @@ struct InvitesCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let list = try await options.client.invites()
-        let shown = InviteList(invites: list.invites.filter { all || $0.endReason == nil })
-        let output = options.output
-        if format.json { return try output.document(shown) }
-        if format.quiet { return try output.ids(shown.invites.map(\.id)) }
-        if shown.invites.isEmpty {
-            return try output.line(
-                all
-                    ? "No invites. Create one with `patchbay pair`."
-                    : "No open invites. Create one with `patchbay pair`."
-            )
-        }
-        try output.table(AccessTables.table(of: shown.invites))
+        let invites = try await options.client.invites().filter { all || $0.endReason == nil }
+        try format.show(
+            ListResponse(invites),
+            ids: invites.map(\.id),
+            table: AccessTables.table(of: invites),
+            ifEmpty: "No \(all ? "" : "open ")invites. Create one with `patchbay pair`.",
+            on: options.output
+        )
     }
 }
 
@@ -105,13 +95,15 @@ struct RequestListCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let list = try await options.client.requests()
-        let output = options.output
-        if format.json { return try output.document(list) }
-        if format.quiet { return try output.ids(list.requests.map(\.userCode)) }
-        if list.requests.isEmpty { return try output.line("No pending access requests.") }
-        try output.table(AccessTables.table(of: list.requests))
-        try output.line("Answer with `patchbay requests approve CODE` or `patchbay requests deny CODE`.")
+        let requests = try await options.client.requests()
+        try format.show(
+            ListResponse(requests),
+            ids: requests.map(\.userCode),
+            table: AccessTables.table(of: requests),
+            ifEmpty: "No pending access requests.",
+            footer: "Answer with `patchbay requests approve CODE` or `patchbay requests deny CODE`.",
+            on: options.output
+        )
     }
 }
 

@@ -23,7 +23,7 @@ struct InviteMonitor {
         var known: Set<String> = []
         while true {
             do {
-                let invites = try await client.invites().invites
+                let invites = try await client.invites()
                 guard let invite = invites.first(where: { $0.id == issued.invite.id }) else {
                     throw CLIError(
                         status: .notFound,
@@ -32,7 +32,7 @@ struct InviteMonitor {
                     )
                 }
                 if invite.useCount > known.count {
-                    let grants = try await client.grants().grants
+                    let grants = try await client.grants()
                     for grant in grants.reversed() where grant.invite == invite.id && known.insert(grant.id).inserted {
                         try joined(grant)
                     }

@@ -28,14 +28,14 @@ struct AdvertisementListCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let list = try await options.client.advertisements()
-        let output = options.output
-        if format.json { return try output.document(list) }
-        if format.quiet { return try output.ids(list.advertisements.map(\.id)) }
-        if list.advertisements.isEmpty {
-            return try output.line("No advertisements. Publish a service with `patchbay advertise`.")
-        }
-        try output.table(Self.table(of: list.advertisements))
+        let advertisements = try await options.client.advertisements()
+        try format.show(
+            ListResponse(advertisements),
+            ids: advertisements.map(\.id),
+            table: Self.table(of: advertisements),
+            ifEmpty: "No advertisements. Publish a service with `patchbay advertise`.",
+            on: options.output
+        )
     }
 
     static func table(of advertisements: [Advertisement]) -> Table {

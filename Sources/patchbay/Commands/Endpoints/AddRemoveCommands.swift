@@ -67,7 +67,7 @@ struct RemoveCommand: AsyncParsableCommand {
         let endpoint = try EndpointSelector(text: selector, command: "patchbay rm").choose(among: list.endpoints)
         try await options.client.removeEndpoint(endpoint.id)
         try options.output.line("Removed \(endpoint.id).")
-        let left = try await options.client.tunnels().tunnels.filter { $0.spec.target == .endpoint(endpoint.id) }
+        let left = try await options.client.tunnels().filter { $0.spec.target == .endpoint(endpoint.id) }
         guard !left.isEmpty else { return }
         let ids = left.map(\.id).joined(separator: " ")
         try options.output.line(

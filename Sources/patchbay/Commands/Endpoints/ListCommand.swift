@@ -43,10 +43,13 @@ struct ListCommand: AsyncParsableCommand {
             return try await feed.run(options.client)
         }
         let list = try await options.client.endpoints(state: state, app: app)
-        if format.json { return try output.document(list) }
-        if format.quiet { return try output.ids(list.endpoints.map(\.id.text).sorted()) }
-        if list.endpoints.isEmpty { return try output.line(emptyMessage) }
-        try output.table(EndpointTableView.table(of: list.endpoints))
+        try format.show(
+            list,
+            ids: list.endpoints.map(\.id.text).sorted(),
+            table: EndpointTableView.table(of: list.endpoints),
+            ifEmpty: emptyMessage,
+            on: output
+        )
     }
 
     private var emptyMessage: String {

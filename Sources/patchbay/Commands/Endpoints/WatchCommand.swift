@@ -67,7 +67,7 @@ struct WatchPrinter {
                 case .endpoint(let change):
                     revision = change.revision
                     try show(change, &shown)
-                case .devices(let list): try show(list, &phones)
+                case .devices(let devices): try show(devices, &phones)
                 }
             }
         }
@@ -105,13 +105,13 @@ struct WatchPrinter {
         }
     }
 
-    private func show(_ list: DeviceList, _ phones: inout Set<UDID>?) throws {
+    private func show(_ devices: [Device], _ phones: inout Set<UDID>?) throws {
         guard filter.showsDevices else { return }
         if isJSON {
-            try output.jsonLine(WatchEvent(event: "devices", devices: list.devices))
+            try output.jsonLine(WatchEvent(event: "devices", devices: devices))
             return
         }
-        let now = Set(list.devices.map(\.udid))
+        let now = Set(devices.map(\.udid))
         let before = phones ?? []
         for udid in now.subtracting(before).sorted() { try output.line("\(Formatting.clock(Date()))  + phone \(udid)") }
         for udid in before.subtracting(now).sorted() { try output.line("\(Formatting.clock(Date()))  - phone \(udid)") }

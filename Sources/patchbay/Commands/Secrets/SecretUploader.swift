@@ -1,5 +1,6 @@
 import Client
 import Model
+import SystemIO
 
 /// Uploads the tokens of a log to the broker. Retries while the broker is not running.
 struct SecretUploader {
@@ -19,8 +20,6 @@ struct SecretUploader {
 
     /// The time limit for pending uploads after the end of the input.
     private static let grace = Duration.seconds(10)
-    private static let minPause = Duration.milliseconds(200)
-    private static let maxPause = Duration.seconds(2)
 
     /// Runs until the input has ended and all tokens are uploaded.
     ///
@@ -82,12 +81,13 @@ struct SecretUploader {
 
     /// Forwards the broker's events until the task is cancelled.
     private func forwardEvents(to continuation: AsyncStream<Event>.Continuation) async throws {
-        var pause = Self.minPause
+        var backoff = Backoff.streaming
         var isAway = false
         while true {
             do {
                 try await client.streamEvents { event in
-                    (pause, isAway) = (Self.minPause, false)
+                    isAway = false
+                    backoff.reset()
                     continuation.yield(.broker(event))
                 }
             } catch let error as ClientError {
@@ -97,8 +97,7 @@ struct SecretUploader {
                 return
             }
             if Task.isCancelled { return }
-            try? await clock.sleep(for: pause)
-            pause = min(pause * 2, Self.maxPause)
+            try? await backoff.wait(clock: clock)
         }
     }
 }

@@ -54,13 +54,13 @@ struct BrokerCheck {
 
     /// Checks the mode of the socket, because the socket gives access to every phone.
     ///
-    /// With `any_user = true` in the configuration, all users may connect; users without owner rights need a grant.
+    /// With `allow_any_user = true` in the configuration, all users may connect; users without owner rights need a grant.
     static func socket(_ path: String, _ access: (mode: UInt32, owner: UInt32)?, isForAll: Bool) -> [Check] {
         guard let access else { return [] }
         let mode = String(access.mode, radix: 8)
         if access.mode & 0o007 != 0, isForAll {
             let detail =
-                "\(path), mode 0\(mode), as required by any_user = true; users without owner rights need a grant"
+                "\(path), mode 0\(mode), as required by allow_any_user = true; users without owner rights need a grant"
             return [Check(name: "socket", verdict: .ok, detail: detail)]
         }
         guard access.mode & 0o007 != 0 else {
@@ -70,8 +70,8 @@ struct BrokerCheck {
             Check(
                 name: "socket",
                 verdict: .fail,
-                detail: "\(path) has mode 0\(mode): every user may connect, but any_user is not set",
-                hint: "chmod 0600 \(path), or set any_user = true in [api]"
+                detail: "\(path) has mode 0\(mode): every user may connect, but allow_any_user is not set",
+                hint: "chmod 0600 \(path), or set allow_any_user = true in [api]"
             )
         ]
     }

@@ -30,6 +30,6 @@ struct UsbmuxdCheck {
     }
 
     private func check(_ verdict: Check.Verdict, _ detail: String, hint: String? = nil) -> Check {
-        Check(name: "usbmuxd", verdict: verdict, detail: detail, hint: hint)
+        Check(name: "usbmuxd socket", verdict: verdict, detail: detail, hint: hint)
     }
 }

@@ -75,8 +75,8 @@ enum DeviceWaiter {
             try await RetryingStream { text in try? errors.line(text) }.run { answered in
                 try await client.streamEvents { event in
                     answered()
-                    guard case .devices(let list) = event else { return }
-                    let devices = list.devices.filter(fits)
+                    guard case .devices(let attached) = event else { return }
+                    let devices = attached.filter(fits)
                     if !devices.isEmpty { throw Found(devices: devices) }
                 }
             }

@@ -65,9 +65,9 @@ struct ForwardCommand: AsyncParsableCommand {
         let client = try options.client
         let specs = try await specs(client)
         guard detach else { return try await runEphemeral(specs, client) }
-        let opened = try await client.open(specs).tunnels
+        let opened = try await client.open(specs)
         if format.json {
-            try options.output.jsonLine(TunnelList(tunnels: opened))
+            try options.output.jsonLine(ListResponse(opened))
         } else {
             for tunnel in opened { try options.output.line(TunnelTableView.line(tunnel)) }
         }
@@ -116,7 +116,7 @@ struct ForwardCommand: AsyncParsableCommand {
         try await EphemeralTunnels(client: client, errors: errors).run(
             specs,
             opened: { tunnels in
-                if format.json { return try output.jsonLine(TunnelList(tunnels: tunnels)) }
+                if format.json { return try output.jsonLine(ListResponse(tunnels)) }
                 for tunnel in tunnels { try output.line(TunnelTableView.line(tunnel)) }
             },
             failed: { failure in

@@ -119,10 +119,10 @@ struct IproxyCommand: AsyncParsableCommand {
             case .network: request.takesNetwork
             }
         }
-        let attached = try await client.devices().devices
+        let attached = try await client.devices()
         var devices = attached.filter(fits)
         if devices.isEmpty, request.udid == nil {
-            if await DeviceAvailability(client).isOff { throw DeviceAvailability.off }
+            if await MissingDeviceExplanation(client).isOff { throw MissingDeviceExplanation.off }
             try? errors.line("\(Self.absence(of: request, attached)); waiting for a phone")
             devices = try await DeviceWaiter.wait(client, errors: errors, where: fits)
         }

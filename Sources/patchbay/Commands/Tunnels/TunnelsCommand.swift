@@ -34,14 +34,14 @@ struct TunnelListCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let list = try await options.client.tunnels()
-        let output = options.output
-        if format.json { return try output.document(list) }
-        if format.quiet { return try output.ids(list.tunnels.map(\.id)) }
-        if list.tunnels.isEmpty {
-            return try output.line("No tunnels. Open one to the attached phone with `patchbay forward 9876`.")
-        }
-        try output.table(TunnelTableView.table(of: list.tunnels))
+        let tunnels = try await options.client.tunnels()
+        try format.show(
+            ListResponse(tunnels),
+            ids: tunnels.map(\.id),
+            table: TunnelTableView.table(of: tunnels),
+            ifEmpty: "No tunnels. Open one to the attached phone with `patchbay forward 9876`.",
+            on: options.output
+        )
     }
 }
 
@@ -58,7 +58,7 @@ struct TunnelShowCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let tunnels = try await options.client.tunnels().tunnels
+        let tunnels = try await options.client.tunnels()
         guard let tunnel = tunnels.first(where: { $0.id == id }) else {
             throw CLIError.notFound("no tunnel has the ID \"\(SanitizedText(id))\"", try: "patchbay tunnels")
         }

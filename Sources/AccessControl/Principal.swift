@@ -1,0 +1,74 @@
+package import Model
+
+/// The client that makes a request, and its permissions.
+package struct Principal: Sendable {
+    package enum Role: Sendable {
+        /// Has full access.
+        case owner
+        /// Showed the token of this grant.
+        case grant(Grant)
+        /// A process on the Unix socket, of a user without full access.
+        case localUser
+        /// A TCP client on this machine without a token.
+        case anonymous
+    }
+
+    package let role: Role
+    package let source: RequestSource
+    /// The client as the audit log names the client.
+    package let actor: AuditActor
+    /// The user of the client's process; nil if the kernel does not report a user.
+    package let user: UInt32?
+
+    package init(_ role: Role, source: RequestSource, actor: AuditActor, user: UInt32? = nil) {
+        self.role = role
+        self.source = source
+        self.actor = actor
+        self.user = user
+    }
+
+    /// The broker itself, which may do everything.
+    package static let broker = Principal(.owner, source: .broker, actor: .broker)
+}
+
+extension Principal {
+    /// True for owners, and for an `admin` grant on the Unix socket that is bound to the connecting user.
+    package var isOwner: Bool {
+        switch (role, source) {
+        case (.owner, _): true
+        case (.grant(let grant), .unix(let uid)): grant.permissions.allow(.admin) && grant.binding == .user(uid)
+        default: false
+        }
+    }
+
+    package var grant: Grant? {
+        if case .grant(let grant) = role { grant } else { nil }
+    }
+
+    /// Returns whether the client has a scope: as an owner, or by its grant.
+    package func may(_ scope: Scope) -> Bool { isOwner || grant?.permissions.allow(scope) ?? false }
+
+    /// Returns whether the client has a scope, and may see an endpoint.
+    package func may(_ scope: Scope, on endpoint: Endpoint) -> Bool { may(scope) && canSee(endpoint) }
+
+    /// Returns whether the client may see an endpoint: as an owner, or by the selector of its grant.
+    package func canSee(_ endpoint: Endpoint) -> Bool { canSee(endpoint.id, approvedApp: endpoint.approvedApp) }
+
+    /// Returns whether the client may see the endpoint with this `Endpoint.id` and `Endpoint.approvedApp`.
+    package func canSee(_ id: EndpointID, approvedApp: SanitizedText?) -> Bool {
+        isOwner || grant?.permissions.selector.includes(id, approvedApp: approvedApp) ?? false
+    }
+
+    /// True if the client may see every endpoint. Only such clients may see devices, which are not endpoints.
+    package var canSeeAllEndpoints: Bool { isOwner || grant?.permissions.selector == .all }
+
+    /// An identifier shared by all requests of the same user or grant. Sessions and artifacts belong to a holder.
+    package var holder: String {
+        switch actor {
+        case .process(let uid, _, _): "uid:\(uid)"
+        case .grant(let id): "grant:\(id)"
+        case .anonymous: "anonymous"
+        case .broker: "broker"
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import AccessControl
+import Model
+import Registry
+
+/// The endpoints as the broker's tools and resources show them to a principal.
+struct EndpointDirectory: Sendable {
+    /// The maximum number of endpoints in one result.
+    static let pageSize = 50
+    /// The maximum number of matching endpoints that an error lists.
+    private static let maxCandidates = 5
+
+    let registry: EndpointRegistry
+    let apps: any AppCaller
+    let approvals: any EndpointApprovals
+
+    /// The revision of the registry.
+    var revision: Int { get async { Int(clamping: await registry.revision) } }
+
+    /// Returns the endpoints that the principal may see, with their approval state.
+    func endpoints(visibleTo principal: Principal) async -> [Endpoint] {
+        await approvals.evaluated(await registry.endpoints.filter(principal.canSee))
+    }
+
+    /// Returns the endpoint with this ID, if the principal may see it.
+    func endpoint(_ id: EndpointID, visibleTo principal: Principal) async -> Endpoint? {
+        await endpoints(visibleTo: principal).first { $0.id == id }
+    }
+
+    /// Returns the only endpoint that a text matches: its ID, or a part of its names that no other endpoint has.
+    func endpoint(matching text: String, for principal: Principal) async throws(ToolError) -> Endpoint {
+        let all = await endpoints(visibleTo: principal)
+        if let exact = all.first(where: { $0.id.text == text }) { return exact }
+        let matching = all.filter { $0.matches(text) }
+        let shown = SanitizedText(text, limit: 60)
+        guard let first = matching.first else {
+            throw ToolError("no endpoint matches \"\(shown)\": endpoint_list lists all")
+        }
+        guard matching.count == 1 else {
+            let ids = matching.prefix(Self.maxCandidates).map(\.id.text).joined(separator: ", ")
+            let more = matching.count > Self.maxCandidates ? " and \(matching.count - Self.maxCandidates) more" : ""
+            throw ToolError("\"\(shown)\" matches \(matching.count) endpoints, say which: \(ids)\(more)")
+        }
+        return first
+    }
+
+    /// Returns the summary of an endpoint with its current approval state.
+    func summary(of endpoint: Endpoint) async -> EndpointSummary? {
+        await summaries(of: await approvals.evaluated([endpoint])).first
+    }
+
+    /// Returns the summaries of endpoints whose approval state is known.
+    func summaries(of endpoints: some Collection<Endpoint>) async -> [EndpointSummary] {
+        let held = await approvals.withSecrets(among: Array(endpoints))
+        var summaries: [EndpointSummary] = []
+        for endpoint in endpoints {
+            summaries.append(
+                EndpointSummary(
+                    endpoint,
+                    needsToken: apps.wantsSecret(endpoint) || endpoint.wantsToken && !held.contains(endpoint.id),
+                    tools: await apps.toolCount(of: endpoint)
+                )
+            )
+        }
+        return summaries
+    }
+}

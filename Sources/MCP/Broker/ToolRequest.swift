@@ -1,0 +1,42 @@
+import JSON
+
+/// A request to call one of the broker's tools.
+struct ToolRequest: Sendable {
+    /// Forwards notifications of an app to the client while the tool runs; nil if the client asked for none.
+    let notify: (@Sendable (RPCNotification) -> Void)?
+    private let arguments: JSONObject
+
+    /// Parses the arguments. Unknown arguments are rejected, because a misspelled one would otherwise be ignored.
+    init(_ request: MCPRequest, for tool: ToolDefinition) throws(ToolError) {
+        guard let arguments = (request.params["arguments"] ?? [:]).objectOrText else {
+            throw ToolError("the arguments must be an object")
+        }
+        for argument in arguments.members where tool.properties[argument.name] == nil {
+            let names = tool.properties.members.map(\.name).sorted().joined(separator: ", ")
+            throw ToolError("unknown argument \"\(argument.name.prefix(40))\"; the arguments are \(names)")
+        }
+        self.arguments = arguments
+        notify = request.notify
+    }
+
+    /// The argument of a parameter; nil if it is absent or null.
+    subscript<Value>(_ parameter: ToolParameter<Value>) -> Value? {
+        get throws(ToolError) {
+            guard let argument = arguments[parameter.name], !argument.isNull else { return nil }
+            return try parameter.parse(argument)
+        }
+    }
+
+    /// Returns an argument that must have at least one character.
+    func required(_ parameter: ToolParameter<String>) throws(ToolError) -> String {
+        guard let text = try self[parameter], !text.isEmpty else { throw ToolError("\(parameter.name) is missing") }
+        return text
+    }
+}
+
+extension JSON {
+    /// The object, parsed from a JSON string if necessary: some models send arguments as a string.
+    var objectOrText: JSONObject? {
+        object ?? string.flatMap { try? JSON(parsing: Array($0.utf8)) }?.object
+    }
+}

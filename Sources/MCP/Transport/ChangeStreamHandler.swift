@@ -1,0 +1,105 @@
+import AccessControl
+import JSON
+import Model
+
+/// Serves streams of changes: `subscriptions/listen` in 2026-07-28, and GET streams in the session protocols.
+struct ChangeStreamHandler: Sendable {
+    let server: any MCPServer
+    let sessions: SessionStore
+    let keepAliveTimer: KeepAliveTimer
+
+    /// Serves `subscriptions/listen` (MCP 2026-07-28).
+    func streamSubscription<Writer: MCPResponseBodyWriter & ~Copyable>(
+        _ parsed: ParsedRequest,
+        for httpRequest: MCPHTTPRequest,
+        of principal: Principal,
+        to writer: inout Writer
+    ) async throws {
+        let subscription: SubscriptionRequest
+        do throws(RPCError) {
+            let description = await server.description(for: principal)
+            subscription = try SubscriptionRequest(parsed.request.params, id: parsed.id, description)
+        } catch {
+            return try await writer.write(MCPHTTPResponse(parsed.mode.status(of: error), error, to: parsed.id))
+        }
+        // Subscribed before the acknowledgement is sent, so that no change is missed in between.
+        let changes = server.changes(for: principal)
+        await subscribe(subscription.resourceURIs, of: principal)
+        try await ChangeStream(keepAliveTimer).run(
+            for: httpRequest,
+            to: &writer,
+            changes: changes,
+            first: SSEEncoder.message(subscription.acknowledgement),
+            last: SSEEncoder.message(subscription.end)
+        ) { subscription.message(for: $0) }
+    }
+
+    /// Serves the GET stream of a session protocol.
+    ///
+    /// The first stream of a session from an earlier run starts with notifications about everything that may have
+    /// changed while the broker was down.
+    func streamSession<Writer: MCPResponseBodyWriter & ~Copyable>(
+        _ session: SessionStore.Session?,
+        for httpRequest: MCPHTTPRequest,
+        of principal: Principal,
+        to writer: inout Writer
+    ) async throws {
+        let isResumed = if let session { await sessions.markResumed(session) } else { false }
+        let changes = server.changes(for: principal)
+        let description = await server.description(for: principal)
+        let changeStream = ChangeStream(keepAliveTimer)
+        var number: Int?
+        if let session { number = await sessions.openStream(of: session) { changeStream.stop() } }
+        var first = SSEEncoder.retry
+        if isResumed {
+            // The changes during the downtime of the broker are unknown. The client is told to read everything again.
+            for change in [ServerChange.tools, .prompts, .resources] where description.announces(of: change) {
+                first += SSEEncoder.message(change.notification)
+            }
+        }
+        let uris = if isResumed, let session { await sessions.subscriptions(of: session) } else { Set<String>() }
+        for uri in uris.sorted() { first += SSEEncoder.message(ServerChange.resource(uri).notification) }
+        // A restored subscription may be unknown to the app. An unreachable app does not delay the stream.
+        async let _: Void = subscribe(uris, of: principal)
+        let end: Result<Void, any Error>
+        do {
+            try await changeStream.run(for: httpRequest, to: &writer, changes: changes, first: first, last: nil) {
+                [sessions] change in
+                if case .resource(let uri) = change {
+                    guard let session, await sessions.isSubscribed(uri, in: session) else { return nil }
+                    return change.notification
+                }
+                return description.announces(of: change) ? change.notification : nil
+            }
+            end = .success(())
+        } catch { end = .failure(error) }
+        if let session, let number { await sessions.closeStream(number, of: session) }
+        try end.get()
+    }
+
+    /// Asks the app for updates of these resources. Failures are ignored: the client then gets no updates.
+    private func subscribe(_ uris: Set<String>, of principal: Principal) async {
+        for uri in uris.sorted() where !Task.isCancelled {
+            _ = try? await server.answer(MCPRequest("resources/subscribe", ["uri": .string(uri)]), of: principal)
+        }
+    }
+}
+
+extension ServerDescription {
+    fileprivate func announces(of change: ServerChange) -> Bool {
+        switch change {
+        case .tools: has("tools", "listChanged")
+        case .prompts: has("prompts", "listChanged")
+        case .resources: has("resources", "listChanged")
+        case .resource: has("resources", "subscribe")
+        }
+    }
+}
+
+extension ServerChange {
+    fileprivate var notification: JSON {
+        var params: JSONObject?
+        if case .resource(let uri) = self { params = ["uri": .string(uri)] }
+        return RPCMessage.notification(RPCNotification(method: method, params: params)).json
+    }
+}

@@ -1,0 +1,46 @@
+import AccessControl
+import FoundationEssentials
+import Logging
+import Model
+import Registry
+import ServiceLifecycle
+
+/// Deletes the secrets of apps that have been absent for a day. An app that comes back later has a new secret.
+struct AbsentAppSecretCleaner: Service {
+    let registry: EndpointRegistry
+    let accessStore: AccessStore
+    let logger: Logger
+    var clock: any Clock<Duration> = ContinuousClock()
+
+    /// The retention period in seconds.
+    static let retention: Double = 86_400
+    private static let interval = Duration.seconds(600)
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            repeat { await cleanUp() } while (try? await clock.sleep(for: Self.interval)) != nil
+        }
+    }
+
+    private func cleanUp() async {
+        for id in await accessStore.secrets.holders {
+            guard Self.isGone(try? await registry.endpoint(id), at: Date()) else { continue }
+            do {
+                try await accessStore.secrets.delete(of: id, by: .broker, from: .broker)
+                logger.info("deleted the secret of an absent app", metadata: ["id": "\(id)"])
+            } catch {
+                logger.error(
+                    "the secret of an absent app could not be deleted",
+                    metadata: ["id": "\(id)", "error": "\(error)"]
+                )
+            }
+        }
+    }
+
+    /// True if the endpoint was absent for the retention period, or is not listed (nil).
+    static func isGone(_ endpoint: Endpoint?, at now: Date) -> Bool {
+        guard let endpoint else { return true }
+        guard endpoint.sources.isEmpty else { return false }
+        return now.timeIntervalSince(endpoint.lastSeenAt ?? endpoint.firstSeenAt) >= retention
+    }
+}
