@@ -19,6 +19,12 @@ package struct Device: Hashable, Sendable, Codable {
     package let locationID: Int?
     /// The time when Patchbay first saw the current attachment.
     package let attachedAt: Date
+    /// The name that the phone reports, such as "Anna’s iPhone". Nil until the phone reports one.
+    package var name: SanitizedText?
+    /// The model that the phone reports, such as "iPhone15,3".
+    package var productType: SanitizedText?
+    /// The version of the system that the phone reports, such as "17.5".
+    package var productVersion: SanitizedText?
 
     package init(udid: UDID, transport: Transport, productID: Int? = nil, locationID: Int? = nil, attachedAt: Date) {
         self.udid = udid
@@ -27,6 +33,17 @@ package struct Device: Hashable, Sendable, Codable {
         self.locationID = locationID
         self.attachedAt = attachedAt
     }
+}
+
+extension Device: Identifiable {
+    /// The identity of one attachment. A replugged phone has another `attachedAt`.
+    package struct ID: Hashable, Sendable {
+        package let udid: UDID
+        package let transport: Transport
+        package let attachedAt: Date
+    }
+
+    package var id: ID { ID(udid: udid, transport: transport, attachedAt: attachedAt) }
 }
 
 /// The identity of a phone: 40 hexadecimal digits, or 8 and 16 digits with a hyphen on models since 2018.

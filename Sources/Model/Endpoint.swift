@@ -25,10 +25,13 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     /// The phone or host on which the app runs.
     package struct Location: Hashable, Sendable, Codable {
         package var udid: UDID?
+        /// The name that the phone itself reports over the cable.
+        package var deviceName: SanitizedText?
         package var host: SanitizedText?
 
-        package init(udid: UDID? = nil, host: SanitizedText? = nil) {
+        package init(udid: UDID? = nil, deviceName: SanitizedText? = nil, host: SanitizedText? = nil) {
             self.udid = udid
+            self.deviceName = deviceName
             self.host = host
         }
     }

@@ -10,6 +10,8 @@ struct EndpointDescriber: Sendable {
     let liveness: Liveness
     /// True if the source of every sighting is unavailable.
     let isStale: Bool
+    /// The names that the devices report.
+    var deviceNames: [UDID: SanitizedText] = [:]
 
     /// Returns the endpoint as it is now. Values that no sighting has stay as they were.
     func describe(_ before: Endpoint) -> Endpoint {
@@ -66,6 +68,8 @@ struct EndpointDescriber: Sendable {
             endpoint.txtTruncated = txt.isTruncated ? true : nil
         }
         endpoint.location.udid = sightings.lazy.compactMap(\.device).first ?? endpoint.location.udid
+        endpoint.location.deviceName =
+            endpoint.location.udid.flatMap { deviceNames[$0] } ?? endpoint.location.deviceName
         endpoint.location.host = sightings.lazy.compactMap(\.host).first ?? endpoint.location.host
     }
 

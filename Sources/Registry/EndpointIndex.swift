@@ -54,9 +54,14 @@ struct EndpointIndex: Sendable {
     }
 
     /// Adds a new endpoint for a server that matches no other, and returns its ID.
-    mutating func add(for sighting: Sighting, on server: ServerKey, at now: Date) -> EndpointID {
+    mutating func add(
+        for sighting: Sighting,
+        on server: ServerKey,
+        deviceName: SanitizedText? = nil,
+        at now: Date
+    ) -> EndpointID {
         let endpoint = Endpoint(
-            id: freeID(for: sighting),
+            id: freeID(for: sighting, deviceName: deviceName),
             kind: sighting.kind,
             app: sighting.app,
             name: sighting.name,
@@ -141,11 +146,13 @@ struct EndpointIndex: Sendable {
     }
 
     /// The ID for a new endpoint: made of app and place, with a number if another app has that ID or had it.
-    private func freeID(for sighting: Sighting) -> EndpointID {
+    private func freeID(for sighting: Sighting, deviceName: SanitizedText?) -> EndpointID {
         let location: String =
             switch sighting.id.source {
             case .config: ""
-            case .usbmuxd: sighting.device.map { "phone-\($0.text.suffix(6))" } ?? ""
+            case .usbmuxd:
+                deviceName.flatMap { IdentityKey.hostName(ofDeviceNamed: $0) }
+                    ?? sighting.device.map { "phone-\($0.text.suffix(6))" } ?? ""
             case .bonjour: sighting.host.map { IdentityKey.canonicalHost(of: $0.text) } ?? ""
             }
         let app =

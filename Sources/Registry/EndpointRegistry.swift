@@ -82,6 +82,9 @@ package actor EndpointRegistry {
         publish(table.setServer(name, version: version, of: id))
     }
 
+    /// Updates the names that devices report. New endpoints get IDs made of these names; a listed one keeps its ID.
+    package func setDeviceNames(_ names: [UDID: SanitizedText]) { publish(table.setDeviceNames(names)) }
+
     /// Accepts the next server that answers, under any name. Called on an owner's request.
     package func acceptServer(of id: EndpointID) { publish(table.acceptServer(of: id)) }
 

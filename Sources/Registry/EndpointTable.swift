@@ -21,6 +21,8 @@ package struct EndpointTable: Sendable {
     private var trusts: [EndpointID: EndpointTrust]
     /// The app that answered on a route instead of the announced one.
     private var mismatches: [Route: SanitizedText] = [:]
+    /// The names that the devices report.
+    private var deviceNames: [UDID: SanitizedText] = [:]
     package private(set) var refusals = Refusals()
 
     package init(
@@ -120,6 +122,16 @@ package struct EndpointTable: Sendable {
         return changes.isEmpty ? list[id].map { [.changed($0.record.endpoint)] } ?? [] : changes
     }
 
+    /// Updates the names that devices report. New endpoints get IDs made of these names; a listed one keeps its ID.
+    package mutating func setDeviceNames(_ names: [UDID: SanitizedText]) -> [Change] {
+        let renamed = names.filter { deviceNames[$0] != $1 }
+        deviceNames.merge(renamed) { $1 }
+        let affected = list.all.filter { entry in
+            !entry.isUnseen && entry.record.endpoint.location.udid.map { renamed[$0] != nil } == true
+        }
+        return refresh(affected.map(\.record.endpoint.id))
+    }
+
     /// Accepts the next server that answers, under any name. Called on an owner's request.
     package mutating func acceptServer(of id: EndpointID) -> [Change] {
         guard let endpoint = list[id]?.record.endpoint else { return [] }
@@ -214,7 +226,8 @@ extension EndpointTable {
             changes.append(.removed(endpoint))
         case .available: break
         }
-        let id = list.add(for: sighting, on: server, at: now)
+        let deviceName = sighting.device.flatMap { deviceNames[$0] }
+        let id = list.add(for: sighting, on: server, deviceName: deviceName, at: now)
         if let added = describe(id) { changes.append(.added(added)) }
         return changes
     }
@@ -283,7 +296,8 @@ extension EndpointTable {
             trust: trusts[id] ?? .none,
             mismatches: mismatches,
             liveness: entry.liveness,
-            isStale: seen.allSatisfy { sightings.isStale($0.id) }
+            isStale: seen.allSatisfy { sightings.isStale($0.id) },
+            deviceNames: deviceNames
         )
         let endpoint = describer.describe(entry.record.endpoint)
         list.update(id) {

@@ -59,6 +59,15 @@ package struct IdentityKey: Hashable, Sendable, Codable {
         }
         return String(name)
     }
+
+    /// The host name that a phone derives from its name: "Anna’s iPhone" announces `Annas-iPhone.local`.
+    ///
+    /// - Returns: The name in lower case, without `.local`. Nil if the name has no ASCII letter or digit.
+    package static func hostName(ofDeviceNamed name: SanitizedText) -> String? {
+        let words = name.text.lowercased().filter { $0 != "'" && $0 != "’" }
+            .split { !($0.isASCII && ($0.isLetter || $0.isNumber)) }
+        return words.isEmpty ? nil : words.joined(separator: "-")
+    }
 }
 
 /// One listening server, as far as a source can tell servers apart.

@@ -5,7 +5,7 @@ actor DeviceEventHub {
     /// A listener's subscription: the devices at its begin, and every change since.
     struct Subscription: Sendable {
         let devices: [NumberedDevice]
-        /// Finishes when `bufferLimit` changes are waiting; the server then disconnects the listener.
+        /// Finishes when more than `bufferLimit` changes are waiting; the server then disconnects the listener.
         let changes: AsyncStream<DeviceChange>
     }
 
@@ -14,32 +14,20 @@ actor DeviceEventHub {
     static let bufferLimit = 256
 
     private(set) var snapshot = UsbmuxServerSnapshot()
-    private var listeners: [UInt32: AsyncStream<DeviceChange>.Continuation] = [:]
+    private let changes = Broadcast<DeviceChange>(slow: .ends(after: DeviceEventHub.bufferLimit))
 
     /// Sets the attached devices and notifies the listeners of the changes.
     func update(_ devices: [Device]) {
-        for change in snapshot.devices.update(devices) {
-            for (number, listener) in listeners {
-                if case .enqueued = listener.yield(change) { continue }
-                unsubscribe(number)
-            }
-        }
+        for change in snapshot.devices.update(devices) { changes.send(change) }
     }
 
     func subscribe(_ number: UInt32, as program: ListenerInfo) -> Subscription {
-        let (changes, continuation) = AsyncStream.makeStream(
-            of: DeviceChange.self,
-            bufferingPolicy: .bufferingOldest(Self.bufferLimit)
-        )
-        listeners[number] = continuation
         snapshot.listeners[number] = program
-        return Subscription(devices: snapshot.devices.devices, changes: changes)
+        return Subscription(devices: snapshot.devices.devices, changes: changes.subscribe())
     }
 
-    func unsubscribe(_ number: UInt32) {
-        listeners.removeValue(forKey: number)?.finish()
-        snapshot.listeners[number] = nil
-    }
+    /// Removes a listener whose connection ends.
+    func unsubscribe(_ number: UInt32) { snapshot.listeners[number] = nil }
 }
 
 /// Assigns DeviceIDs.
@@ -58,11 +46,12 @@ struct DeviceIDAllocator: Hashable, Sendable {
     /// - Returns: The changes, detached devices first.
     mutating func update(_ attached: [Device]) -> [DeviceChange] {
         let cabled = attached.filter { $0.transport == .usb }
-        // A device that was replugged has another `since` time.
-        let detached = devices.filter { !cabled.contains($0.device) }
-        let known = Set(devices.map(\.device))
+        // A replugged device has another `Device.ID`. A device that reports its name has not.
+        let present = Set(cabled.map(\.id))
+        let detached = devices.filter { !present.contains($0.device.id) }
+        let known = Set(devices.map(\.device.id))
         devices.removeAll { detached.contains($0) }
-        let new = cabled.filter { !known.contains($0) }.map { device in
+        let new = cabled.filter { !known.contains($0.id) }.map { device in
             lastDeviceID += 1
             return NumberedDevice(deviceID: lastDeviceID, device: device)
         }

@@ -41,6 +41,17 @@ import Testing
         )
     }
 
+    @Test func `a device that reports its name keeps its ID and is not reported again`() throws {
+        var allocator = DeviceIDAllocator()
+        var device = try ServerFixture.device(Phones.one)
+        _ = allocator.update([device])
+
+        device.name = SanitizedText("Anna’s iPhone")
+
+        #expect(allocator.update([device]).isEmpty)
+        #expect(allocator.devices.map(\.deviceID) == [1])
+    }
+
     @Test func `a network device is not listed`() throws {
         var allocator = DeviceIDAllocator()
 

@@ -1,17 +1,16 @@
-import Glibc
 import SystemIO
 
 /// Speaks usbmuxd's protocol over a connected, non-blocking socket. The caller owns the socket.
 ///
 /// Reads exactly the bytes of the returned messages. Bytes after the reply to a Connect stay in the socket.
 struct UsbmuxConnection: Sendable {
-    let number: CInt
+    private let stream: ByteStream
     private var decoder = UsbmuxFrameDecoder()
 
     /// A connection carries one request, so the tag only has to differ from 0, the tag of unsolicited messages.
     private static let tag: UInt32 = 1
 
-    init(over number: CInt) { self.number = number }
+    init(over number: CInt) { stream = ByteStream(over: number) }
 
     /// Sends a request and waits for the reply. Has no timeout: the caller sets one and cancels.
     ///
@@ -29,7 +28,12 @@ struct UsbmuxConnection: Sendable {
     ///
     /// - Throws: `UsbmuxError`, also if the reply belongs to another request; `CancellationError`.
     mutating func exchange(_ body: UsbmuxMessage.Body, for request: String) async throws -> UsbmuxMessage {
-        try await send(UsbmuxMessage(tag: Self.tag, body: body).encoded, for: request)
+        let bytes = UsbmuxMessage(tag: Self.tag, body: body).encoded
+        do {
+            try await stream.send(bytes)
+        } catch let failure as ByteStream.Failure {
+            throw UsbmuxError(failure, during: request)
+        }
         let message = try await receive(for: request)
         if case .result(.badVersion) = message.body { throw UsbmuxError.result(.badVersion, request: request) }
         guard message.tag == Self.tag else {
@@ -44,38 +48,20 @@ struct UsbmuxConnection: Sendable {
             if let message = try decoder.next() { return message }
             // Receive in chunks of 64 KiB, so that memory grows only with bytes that really arrive.
             let room = min(decoder.bytesNeeded, 64 << 10)
-            var failure: CInt = 0
-            let bytes = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
-                let received = recv(number, buffer.baseAddress, room, 0)
-                count = max(0, received)
-                if received < 0 { failure = errno }
-            }
-            switch failure {
-            case 0 where bytes.isEmpty, ECONNRESET, EPIPE: throw UsbmuxError.closed(request: request)
-            case 0: decoder.append(bytes)
-            case EAGAIN: try await Poller.shared.wait(for: .readable, of: number)
-            case EINTR: continue
-            default: throw UsbmuxError.failed(call: "reading from usbmuxd", message: SocketError.message(for: failure))
+            do {
+                decoder.append(try await stream.receive(atMost: room))
+            } catch let failure as ByteStream.Failure {
+                throw UsbmuxError(failure, during: request)
             }
         }
     }
+}
 
-    private func send(_ bytes: [UInt8], for request: String) async throws {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let sent = rest.withUnsafeBytes {
-                Glibc.send(number, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
-            }
-            if sent >= 0 {
-                rest = rest.dropFirst(sent)
-                continue
-            }
-            switch errno {
-            case EAGAIN: try await Poller.shared.wait(for: .writable, of: number)
-            case EINTR: continue
-            case EPIPE, ECONNRESET: throw UsbmuxError.closed(request: request)
-            default: throw UsbmuxError.failed(call: "writing to usbmuxd", message: SocketError.message(for: errno))
-            }
+extension UsbmuxError {
+    fileprivate init(_ failure: ByteStream.Failure, during request: String) {
+        switch failure {
+        case .closed: self = .closed(request: request)
+        case .failed(let call, let errno): self = .failed(call: call, message: SocketError.message(for: errno))
         }
     }
 }

@@ -38,7 +38,7 @@ struct SourceComponents: Sendable {
     ) async throws {
         let registry = state.registry
         let sources = try DiscoverySources(configuration: configuration, environment: environment, logger: logger)
-        let dialer = CompositeDialer(network: LANDialer(), usb: sources.devices?.dialer)
+        let dialer = CompositeDialer(network: NetworkDialer(), usb: sources.devices?.dialer)
         let tunnels = try await DaemonError.reading { () async throws(TunnelError) in
             try await TunnelTable(
                 resolver: RegistryRouteResolver(
@@ -75,10 +75,12 @@ struct SourceComponents: Sendable {
             ]
         }
         if let devices = sources.devices, let ports {
+            let directory = DeviceDirectory(of: devices, dialer: devices.dialer, logger: logger)
             services += [
-                devices,
+                devices, directory,
                 DeviceEventForwarder(
-                    source: devices,
+                    source: directory,
+                    registry: registry,
                     attachedDevices: attachedDevices,
                     ports: ports,
                     tunnels: tunnels,

@@ -60,7 +60,8 @@ struct TunnelTargetRefresher: Service {
 
 /// Forwards attached and detached devices to the parts that use devices.
 struct DeviceEventForwarder: Service {
-    let source: DeviceMonitor
+    let source: DeviceDirectory
+    let registry: EndpointRegistry
     let attachedDevices: AttachedDevices
     let ports: DevicePortScanner
     let tunnels: TunnelTable
@@ -68,14 +69,16 @@ struct DeviceEventForwarder: Service {
 
     func run() async throws {
         var known: [UDID: Device] = [:]
-        for await _ in source.events.cancelOnGracefulShutdown() {
-            let devices = await source.devices()
+        for await snapshot in source.snapshots.cancelOnGracefulShutdown() {
+            let devices = snapshot.devices
             let attached = Dictionary(devices.map { ($0.udid, $0) }) { one, _ in one }
             for (udid, device) in attached where known[udid] == nil { log("phone plugged in", device) }
             for (udid, device) in known where attached[udid] == nil { log("phone unplugged", device) }
             known = attached
+            await registry.setDeviceNames(attached.compactMapValues(\.name))
             await attachedDevices.set(devices)
-            ports.set(devices: Set(devices.map(\.udid)))
+            // The ID of an endpoint contains the name of the device, so the ports are probed after the answer.
+            ports.set(devices: Set(devices.map(\.udid)).subtracting(snapshot.unanswered))
             await tunnels.refreshTargets()
         }
         await attachedDevices.finish()

@@ -35,31 +35,39 @@ struct DevicesCommand: AsyncParsableCommand {
             )
             return try await feed.run(options.client)
         }
-        let list = try await options.client.devices()
-        if format.json { return try output.document(list) }
-        if format.quiet { return try output.ids(Set(list.devices.map(\.udid)).sorted().map(\.text)) }
-        guard !list.devices.isEmpty else {
-            if try await DeviceAvailability(options.client).isOff {
+        let devices = try await options.client.devices()
+        if format.json { return try output.document(ListResponse(devices)) }
+        if format.quiet { return try output.ids(Set(devices.map(\.udid)).sorted().map(\.text)) }
+        guard !devices.isEmpty else {
+            if try await MissingDeviceExplanation(options.client).isOff {
                 return try output.line("Phones are turned off by devices.enabled = false in the configuration.")
             }
             return try output.line(
                 "No phones. Plug in a phone, unlock it and trust this computer. `patchbay doctor` checks usbmuxd."
             )
         }
-        try output.table(Self.table(of: list.devices))
+        try output.table(Self.table(of: devices))
     }
 
     static func table(of devices: [Device], now: Date = Date()) -> Table {
         var table = Table(columns: [
-            .init(title: "UDID"), .init(title: "VIA"), .init(title: "PRODUCT"), .init(title: "SINCE"),
+            .init(title: "UDID"), .init(title: "NAME"), .init(title: "VIA"), .init(title: "PRODUCT"),
+            .init(title: "SINCE"),
         ])
         table.rows = devices.sorted { $0.udid < $1.udid }.map { device in
-            let product = device.productID.map { "0x" + String($0, radix: 16) } ?? "-"
-            return [
-                .init(device.udid.text), .init(device.transport.rawValue), .init(product),
+            [
+                .init(device.udid.text), .init(device.name?.text ?? "-"), .init(device.transport.rawValue),
+                .init(product(of: device)),
                 .init(Formatting.ago(device.attachedAt, now: now), .dim),
             ]
         }
         return table
+    }
+
+    /// The model and the version of its system, or the USB product ID of a phone that reports neither.
+    private static func product(of device: Device) -> String {
+        let words = [device.productType, device.productVersion].compactMap { $0?.text }
+        guard words.isEmpty else { return words.joined(separator: " ") }
+        return device.productID.map { "0x" + String($0, radix: 16) } ?? "-"
     }
 }

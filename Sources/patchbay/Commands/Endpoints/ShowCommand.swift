@@ -30,7 +30,7 @@ struct ShowCommand: AsyncParsableCommand {
         let output = options.output
         if format.json { return try output.document(endpoint) }
         // Only owners may read the approvals, so an error is ignored.
-        let approvals = try? await client.approvals().approvals
+        let approvals = try? await client.approvals()
         let approval = approvals?.first { $0.endpoint == endpoint.id }
         try output.line(Self.text(endpoint, approval, isColoured: output.isColoured))
     }
@@ -45,7 +45,7 @@ struct ShowCommand: AsyncParsableCommand {
         var facts: [(String, String?)] = [
             ("name", endpoint.name.text),
             ("app", ([endpoint.app] + (endpoint.version.map { [$0] } ?? [])).map(\.text).joined(separator: " ")),
-            ("kind", endpoint.kind.text), ("phone", endpoint.location.udid?.text),
+            ("kind", endpoint.kind.text), ("phone", Self.phone(of: endpoint)),
             ("host", endpoint.location.host?.text),
             ("approval", Self.approval(of: endpoint, approval, now: now)),
         ]
@@ -67,6 +67,13 @@ struct ShowCommand: AsyncParsableCommand {
         let title = ANSIStyle.bold.paint(endpoint.id.text, isOn: isColoured) + "  " + state
         let lines = facts.compactMap { name, value in value.map { "  \(name.padded(to: 10))  \($0)" } }
         return ([title + (endpoint.reason.map { ": \($0)" } ?? "")] + lines).joined(separator: "\n")
+    }
+
+    /// The name and the UDID of the phone: `Anna’s iPhone (00008030-…)`.
+    private static func phone(of endpoint: Endpoint) -> String? {
+        endpoint.location.udid.map { udid in
+            endpoint.location.deviceName.map { "\($0) (\(udid))" } ?? udid.text
+        }
     }
 
     /// Describes the approval: `approved by user 1000, … 3 h ago, on iphone.local at 192.168.1.20`.

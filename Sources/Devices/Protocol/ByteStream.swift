@@ -1,0 +1,58 @@
+import Glibc
+import SystemIO
+
+/// Sends and receives bytes over a connected, non-blocking socket. The caller owns the socket.
+struct ByteStream: Sendable {
+    enum Failure: Error, Hashable {
+        /// The peer closed or reset the connection.
+        case closed
+        case failed(call: String, errno: CInt)
+    }
+
+    let number: CInt
+
+    init(over number: CInt) { self.number = number }
+
+    /// Receives the available bytes: at least one, and at most `limit`.
+    ///
+    /// - Throws: `Failure`; `CancellationError`.
+    func receive(atMost limit: Int) async throws -> [UInt8] {
+        while true {
+            var failure: CInt = 0
+            let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+                let received = recv(number, buffer.baseAddress, limit, 0)
+                count = max(0, received)
+                if received < 0 { failure = errno }
+            }
+            switch failure {
+            case 0 where bytes.isEmpty, ECONNRESET, EPIPE: throw Failure.closed
+            case 0: return bytes
+            case EAGAIN: try await Poller.shared.wait(for: .readable, of: number)
+            case EINTR: continue
+            default: throw Failure.failed(call: "reading from usbmuxd", errno: failure)
+            }
+        }
+    }
+
+    /// Sends all bytes.
+    ///
+    /// - Throws: `Failure`; `CancellationError`.
+    func send(_ bytes: [UInt8]) async throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let sent = rest.withUnsafeBytes {
+                Glibc.send(number, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
+            }
+            if sent >= 0 {
+                rest = rest.dropFirst(sent)
+                continue
+            }
+            switch errno {
+            case EAGAIN: try await Poller.shared.wait(for: .writable, of: number)
+            case EINTR: continue
+            case EPIPE, ECONNRESET: throw Failure.closed
+            default: throw Failure.failed(call: "writing to usbmuxd", errno: errno)
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import FoundationEssentials
+import Model
+import Testing
+
+@testable import Registry
+
+@Suite struct DeviceNameTests {
+    private let now = Date(timeIntervalSince1970: 1_000)
+    private let phone: UDID
+    private let name = SanitizedText("Anna’s iPhone")
+
+    init() throws { phone = try #require(UDID("00008030-001A2B3C4D5E6F70")) }
+
+    @Test func `a new endpoint on a phone is named after the app and the phone`() throws {
+        var table = EndpointTable()
+        _ = table.setDeviceNames([phone: name])
+        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone)), at: now)
+
+        let endpoint = try #require(table.endpoints.first)
+        #expect(endpoint.id.text == "shop-annas-iphone")
+        #expect(endpoint.location.deviceName == name)
+    }
+
+    @Test func `an endpoint that has an ID keeps it when its phone reports a name or a new one`() throws {
+        var table = EndpointTable()
+        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone)), at: now)
+        #expect(table.endpoints.map(\.id.text) == ["shop-phone-5e6f70"])
+
+        let changes = table.setDeviceNames([phone: name])
+        #expect(changes.count == 1)
+        #expect(table.endpoints.map(\.id.text) == ["shop-phone-5e6f70"])
+        #expect(table.endpoints.first?.location.deviceName == name)
+        #expect(table.setDeviceNames([phone: name]).isEmpty)
+
+        _ = table.setDeviceNames([phone: SanitizedText("Bert’s iPhone")])
+        #expect(table.endpoints.map(\.id.text) == ["shop-phone-5e6f70"])
+        #expect(table.endpoints.first?.location.deviceName?.text == "Bert’s iPhone")
+    }
+
+    @Test func `an endpoint keeps its ID across a restart before and after its phone reports a new name`() throws {
+        var table = EndpointTable()
+        _ = table.setDeviceNames([phone: name])
+        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone)), at: now)
+
+        var restarted = EndpointTable(records: table.records)
+        _ = restarted.setDeviceNames([phone: SanitizedText("Bert’s iPhone")])
+        _ = restarted.apply(.seen(Seen.usb("com.example.shop", udid: phone)), at: now)
+
+        #expect(restarted.endpoints.map(\.id.text) == ["shop-annas-iphone"])
+    }
+
+    @Test func `two phones of one name have two endpoints, and one cannot take the other's ID`() throws {
+        let other = try #require(UDID("0123456789abcdef0123456789abcdef01234567"))
+        var table = EndpointTable()
+        _ = table.setDeviceNames([phone: name, other: name])
+        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone)), at: now)
+        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: other)), at: now)
+
+        #expect(table.endpoints.map(\.id.text) == ["shop-annas-iphone", "shop-annas-iphone-2"])
+        #expect(table.endpoints.map(\.location.udid) == [phone, other])
+    }
+
+    @Test func `the name of one phone changes no endpoint of another phone or of the network`() throws {
+        let other = try #require(UDID("0123456789abcdef0123456789abcdef01234567"))
+        var table = EndpointTable()
+        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: other)), at: now)
+        _ = table.apply(.seen(Seen.network()), at: now)
+
+        #expect(table.setDeviceNames([phone: name]).isEmpty)
+        #expect(table.endpoints.allSatisfy { $0.location.deviceName == nil })
+    }
+
+    @Test(arguments: [
+        ("Anna’s iPhone", "annas-iphone"), ("Anna's  iPhone (2)", "annas-iphone-2"), ("iPhone 15", "iphone-15"),
+        ("\u{1B}[31mRed", "31mred"), ("田中のiPhone", "iphone"), ("Überfön 7", "berf-n-7"),
+    ])
+    func `a phone's name becomes a host name as the phone's own does`(name: String, host: String) {
+        #expect(IdentityKey.hostName(ofDeviceNamed: SanitizedText(name)) == host)
+    }
+
+    @Test(arguments: ["田中", "’", "", "   ", "\u{202E}"])
+    func `a name without letters or digits of ASCII leaves the UDID in the ID`(name: String) {
+        var table = EndpointTable()
+        _ = table.setDeviceNames([phone: SanitizedText(name)])
+        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone)), at: now)
+
+        #expect(table.endpoints.map(\.id.text) == ["shop-phone-5e6f70"])
+    }
+}
