@@ -1,8 +1,10 @@
 /// The parsers of untrusted input, by the names of their folders in `Corpus`.
 enum FuzzTarget: String, Sendable, CaseIterable {
+    case debug
     case head
     case json
     case name
+    case profile
     case token
     case txt
     case usbmux
@@ -12,9 +14,11 @@ enum FuzzTarget: String, Sendable, CaseIterable {
     /// - Throws: `Violation`; a crash of the parser ends the process.
     func check(_ input: [UInt8]) throws(Violation) {
         switch self {
+        case .debug: try DebugPromises.check(input)
         case .head: try HeadPromises.check(input)
         case .json: try JSONPromises.check(input)
         case .name: try NamePromises.check(input)
+        case .profile: try ProfilePromises.check(input)
         case .token: try TokenPromises.check(input)
         case .txt: try TXTPromises.check(input)
         case .usbmux: try UsbmuxPromises.check(input)

@@ -1,0 +1,75 @@
+import ArgumentParser
+import Client
+import FoundationEssentials
+import JSON
+import Model
+
+struct DebugCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "debug",
+        abstract: "Show, compare and replay the states of an app that is connected to the state debugger.",
+        discussion: """
+              patchbay debug debug-app-192-168-1-20
+              patchbay debug show debug-app-192-168-1-20 7 --pointer /user/name
+              patchbay debug diff debug-app-192-168-1-20 6 7
+              patchbay debug shot debug-app-192-168-1-20 7 --output shot.jpg
+              patchbay debug send debug-app-192-168-1-20 6
+            """,
+        subcommands: [
+            DebugListCommand.self, DebugShowCommand.self, DebugDiffCommand.self, DebugShotCommand.self,
+            DebugSendCommand.self,
+        ],
+        defaultSubcommand: DebugListCommand.self
+    )
+}
+
+/// The launch whose states a `patchbay debug` command reads.
+struct DebugLaunchOptions: ParsableArguments {
+    @Flag(help: "Read the states of the app's launch before this one, for example after a crash.")
+    var previous = false
+
+    /// The argument for the tool.
+    var arguments: JSONObject { previous ? ["previous": true] : [:] }
+}
+
+/// The app of a `patchbay debug` command.
+struct DebugAppOptions: ParsableArguments {
+    @Argument(help: ArgumentHelp("Use the app with this endpoint.", valueName: "endpoint"))
+    var selector: String
+    @OptionGroup var options: GlobalOptions
+
+    var output: Console { options.output }
+
+    /// Calls a tool of the app.
+    ///
+    /// - Throws: `CLIError` with the tool's message if the tool failed; `ClientError`.
+    func call(_ tool: String, _ arguments: JSONObject = [:], maxPixels: Int? = nil) async throws -> ToolResultPrinter {
+        let client = try options.client
+        let endpoints = try await client.endpoints().endpoints
+        let id = try EndpointSelector(text: selector, command: "patchbay debug").choose(among: endpoints).id
+        do {
+            let result = try await client.call(tool, of: id, arguments: arguments, maxPixels: maxPixels)
+            let printer = ToolResultPrinter(result)
+            guard !printer.isError else {
+                throw CLIError(status: .error, message: printer.lines.joined(separator: "\n"))
+            }
+            return printer
+        } catch let error as ClientError {
+            throw CallCommand.unknownResultError(after: error, of: id) ?? error
+        }
+    }
+
+    /// Calls a tool whose result is one JSON document.
+    func document(_ tool: String, _ arguments: JSONObject = [:]) async throws -> JSONObject {
+        guard case .bytes(let text)? = try await call(tool, arguments).payload,
+            let object = (try? JSON(parsing: Array(text)))?.object
+        else {
+            throw CLIError(
+                status: .error,
+                message: "\"\(SanitizedText(selector))\" did not answer as an app of the state debugger",
+                hint: "patchbay list"
+            )
+        }
+        return object
+    }
+}

@@ -1,0 +1,51 @@
+import DebugLink
+import Discovery
+import Logging
+import Model
+import Registry
+import ServiceLifecycle
+import SystemIO
+
+/// The state debugger: its server, the tools of its apps, and its advertisement.
+struct DebugLinkComponents: Sendable {
+    let tools: DebugToolServer
+    /// The services in start order: dependencies first.
+    let services: [any Service]
+
+    /// Opens the listener; nil if the state debugger is disabled in the configuration.
+    ///
+    /// - Throws: `DaemonError.socket`.
+    init?(
+        _ configuration: Configuration.DebugLink,
+        registry: EndpointRegistry,
+        bonjour: BonjourSource?,
+        logger: Logger
+    ) throws(DaemonError) {
+        guard configuration.enabled else { return nil }
+        let other = configuration.forward.map { name in
+            DebuggerDialer(name: name, registry: registry, dialer: NetworkDialer())
+        }
+        let approval = DebugAppApproval(registry: registry)
+        let server: DebugLinkServer
+        do {
+            server = try DebugLinkServer(
+                on: configuration.listen.address,
+                forwardingTo: other.map { other -> DebuggerDial in { try await other.dial() } },
+                isApproved: { await approval.isApproved($0) },
+                logger: logger
+            )
+        } catch {
+            throw .socket("debuglink.listen: \(error)")
+        }
+        tools = DebugToolServer(for: server.apps)
+        services = [
+            server, tools, DebugAppSightingForwarder(apps: server.apps, registry: registry),
+            DebugLinkAdvertiser(
+                bonjour: bonjour,
+                name: configuration.name ?? DebugLinkAdvertiser.standardName,
+                port: server.address.port ?? 0,
+                logger: logger
+            ),
+        ]
+    }
+}

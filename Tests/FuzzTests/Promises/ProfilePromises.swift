@@ -1,0 +1,28 @@
+import Model
+import Profiles
+
+/// Promises for profile files: each is a profile, or an error that a person can use.
+enum ProfilePromises {
+    static func check(_ input: [UInt8]) throws(Violation) {
+        let text = String(decoding: input, as: UTF8.self)
+        let lines = text.utf8.count { $0 == UInt8(ascii: "\n") } + 1
+        do {
+            let profile = try Profile(parsing: text, file: "fuzz.toml")
+            try promise("a profile has something to call", !profile.tools.isEmpty || profile.functions != nil)
+            let recognizer = ProfileRecognizer(profile)
+            try promise("a profile has something to recognise", recognizer.nextRequest != nil)
+        } catch let error as ProfileError {
+            try promise("an error is safe to print", error.description.unicodeScalars.allSatisfy(SanitizedText.isSafe))
+            switch error {
+            case .syntax(_, let position, _), .invalid(_, let position, _, _):
+                try promise("an error is at a place in the file", (1...lines).contains(position.line))
+            case .unknownTool, .invalidArgument, .invalidResponse:
+                throw Violation(promise: "an error of a file is not one of a call")
+            }
+        } catch let violation as Violation {
+            throw violation
+        } catch {
+            throw Violation(promise: "there are no other errors")
+        }
+    }
+}
