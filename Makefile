@@ -57,7 +57,7 @@ tsan: setup ## look for data races in the data path with ThreadSanitizer (a buil
 fuzz: setup ## try the parsers on made-up input with libFuzzer (a build of its own): ARGS="--seconds 60 --only token"
 	Tests/FuzzTests/run $(ARGS)
 
-demo: setup ## a phone, an app on it, one on the network, and what Patchbay makes of them
+demo: setup ## two phones, apps of each kind, a screenshot over the cable, and a replayed state
 	swift build
 	Tests/TestSupport/demo
 
@@ -89,6 +89,7 @@ install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
 	done
 	install -D -m 644 systemd/patchbay.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/patchbay.conf
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/patchbay README.md
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/patchbay/profiles config/profiles/*.toml
 	test -e $(DESTDIR)/etc/patchbay/patchbay.toml || \
 		install -D -m 644 config/patchbay.example.toml $(DESTDIR)/etc/patchbay/patchbay.toml
 	@test -n "$(DESTDIR)" || echo "Start it: systemd-sysusers && systemctl daemon-reload && systemctl enable --now patchbayd"

@@ -19,6 +19,7 @@ let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nioWebSocket: Target.Dependency = .product(name: "NIOWebSocket", package: "swift-nio")
 let nioExtras: Target.Dependency = .product(name: "NIOExtras", package: "swift-nio-extras")
 let nioHTTPTypes: Target.Dependency = .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
@@ -40,7 +41,9 @@ func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 }
 
 /// The modules with fuzzed parsers.
-let fuzzed: [Target.Dependency] = ["AccessControl", "API", "Devices", "Discovery", "JSON", "Model", httpTypes]
+let fuzzed: [Target.Dependency] = [
+    "AccessControl", "API", "DebugLink", "Devices", "Discovery", "JSON", "Model", "Profiles", httpTypes,
+]
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
@@ -75,12 +78,18 @@ let package = Package(
         // Domain types, JSON, and system I/O.
         module("Model", []),
         module("JSON", []),
+        module("Profiles", ["JSON", "Model", tomlKit]),
         module("SystemIO", ["CLinux", "Model", logging]),
 
         // Sources of sightings.
         module("Discovery", ["CAvahi", "CLinux", "Model", "SystemIO", logging, lifecycle]),
         module("Devices", ["CLinux", "CUsbmuxd", "Model", "SystemIO", logging, lifecycle]),
-        module("Probing", ["Model", "SystemIO", logging, lifecycle, nioCore, nioPosix, nioHTTP1]),
+        module(
+            "Probing",
+            [
+                "JSON", "Model", "Profiles", "SystemIO", logging, lifecycle, nioCore, nioPosix, nioHTTP1, nioWebSocket,
+            ]
+        ),
 
         // The registry and the tunnels.
         module("Registry", ["Model"]),
@@ -94,7 +103,11 @@ let package = Package(
         module("Images", ["CImages", "SystemIO"]),
         module(
             "MCP",
-            ["AccessControl", "Images", "JSON", "Model", "Registry", "SystemIO", "Tunnels", crypto, logging, lifecycle]
+            [
+                "AccessControl", "Images", "JSON", "Model", "Profiles", "Registry", "SystemIO", "Tunnels", crypto,
+                logging,
+                lifecycle,
+            ]
         ),
         module(
             "API",
@@ -103,6 +116,7 @@ let package = Package(
                 hummingbird, hummingbirdCore, logging, lifecycle, nioCore, nioExtras, nioHTTP1, nioHTTPTypes, nioPosix,
             ]
         ),
+        module("DebugLink", ["JSON", "Model", "SystemIO", logging, lifecycle]),
         module("UsbmuxServer", ["Devices", "Model", "SystemIO", "Tunnels", logging, lifecycle]),
         module("Client", ["JSON", "Model", nioCore, nioPosix, nioHTTP1]),
 
@@ -110,9 +124,9 @@ let package = Package(
         program(
             "patchbayd",
             [
-                "AccessControl", "API", "CLinux", "Devices", "Discovery", "Images", "MCP", "Model", "Probing",
-                "Registry", "SystemIO", "Tunnels", "UsbmuxServer", argumentParser, logging, lifecycle, tomlKit,
-                unixSignals,
+                "AccessControl", "API", "CLinux", "DebugLink", "Devices", "Discovery", "Images", "MCP", "Model",
+                "Probing", "Profiles", "Registry", "SystemIO", "Tunnels", "UsbmuxServer", argumentParser, logging,
+                lifecycle, tomlKit, unixSignals,
             ]
         ),
         program("patchbay", ["Client", "JSON", "Model", "QR", "SystemIO", argumentParser]),
@@ -122,7 +136,10 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["CLinux", "Model", "SystemIO"],
             path: "Tests/TestSupport",
-            exclude: ["demo", "lineapp.py", "sampleapp.py", "systemd", "usbmuxd"],
+            exclude: [
+                "appdebug.py", "dartvm.py", "debugbridge.py", "demo", "lineapp.py", "openagents.py", "sampleapp.py",
+                "statedebug.py", "systemd", "usbmuxd", "webdriveragent.py",
+            ],
             swiftSettings: settings
         ),
         .executableTarget(
@@ -134,17 +151,22 @@ let package = Package(
         tests("BenchTests", ["bench", "TestSupport"]),
         tests("ModelTests", ["Model"]),
         tests("JSONTests", ["JSON"]),
+        tests("ProfilesTests", ["JSON", "Model", "Profiles"]),
         tests("ImagesTests", ["CImages", "Images"]),
         tests("SystemIOTests", ["CLinux", "Model", "SystemIO", "TestSupport", logging]),
         tests("DiscoveryTests", ["Discovery", "Model", "TestSupport", logging]),
         tests("DevicesTests", ["CLinux", "Devices", "Model", "SystemIO", "TestSupport", logging, lifecycle]),
-        tests("ProbingTests", ["Model", "Probing", "SystemIO", "TestSupport", logging]),
+        tests(
+            "ProbingTests",
+            ["Model", "Probing", "Profiles", "SystemIO", "TestSupport", logging, nioCore, nioWebSocket]
+        ),
         tests("RegistryTests", ["Model", "Registry"]),
         tests("TunnelsTests", ["CLinux", "Model", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]),
         tests(
             "UsbmuxServerTests",
             ["Devices", "Model", "SystemIO", "TestSupport", "Tunnels", "UsbmuxServer", logging]
         ),
+        tests("DebugLinkTests", ["DebugLink", "JSON", "Model", "SystemIO", "TestSupport", logging]),
         tests(
             "AccessControlTests",
             ["AccessControl", "CLinux", "CSQLite", "Model", "SystemIO", "TestSupport", crypto, logging, lifecycle]
@@ -160,12 +182,18 @@ let package = Package(
         tests(
             "MCPTests",
             [
-                "AccessControl", "Images", "JSON", "MCP", "Model", "Registry", "SystemIO", "TestSupport", "Tunnels",
-                logging, lifecycle,
+                "AccessControl", "Images", "JSON", "MCP", "Model", "Profiles", "Registry", "SystemIO", "TestSupport",
+                "Tunnels", logging, lifecycle,
             ]
         ),
         tests("ClientTests", ["Client", "JSON", "Model", nioCore, nioPosix]),
-        tests("PatchbaydTests", ["Model", "patchbayd", "Registry", "TestSupport", logging, lifecycle]),
+        tests(
+            "PatchbaydTests",
+            [
+                "API", "DebugLink", "Model", "patchbayd", "Profiles", "Registry", "SystemIO", "TestSupport", "Tunnels",
+                logging, lifecycle,
+            ]
+        ),
         tests(
             "PatchbayTests",
             ["Client", "JSON", "Model", "patchbay", "TestSupport", argumentParser, nioCore, nioPosix]
@@ -175,16 +203,16 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "AccessControl", "API", "CLinux", "Devices", "Discovery", "Images", "Model", "patchbay", "patchbayd",
-                "SystemIO", "TestSupport", logging,
+                "AccessControl", "API", "CLinux", "Devices", "Discovery", "Images", "JSON", "Model", "patchbay",
+                "patchbayd", "SystemIO", "TestSupport", logging,
             ],
             exclude: [
                 "AccessControl/api_client.py", "AccessControl/full_disk.py", "AccessControl/grant_termination.py",
                 "AccessControl/impersonation.py", "AccessControl/leaks.py", "AccessControl/redemption_race.py",
                 "AccessControl/users.py", "Agents/caller.py", "Agents/environment", "Agents/grants.py",
                 "Agents/keeper.py", "Agents/oracle.py", "Agents/peer.py", "Agents/requirements", "Agents/schemas",
-                "Agents/server.py", "Agents/transcript.py", "Load/burst.py", "Move/calls.py", "Service/answers.py",
-                "Service/callers.py", "Soak/attacker.py",
+                "Agents/server.py", "Agents/transcript.py", "Agents/wda_peer.py", "DebugLink/debug_peer.py",
+                "Load/burst.py", "Move/calls.py", "Service/answers.py", "Service/callers.py", "Soak/attacker.py",
             ],
             swiftSettings: settings
         ),

@@ -9,7 +9,7 @@ package struct APIServices: Sendable {
     package let registry: EndpointRegistry
     package let tunnels: TunnelTable
     package let accessStore: AccessStore
-    package let tunnelPolicy: TunnelPolicy
+    package let tunnelPolicy: GrantTunnelService
     package let mcp: MCPServers
     package let approvalService: ApprovalService
     /// The TCP port of the API on loopback, for pairing strings; nil without a TCP listener.
@@ -17,8 +17,9 @@ package struct APIServices: Sendable {
     package let devices: any DeviceProvider
     package let advertisements: any AdvertisementPublisher
     package let staticEndpoints: any StaticEndpointStore
-    /// Probes an endpoint now, and reports the result to the registry.
-    package let probe: @Sendable (Endpoint) async -> Void
+    package let profiles: any ProfileProvider
+    /// Probes an endpoint now, and reports the result to the registry. Throws a `Problem` if another server answers.
+    package let probe: @Sendable (Endpoint) async throws -> Void
     /// Returns one sentence for each state file that cannot be written.
     package let storageProblems: @Sendable () async -> [String]
     package let status: @Sendable () async -> BrokerStatus
@@ -27,13 +28,14 @@ package struct APIServices: Sendable {
         registry: EndpointRegistry,
         tunnels: TunnelTable,
         accessStore: AccessStore,
-        tunnelPolicy: TunnelPolicy,
+        tunnelPolicy: GrantTunnelService,
         mcp: MCPServers,
         tcpPort: UInt16?,
         devices: any DeviceProvider,
         advertisements: any AdvertisementPublisher,
         staticEndpoints: any StaticEndpointStore,
-        probe: @escaping @Sendable (Endpoint) async -> Void,
+        profiles: any ProfileProvider,
+        probe: @escaping @Sendable (Endpoint) async throws -> Void,
         storageProblems: @escaping @Sendable () async -> [String],
         status: @escaping @Sendable () async -> BrokerStatus
     ) {
@@ -47,6 +49,7 @@ package struct APIServices: Sendable {
         self.devices = devices
         self.advertisements = advertisements
         self.staticEndpoints = staticEndpoints
+        self.profiles = profiles
         self.probe = probe
         self.storageProblems = storageProblems
         self.status = status

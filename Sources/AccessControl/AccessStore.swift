@@ -29,7 +29,7 @@ package actor AccessStore {
     nonisolated let auditReader: AuditLogReader
 
     /// The state in memory. Its operations do not wait for the disk.
-    package nonisolated let live: LiveAccess
+    package nonisolated let live: InMemoryAccessState
     var requestQueue = AccessRequestQueue()
     var userCodeLimiter: UserCodeAttemptLimiter
     var attemptLimiter = FailedAttemptLimiter()
@@ -76,7 +76,7 @@ package actor AccessStore {
     ) throws {
         try PrivateFile.check(folder: folder)
         let isNew = try !PrivateFile.check(file: "\(folder)/\(AccessDatabase.name)")
-        let keys = DerivedKeys(try SealingKey.load(credentials: credentials, folder: folder, isNew: isNew))
+        let keys = DerivedKeys(try SealingKeyLoader.load(credentials: credentials, folder: folder, isNew: isNew))
         var (database, contents, findings) = try AccessDatabase.opened(in: folder, keys: keys)
         findings += contents.damaged
 
@@ -89,7 +89,7 @@ package actor AccessStore {
         var state = AccessState(contents)
         let losses = state.replay(recovery.unknown, at: clock.now)
         state.apply(losses)
-        live = LiveAccess(state, clock, reading: reading)
+        live = InMemoryAccessState(state, clock, reading: reading)
         unsaved = losses
         if !findings.isEmpty {
             let detail = findings.joined(separator: "; ")

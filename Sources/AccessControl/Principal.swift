@@ -51,6 +51,17 @@ extension Principal {
     /// Returns whether the client has a scope, and may see an endpoint.
     package func may(_ scope: Scope, on endpoint: Endpoint) -> Bool { may(scope) && canSee(endpoint) }
 
+    /// Throws unless the client has the scopes for a tunnel to an endpoint.
+    package func requireTunnelScopes(for endpoint: Endpoint) throws(Problem) {
+        guard let missing = endpoint.kind.tunnelScopes.first(where: { !may($0) }) else { return }
+        throw Problem(
+            .forbidden,
+            "a tunnel to \(endpoint.id), of kind \(endpoint.kind), needs the scope \(missing.rawValue), "
+                + "which the grant does not have",
+            hint: "an owner can create an invite with it: patchbay pair --scope \(missing.rawValue) …"
+        )
+    }
+
     /// Returns whether the client may see an endpoint: as an owner, or by the selector of its grant.
     package func canSee(_ endpoint: Endpoint) -> Bool { canSee(endpoint.id, approvedApp: endpoint.approvedApp) }
 
@@ -61,6 +72,15 @@ extension Principal {
 
     /// True if the client may see every endpoint. Only such clients may see devices, which are not endpoints.
     package var canSeeAllEndpoints: Bool { isOwner || grant?.permissions.selector == .all }
+
+    /// Returns an endpoint as the client may see it. The IDs of other endpoints are for clients that may see every
+    /// endpoint.
+    package func view(of endpoint: Endpoint) -> Endpoint {
+        guard !canSeeAllEndpoints else { return endpoint }
+        var view = endpoint
+        view.possiblySameAs = nil
+        return view
+    }
 
     /// An identifier shared by all requests of the same user or grant. Sessions and artifacts belong to a holder.
     package var holder: String {

@@ -34,6 +34,11 @@ extension PatchbayClient {
         try await response(to: OutgoingRequest(method: .GET, path: ["endpoints", id.text]))
     }
 
+    /// Returns the URLs of a Dart VM service. They contain the endpoint's secret.
+    package func vmService(of id: EndpointID) async throws -> DartVMService {
+        try await response(to: OutgoingRequest(method: .GET, path: ["endpoints", id.text, "vm-service"]))
+    }
+
     /// Adds a static endpoint.
     package func add(_ endpoint: StaticEndpoint) async throws -> Endpoint {
         try await response(to: OutgoingRequest(method: .POST, path: ["endpoints"], body: body(endpoint)))
@@ -51,6 +56,17 @@ extension PatchbayClient {
     }
 
     package func devices() async throws -> [Device] { try await items(at: "devices") }
+}
+
+/// The profiles of plain HTTP debug servers.
+extension PatchbayClient {
+    package func profiles() async throws -> [ProfileSummary] { try await items(at: "profiles") }
+
+    /// Checks a profile file, and tries it on its target. A slow server takes up to a minute.
+    package func check(_ spec: ProfileCheckSpec) async throws -> ProfileCheck {
+        let request = OutgoingRequest(method: .POST, path: ["profiles", "check"], body: try body(spec))
+        return try await response(to: request, extraTimeout: .seconds(120))
+    }
 }
 
 /// Approvals and endpoint secrets.

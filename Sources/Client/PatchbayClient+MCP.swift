@@ -19,7 +19,7 @@ extension PatchbayClient {
     ///   - receive: Called with each part. Meanwhile no more data is read.
     /// - Throws: `ClientError`, `CancellationError`, or the error of `receive`.
     package func send(
-        _ message: MCPMessage,
+        _ message: OutgoingMCPMessage,
         to target: MCPTarget,
         onSent: () -> Void = {},
         _ receive: (MCPResponsePart) async throws -> Void
@@ -197,7 +197,7 @@ package enum MCPTarget: Hashable, Sendable {
 }
 
 /// A message for an MCP server.
-package struct MCPMessage: Hashable, Sendable {
+package struct OutgoingMCPMessage: Hashable, Sendable {
     /// An HTTP header of MCP.
     package struct Header: Hashable, Sendable {
         package let name: String

@@ -17,7 +17,7 @@ package actor DeviceMonitor: Service {
     struct Handle: Sendable {
         let deviceID: UInt32
         /// The run of usbmuxd in which the DeviceID is valid.
-        let session: UsbmuxdSession
+        let session: UsbmuxdInstance
         /// Classifies the end of a stream: normal close or lost link.
         let linkChecker: any LinkChecker
     }
@@ -40,7 +40,7 @@ package actor DeviceMonitor: Service {
     private nonisolated let logger: Logger
     private nonisolated let continuation: AsyncStream<DeviceEvent>.Continuation
 
-    private var session: UsbmuxdSession?
+    private var session: UsbmuxdInstance?
     private var presenceChecker: DevicePresenceChecker?
     private var table = DeviceTable()
     private var isReady = false
@@ -139,7 +139,7 @@ package actor DeviceMonitor: Service {
             guard case .result(.ok) = try await usbmuxd.request(.listen) else {
                 throw UsbmuxError.malformedMessage("an answer to Listen that is not a result")
             }
-            return UsbmuxdSession(listeningOn: socket)
+            return UsbmuxdInstance(listeningOn: socket)
         }
         let presenceChecker = DevicePresenceChecker(of: session, client: listClient)
         begin(session, presenceChecker)
@@ -153,7 +153,7 @@ package actor DeviceMonitor: Service {
         }
     }
 
-    private func begin(_ session: UsbmuxdSession, _ presenceChecker: DevicePresenceChecker) {
+    private func begin(_ session: UsbmuxdInstance, _ presenceChecker: DevicePresenceChecker) {
         self.session = session
         self.presenceChecker = presenceChecker
         table = DeviceTable()
@@ -164,7 +164,7 @@ package actor DeviceMonitor: Service {
         logger.info("connected to usbmuxd", metadata: ["address": "\(address)"])
     }
 
-    private func finish(_ session: UsbmuxdSession, _ presenceChecker: DevicePresenceChecker) {
+    private func finish(_ session: UsbmuxdInstance, _ presenceChecker: DevicePresenceChecker) {
         session.invalidate()
         presenceChecker.close()
         self.session = nil
@@ -194,7 +194,7 @@ package actor DeviceMonitor: Service {
     }
 
     /// Reads the events that usbmuxd sends to a listener, until usbmuxd closes the connection.
-    private nonisolated func readEvents(of session: UsbmuxdSession) async throws {
+    private nonisolated func readEvents(of session: UsbmuxdInstance) async throws {
         var usbmuxd = UsbmuxConnection(over: session.number)
         while true {
             let message = try await usbmuxd.receive(for: "Listen")
@@ -202,7 +202,7 @@ package actor DeviceMonitor: Service {
         }
     }
 
-    private func apply(_ reply: UsbmuxReply, in session: UsbmuxdSession) {
+    private func apply(_ reply: UsbmuxReply, in session: UsbmuxdInstance) {
         guard session === self.session else { return }
         switch reply {
         case .attached(let record): publish(table.attach(record, at: Date.now))
@@ -214,7 +214,7 @@ package actor DeviceMonitor: Service {
     }
 
     /// Merges the device list with the events, then requests the list periodically to detect a hung usbmuxd.
-    private nonisolated func reconcile(_ session: UsbmuxdSession) async throws {
+    private nonisolated func reconcile(_ session: UsbmuxdInstance) async throws {
         while true {
             await expectList(in: session, at: .now)
             var list: [UsbmuxDeviceRecord] = []
@@ -232,13 +232,13 @@ package actor DeviceMonitor: Service {
         }
     }
 
-    private func expectList(in session: UsbmuxdSession, at now: ContinuousClock.Instant) {
+    private func expectList(in session: UsbmuxdInstance, at now: ContinuousClock.Instant) {
         guard session === self.session else { return }
         requestedAt = now
         table.expectList()
     }
 
-    private func apply(_ list: [UsbmuxDeviceRecord], in session: UsbmuxdSession) {
+    private func apply(_ list: [UsbmuxDeviceRecord], in session: UsbmuxdInstance) {
         guard session === self.session else { return }
         requestedAt = nil
         publish(table.reconcile(with: list, at: Date.now))

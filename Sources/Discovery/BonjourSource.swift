@@ -25,7 +25,8 @@ package final class BonjourSource: Service {
     private let sightingQueue = SightingQueue()
     private let store = AdvertisementStore()
     private let bonjourStatus = BonjourStatus()
-    private let silentRoutes = SilentRoutes()
+    private let silentRoutes = UnresponsiveRoutes()
+    private let localServices: LocalServiceVerifier
     private let executor = AvahiThreadExecutor()
     private let hasRun = Atomic(false)
 
@@ -38,6 +39,7 @@ package final class BonjourSource: Service {
         self.timing = timing
         self.clock = clock
         self.logger = logger
+        localServices = LocalServiceVerifier(logger: logger)
         events = sightingQueue.events
     }
 
@@ -60,12 +62,17 @@ package final class BonjourSource: Service {
             store: store,
             bonjourStatus: bonjourStatus,
             silentRoutes: silentRoutes,
+            localServices: localServices,
             logger: logger
         )
         store.setAvailable(true)
         executor.start { poll, isLast in engine.assumeIsolated { $0.runCycle(on: poll, isLast: isLast) } }
-        // Throws on cancellation, which is handled like a graceful shutdown.
-        try? await gracefulShutdown()
+        await withDiscardingTaskGroup { group in
+            group.addTask { [localServices, executor] in await localServices.run { executor.wakeUp() } }
+            // Throws on cancellation, which is handled like a graceful shutdown.
+            try? await gracefulShutdown()
+            group.cancelAll()
+        }
         executor.stop()
         if bonjourStatus.blockedFor < BonjourStatus.slowCallThreshold { await executor.ended() }
         store.setAvailable(false)

@@ -40,13 +40,17 @@ package struct AdvertisementSpec: Hashable, Sendable, Codable {
     package let type: ServiceType
     /// The port of the server on this machine, 1 to 65535.
     package let port: UInt16
-    package let txt: TXTRecord
+    package var txt: TXTRecord
+    /// True for a service that is published on the loopback interface only. Programs of this machine find it at
+    /// 127.0.0.1. Nil means every interface.
+    package let local: Bool?
 
-    package init(name: String, type: ServiceType, port: UInt16, txt: TXTRecord = TXTRecord()) {
+    package init(name: String, type: ServiceType, port: UInt16, txt: TXTRecord = TXTRecord(), local: Bool? = nil) {
         self.name = name
         self.type = type
         self.port = port
         self.txt = txt
+        self.local = local
     }
 
     /// The reason why the service cannot be published, as a sentence. Nil when the specification is valid.
@@ -67,4 +71,17 @@ package struct AdvertisementUpdate: Hashable, Sendable, Codable {
     package let txt: TXTRecord
 
     package init(txt: TXTRecord) { self.txt = txt }
+}
+
+/// The mark of a service that a broker publishes for an app that it reaches itself.
+///
+/// Every broker ignores such a service. So two brokers never list each other's services, and never publish them again.
+package enum BrokerTXTMarker {
+    private static let key = "via"
+    private static let value = "patchbay"
+
+    /// Marks a TXT record.
+    package static func set(on txt: inout TXTRecord) { txt.set(key, to: Array(value.utf8)) }
+
+    package static func isSet(on txt: TXTRecord) -> Bool { txt[key]?.lowercased() == value }
 }

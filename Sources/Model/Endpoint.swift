@@ -59,6 +59,17 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     ///
     /// Another name on the same route is a mismatch until an owner approves the endpoint again.
     package var server: SanitizedText?
+    /// The IDs of endpoints that turned out to be this one. Commands and URLs accept them. Nil if there are none.
+    package var formerIDs: [EndpointID]?
+    /// Other endpoints that may be the same app on another route. Nil if there are none.
+    ///
+    /// This is a hint for people. Approvals, routes, secrets and grants never use it, because a network source can
+    /// cause it.
+    package var possiblySameAs: [EndpointID]?
+    /// `EndpointAbilities.capabilities`. Nil until the registry has described the endpoint.
+    package var capabilities: [String]?
+    /// `EndpointAbilities.limits`.
+    package var limits: [String]?
     /// The time when this endpoint was first listed.
     package var firstSeenAt: Date
     /// The time when a source last reported the endpoint or a probe last reached it. Nil for a configured endpoint that
@@ -104,6 +115,11 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
 extension Endpoint {
     /// The app as an approved route reports it. Nil if no route is approved. Grants for an app use only this value.
     package var approvedApp: SanitizedText? { approval == .approved ? app : nil }
+
+    /// Returns whether the text is the ID of the endpoint, or a former ID.
+    package func isCalled(_ text: String) -> Bool {
+        id.text == text || formerIDs?.contains { $0.text == text } ?? false
+    }
 
     /// The routes marked as approved. A dial evaluates `ApprovalPolicy` again.
     package var approvedRoutes: [EndpointRoute] { routes.filter(\.isApproved) }
@@ -171,7 +187,7 @@ package struct EndpointKind: Hashable, Sendable, Comparable, CustomStringConvert
     /// service name.
     package init(serviceType: ServiceType) {
         switch serviceType {
-        case .dartVMService: self = .dartVM
+        case .dartVMService, .flutterDevices: self = .dartVM
         default: self.init(String(serviceType.text.dropFirst().prefix { $0 != "." }))
         }
     }

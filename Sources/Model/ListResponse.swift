@@ -33,6 +33,7 @@ extension Advertisement: ListItem { package static let listName = "advertisement
 extension Approval: ListItem { package static let listName = "approvals" }
 extension Grant: ListItem { package static let listName = "grants" }
 extension Invite: ListItem { package static let listName = "invites" }
+extension ProfileSummary: ListItem { package static let listName = "profiles" }
 extension AccessRequest: ListItem { package static let listName = "requests" }
 
 extension ListResponse: Codable {

@@ -47,10 +47,19 @@ package enum Scope: String, Hashable, Sendable, Codable, CaseIterable {
     case tunnelOpen = "tunnel.open"
     /// Let the broker send an endpoint's secret. The holder of the grant never receives the secret.
     case secretUse = "secret.use"
+    /// Open tunnels to endpoints that run commands and change files for their clients.
+    case shell
+    /// Read an endpoint's secret as part of the URL of a Dart VM service.
+    case secretRead = "secret.read"
     /// Create invites with at most the permissions of the inviter.
     case inviteCreate = "invite.create"
     /// Do everything that an owner may do. Valid over the unix socket only, and never with a bearer token.
     case admin
+}
+
+extension EndpointKind {
+    /// The scopes that a tunnel to such an endpoint needs. The methods of OpenAgents include `terminal/run`.
+    package var tunnelScopes: [Scope] { self == .openagents ? [.tunnelOpen, .shell] : [.tunnelOpen] }
 }
 
 extension Scope: Comparable {

@@ -13,21 +13,54 @@ package struct NetworkRoute: Hashable, Sendable, Codable {
     package let interface: String?
     /// The kernel's index of the interface, required as the scope of `fe80::` addresses. 0 if there is none.
     package let interfaceIndex: UInt32
-    /// The host that announced the address (the SRV target). Nil for a configured address.
+    /// The host that announced the address (the SRV target), or the address of an app that connected to Patchbay. Nil
+    /// for a configured address.
     package let host: SanitizedText?
+    /// True for the connection of an app that connected to Patchbay. Its port is the app's own, and is never dialled.
+    package let isInbound: Bool
 
     package init(
         address: String,
         port: UInt16,
         interface: String? = nil,
         interfaceIndex: UInt32 = 0,
-        host: SanitizedText? = nil
+        host: SanitizedText? = nil,
+        isInbound: Bool = false
     ) {
         self.address = address
         self.port = port
         self.interface = interface
         self.interfaceIndex = interfaceIndex
         self.host = host
+        self.isInbound = isInbound
+    }
+}
+
+/// Encodes `inbound` only for an inbound route.
+extension NetworkRoute {
+    private enum CodingKeys: String, CodingKey {
+        case address, port, interface, interfaceIndex, host
+        case isInbound = "inbound"
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        address = try container.decode(String.self, forKey: .address)
+        port = try container.decode(UInt16.self, forKey: .port)
+        interface = try container.decodeIfPresent(String.self, forKey: .interface)
+        interfaceIndex = try container.decode(UInt32.self, forKey: .interfaceIndex)
+        host = try container.decodeIfPresent(SanitizedText.self, forKey: .host)
+        isInbound = try container.decodeIfPresent(Bool.self, forKey: .isInbound) ?? false
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(address, forKey: .address)
+        try container.encode(port, forKey: .port)
+        try container.encodeIfPresent(interface, forKey: .interface)
+        try container.encode(interfaceIndex, forKey: .interfaceIndex)
+        try container.encodeIfPresent(host, forKey: .host)
+        if isInbound { try container.encode(true, forKey: .isInbound) }
     }
 }
 
@@ -53,6 +86,11 @@ extension Route {
         if case .network = self { true } else { false }
     }
 
+    /// True for the connection of an app that connected to Patchbay. Such a route is never dialled.
+    package var isInbound: Bool {
+        if case .network(let network) = self { network.isInbound } else { false }
+    }
+
     /// The host that announced the address by mDNS. Nil for USB routes and configured addresses.
     package var host: SanitizedText? {
         if case .network(let network) = self { network.host } else { nil }
@@ -65,6 +103,9 @@ extension Route {
         case .usb(let usb): "\(usb.udid)"
         }
     }
+
+    /// True for a network route to a loopback address of this host.
+    package var isLoopback: Bool { address.map { $0.hasPrefix("127.") || $0 == "::1" } ?? false }
 
     /// The network address. Nil for USB routes.
     package var address: String? {

@@ -8,14 +8,19 @@ package struct ServiceType: Hashable, Sendable, Comparable, CustomStringConverti
     package static let mcp = ServiceType(known: "_mcp._tcp")
     package static let openagents = ServiceType(known: "_openagents._tcp")
     package static let dartVMService = ServiceType(known: "_dartvmservice._tcp")
+    /// The type under which Flutter's tool announces the apps that it runs.
+    package static let flutterDevices = ServiceType(known: "_flutter_devices._tcp")
 
     /// The service types that Patchbay browses by default.
-    package static let standard: [ServiceType] = [appreveal, debug, mcp, openagents, dartVMService]
+    package static let standard: [ServiceType] = [
+        appreveal, debug, mcp, openagents, dartVMService, flutterDevices,
+    ]
 
     /// Parses a service type and folds its case, because DNS names ignore case. Returns nil for other text.
     ///
     /// RFC 6335 allows 15 characters. Longer names exist in practice, so the limit is Avahi's: 63 bytes with the
-    /// underscore. One-letter names are rejected because Avahi 0.8 rejects them ("Invalid service type").
+    /// underscore. RFC 6335 has no underscore inside a name; Flutter uses one, and Avahi accepts it. One-letter names are
+    /// rejected because Avahi 0.8 rejects them ("Invalid service type").
     package init?(_ text: some StringProtocol) {
         let folded = text.lowercased()
         let labels = folded.split(separator: ".", omittingEmptySubsequences: false)
@@ -24,13 +29,15 @@ package struct ServiceType: Hashable, Sendable, Comparable, CustomStringConverti
         let letters = name.utf8.filter { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
         let allowed = name.utf8.allSatisfy { byte in
             switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
+                UInt8(ascii: "_"):
+                true
             default: false
             }
         }
-        guard (2...62).contains(name.utf8.count), allowed, !letters.isEmpty, name.first != "-", name.last != "-" else {
-            return nil
-        }
+        guard (2...62).contains(name.utf8.count), allowed, !letters.isEmpty,
+            let first = name.first, let last = name.last, !"-_".contains(first), !"-_".contains(last)
+        else { return nil }
         self.text = folded
     }
 

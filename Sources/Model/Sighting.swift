@@ -1,5 +1,5 @@
-/// One observation by one source: a Bonjour service on one interface and protocol, a port on a phone, or a configured
-/// endpoint.
+/// One observation by one source: a Bonjour service on one interface and protocol, a port on a phone, a configured
+/// endpoint, or an app that connected.
 ///
 /// A sighting has no interpretation. The registry decides which sightings belong to the same endpoint.
 package struct Sighting: Hashable, Sendable {
@@ -21,6 +21,11 @@ package struct Sighting: Hashable, Sendable {
         case bonjour
         case usbmuxd
         case config
+        /// An app that connected to the state debugger.
+        case debuglink
+
+        /// True if any machine on the network can cause sightings of this source.
+        package var isNetwork: Bool { self == .bonjour || self == .debuglink }
     }
 
     package let id: ID
@@ -48,6 +53,8 @@ package struct Sighting: Hashable, Sendable {
     package let blocked: String?
     /// An ID that changes with each launch of the app. Nil if the source does not know one; then only the port changes.
     package let launchID: SanitizedText?
+    /// The authentication code of a Dart VM service, if the source knows one. Only the broker reads the code.
+    package let authCode: DartAuthCode?
 
     package init(
         id: ID,
@@ -63,7 +70,8 @@ package struct Sighting: Hashable, Sendable {
         routes: [Route],
         port: UInt16? = nil,
         launchID: SanitizedText? = nil,
-        blocked: String? = nil
+        blocked: String? = nil,
+        authCode: DartAuthCode? = nil
     ) {
         self.id = id
         self.kind = kind
@@ -79,10 +87,14 @@ package struct Sighting: Hashable, Sendable {
         self.port = port ?? routes.first?.port ?? 0
         self.launchID = launchID
         self.blocked = blocked
+        self.authCode = authCode
     }
 }
 
 extension Sighting {
+    /// True if every route is a loopback address. Discovery accepts such an address only in adverts of this host.
+    package var isOnThisHost: Bool { !routes.isEmpty && routes.allSatisfy(\.isLoopback) }
+
     /// Returns the role of a server that did not report a name.
     ///
     /// The port distinguishes two such servers on one phone and stays the same after a relaunch.
@@ -113,9 +125,6 @@ package struct ServerIdentity: Hashable, Sendable {
     package var launchID: SanitizedText?
     /// True if the server requires its session token with every request.
     package var wantsToken: Bool
-    /// True if the server reads one message per line on a stream. Such a server may accept only one client, and a new
-    /// client replaces the old one.
-    package var takesLines: Bool
 
     /// True if another probe cannot add information.
     package var isComplete: Bool {
@@ -132,8 +141,7 @@ package struct ServerIdentity: Hashable, Sendable {
         name: SanitizedText? = nil,
         version: SanitizedText? = nil,
         launchID: SanitizedText? = nil,
-        wantsToken: Bool = false,
-        takesLines: Bool = false
+        wantsToken: Bool = false
     ) {
         self.kind = kind
         self.app = app
@@ -141,6 +149,5 @@ package struct ServerIdentity: Hashable, Sendable {
         self.version = version
         self.launchID = launchID
         self.wantsToken = wantsToken
-        self.takesLines = takesLines
     }
 }

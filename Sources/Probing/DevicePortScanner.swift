@@ -9,7 +9,8 @@ package import SystemIO
 /// Tries the probe ports of every connected device over USB and reports the servers that respond as sightings.
 ///
 /// While a client is present, each port is tried once per second, so that a started app is listed within a second. A
-/// refused connection costs usbmuxd 0.3 ms and the device nothing. Without a client the intervals are longer.
+/// refused connection costs usbmuxd 0.3 ms and the device nothing. Without a client the intervals are longer. A port with
+/// an open stream is not probed.
 package final class DevicePortScanner: Service {
     /// The sightings, for a single consumer. No event is dropped. A server that still responds is reported again at
     /// each attempt.
@@ -21,8 +22,6 @@ package final class DevicePortScanner: Service {
         var found: [USBRoute: Sighting] = [:]
         var failures: [USBRoute: Int] = [:]
         var schedule = PortSchedule()
-        /// The routes of `found` with a server for a single client. A new client replaces the previous one.
-        var single: Set<USBRoute> = []
         /// The routes of `found` with a server that is not fully identified yet.
         var unidentified: [USBRoute: UnidentifiedPort] = [:]
 
@@ -32,11 +31,11 @@ package final class DevicePortScanner: Service {
 
         /// Returns the ports to try now, grouped by device, and marks them as tried.
         mutating func dueRoutes(
-            _ ports: [UInt16],
+            _ ports: Set<UInt16>,
             isWatched: Bool,
             at now: ContinuousClock.Instant
         ) -> [[USBRoute]] {
-            let ports = Set(ports).union(extraPorts).sorted()
+            let ports = ports.union(extraPorts).sorted()
             return devices.map { udid in
                 ports.map { USBRoute(udid: udid, port: $0) }.filter { key in
                     let isUrgent = isWatched || failures[key] != nil
@@ -49,7 +48,6 @@ package final class DevicePortScanner: Service {
             found[key] = nil
             failures[key] = nil
             unidentified[key] = nil
-            single.remove(key)
         }
     }
 
@@ -74,11 +72,11 @@ package final class DevicePortScanner: Service {
     /// full accept queue.
     static let failuresBeforeLost = 2
 
-    private let ports: [UInt16]
+    private let ports: Set<UInt16>
     private let dialer: any Dialer
     private let detector: ServiceDetector
-    /// Returns true if a stream to this port is open.
-    private let isInUse: @Sendable (USBRoute) -> Bool
+    /// Returns true if a stream to this port is open: of a tunnel, a call or a session.
+    private let isInUse: @Sendable (Route) -> Bool
     /// Returns true if a client is present.
     private let isWatched: @Sendable () -> Bool
     private let clock = ContinuousClock()
@@ -87,26 +85,26 @@ package final class DevicePortScanner: Service {
     private let continuation: AsyncStream<SightingEvent>.Continuation
 
     /// - Parameters:
-    ///   - ports: The probe ports.
+    ///   - ports: The probe ports, and the profiles for them.
     ///   - dialer: Opens the connections to devices.
     ///   - timeout: The maximum time for each request of the detection, including the dial.
-    ///   - isInUse: Returns true if a stream to this port is open.
+    ///   - isInUse: Returns true if a stream to this port is open: of a tunnel, a call or a session.
     ///   - isWatched: Returns true if a client is present.
     ///   - logger: The logger.
     package init(
-        ports: [UInt16],
+        ports: ProbePorts,
         dialer: any Dialer,
         timeout: Duration = .seconds(2),
-        isInUse: @escaping @Sendable (USBRoute) -> Bool = { _ in false },
+        isInUse: @escaping @Sendable (Route) -> Bool = { _ in false },
         isWatched: @escaping @Sendable () -> Bool = { true },
         logger: Logger
     ) {
-        self.ports = ports
+        self.ports = ports.all
         self.isInUse = isInUse
         self.isWatched = isWatched
         self.dialer = dialer
         self.logger = logger
-        detector = ServiceDetector(dialer: dialer, timeout: timeout)
+        detector = ServiceDetector(dialer: dialer, ports: ports, timeout: timeout, isInUse: isInUse)
         (events, continuation) = AsyncStream.makeStream(of: SightingEvent.self)
     }
 
@@ -154,13 +152,12 @@ package final class DevicePortScanner: Service {
 
     private func probe(_ key: USBRoute) async {
         let route = Route.usb(key)
+        // Some servers accept one client and drop the old one. The end of the open stream will show whether the server
+        // still runs.
+        guard !isInUse(route) else { return stillOpen(key) }
         do {
             if state.withLock({ $0.shouldDetect(key, at: clock.now) }) {
                 opened(key, as: try await detector.detect(route))
-            } else if state.withLock({ $0.single.contains(key) }), isInUse(key) {
-                // A probe would end the client's connection. The end of that connection will show whether the server
-                // still runs.
-                stillOpen(key)
             } else {
                 let connection = try await dialer.dial(route)
                 _ = consume connection
@@ -168,6 +165,9 @@ package final class DevicePortScanner: Service {
             }
         } catch let failure as DialError {
             failed(key, failure)
+        } catch is PortInUse {
+            // A stream was opened after the first requests of the detection.
+            stillOpen(key)
         } catch {
             // Cancelled by shutdown.
         }
@@ -185,7 +185,6 @@ package final class DevicePortScanner: Service {
                 return false
             }
             state.found[key] = sighting
-            if service.takesLines { state.single.insert(key) } else { state.single.remove(key) }
             if service.isComplete {
                 state.unidentified[key] = nil
             } else if old == nil {

@@ -201,10 +201,10 @@ struct ProbeSchedule: Sendable {
         return (watched.contains(entry.endpoint.id) ? Self.whileOnline : Self.whileUnwatched) * entry.share
     }
 
-    /// Returns true for endpoints with an approved network route. `DevicePortScanner` checks device ports, and
-    /// unapproved addresses are not dialled.
+    /// Returns true for endpoints with an approved network route. `DevicePortScanner` checks device ports. Unapproved
+    /// addresses and apps that connected to Patchbay are not dialled.
     private static func isProbed(_ endpoint: Endpoint) -> Bool {
-        endpoint.state != .blocked && endpoint.approvedRoutes.contains { $0.route.isNetwork }
+        endpoint.state != .blocked && endpoint.approvedRoutes.contains { $0.route.isNetwork && !$0.route.isInbound }
     }
 }
 

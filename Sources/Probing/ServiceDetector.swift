@@ -1,47 +1,34 @@
 package import Model
-import NIOHTTP1
-import Synchronization
+import Profiles
 package import SystemIO
 
 /// Identifies the server on a port.
 package struct ServiceDetector: Sendable {
-    /// The result of one probe request.
-    private enum Reply {
-        case response(ProbeHTTPRequest.Response)
-        /// The response is not HTTP.
-        case other
-        /// The connection ended early, or the response was larger than that of any known server.
-        case none
-        case silence
-
-        var response: ProbeHTTPRequest.Response? {
-            if case .response(let response) = self { response } else { nil }
-        }
-    }
-
-    private let dialer: any Dialer
-    private let timeout: Duration
-    private let clock: any Clock<Duration>
+    private let sender: ProbeSender
+    private let ports: ProbePorts
 
     /// - Parameters:
     ///   - dialer: Opens the connections.
+    ///   - ports: Selects the profiles to try.
     ///   - timeout: The maximum time for each request, including the dial.
     ///   - clock: The clock for the timeout.
+    ///   - isInUse: Returns true if another stream to the route is open. Nothing is sent to such a route.
     package init(
         dialer: any Dialer,
+        ports: ProbePorts = ProbePorts([]),
         timeout: Duration = .seconds(2),
-        clock: any Clock<Duration> = ContinuousClock()
+        clock: any Clock<Duration> = ContinuousClock(),
+        isInUse: @escaping @Sendable (Route) -> Bool = { _ in false }
     ) {
-        self.dialer = dialer
-        self.timeout = timeout
-        self.clock = clock
+        sender = ProbeSender(dialer: dialer, timeout: timeout, clock: clock, isInUse: isInUse)
+        self.ports = ports
     }
 
     /// Detects the server behind a route. Returns the kind `tcp` if a server listens that matches no probe.
     ///
-    /// - Throws: `DialError` if the port accepted no connection in time; `CancellationError`.
+    /// - Throws: `DialError` if the port accepted no connection in time; `PortInUse`; `CancellationError`.
     package func detect(_ route: Route) async throws -> ServerIdentity {
-        let health = try await send(ServiceProbe.health, to: route)
+        let health = try await sender.send(ServiceProbe.health, to: route)
         switch health {
         case .response(let response):
             if let service = ServiceProbe.appReveal(response) {
@@ -49,20 +36,20 @@ package struct ServiceDetector: Sendable {
             }
         case .other, .none, .silence:
             // A server with a line protocol ignores HTTP, closes the connection, or replies that the input is not JSON.
-            if let service = try await probeLineProtocol(route) { return service }
+            let line = try await sender.send(ServiceProbe.initializeLine, to: route)
+            if let service = line.response.flatMap(ServiceProbe.server) { return service }
             if case .other = health { return ServerIdentity(kind: .tcp) }
         }
-        let actions = try await send(ServiceProbe.actions, to: route)
-        if let response = actions.response, ServiceProbe.isAppDebug(response, beside: health.response) {
-            return ServerIdentity(kind: .appDebug)
-        }
-        // After three requests without a response, stop. The port is probed again later.
-        if case .silence = actions, case .silence = health { return ServerIdentity(kind: .tcp) }
-        for probe in ServiceProbe.initialize {
-            if let response = try await send(probe, to: route).response, let service = ServiceProbe.server(response) {
-                return service
+        var conversation = Conversation(sender: sender, route: route, isSilent: health.isSilence)
+        do {
+            for profile in ports.profiles(on: route.port) {
+                if let service = try await conversation.recognize(profile) { return service }
             }
-        }
+            for request in ServiceProbe.initialize {
+                let reply = try await conversation.send(request)
+                if let service = reply.response.flatMap(ServiceProbe.server) { return service }
+            }
+        } catch is Unresponsive {}
         return ServerIdentity(kind: .tcp)
     }
 
@@ -71,13 +58,13 @@ package struct ServiceDetector: Sendable {
     /// Returns nil if the server is unreachable, silent or responds with an error. `kind` is `tcp` if the response is
     /// not AppReveal's.
     package func health(of route: Route) async -> ServerIdentity? {
-        guard let response = try? await send(ServiceProbe.health, to: route).response else { return nil }
+        guard let response = try? await sender.send(ServiceProbe.health, to: route).response else { return nil }
         return ServiceProbe.appReveal(response) ?? ServerIdentity(kind: .tcp)
     }
 
     /// Returns the app behind AppReveal as reported by the tool `launch_context`; nil if the tool reports none.
     package func launch(of route: Route, token: String? = nil) async -> ServerIdentity? {
-        guard let response = try? await send(ServiceProbe.launchContext(token: token), to: route).response,
+        guard let response = try? await sender.send(ServiceProbe.launchContext(token: token), to: route).response,
             let app = ServiceProbe.app(response)
         else { return nil }
         return ServerIdentity(kind: .appreveal, app: app.bundleID, version: app.version)
@@ -92,52 +79,37 @@ package struct ServiceDetector: Sendable {
         }
         return service
     }
+}
 
-    private func probeLineProtocol(_ route: Route) async throws -> ServerIdentity? {
-        let reply = try await exchange(with: route) { connection in
-            ProbeHTTPRequest.Response(status: 200, body: try await ServiceProbe.initializeLine.run(over: connection))
-        }
-        return reply.response.flatMap { ServiceProbe.server($0, inLines: true) }
+/// The requests to one port, which end when two in succession have no response. The port is probed again later.
+private struct Conversation {
+    let sender: ProbeSender
+    let route: Route
+    /// Indicates whether the last request had no response.
+    var isSilent: Bool
+
+    /// - Throws: `Unresponsive`, and the errors of `ProbeSender`.
+    mutating func send(_ request: ProbeHTTPRequest) async throws -> ProbeSender.Reply {
+        let reply = try await sender.send(request, to: route)
+        if isSilent, reply.isSilence { throw Unresponsive() }
+        isSilent = reply.isSilence
+        return reply
     }
 
-    private func send(_ request: ProbeHTTPRequest, to route: Route) async throws -> Reply {
-        try await exchange(with: route) { try await request.run(over: $0) }
-    }
-
-    private func exchange(
-        with route: Route,
-        _ body: @escaping @Sendable (consuming Connection) async throws -> ProbeHTTPRequest.Response
-    ) async throws -> Reply {
-        let isAccepted = Atomic(false)
-        do {
-            let response = try await withTimeout(timeout, clock: clock) { [dialer] in
-                let connection = try await dialer.dial(route)
-                isAccepted.store(true, ordering: .releasing)
-                return try await body(connection)
-            }
-            // An accepted connection without a response proves a listener. A dial that timed out does not.
-            guard response != nil || isAccepted.load(ordering: .acquiring) else {
-                throw DialError(.timedOut, "\(route) did not accept a connection within \(timeout)")
-            }
-            return response.map(Reply.response) ?? .silence
-        } catch let failure as DialError {
-            throw failure
-        } catch let cancelled as CancellationError {
-            throw cancelled
-        } catch ProbeError.unsolicitedData {
-            return .other
-        } catch let error as HTTPParserError where error != .invalidEOFState {
-            return .other
-        } catch {
-            return .none
-        }
+    /// Returns the server's identity if its responses match the profile.
+    mutating func recognize(_ profile: Profile) async throws -> ServerIdentity? {
+        var recognizer = ProfileRecognizer(profile)
+        while let request = recognizer.nextRequest { recognizer.receive(try await send(ProbeHTTPRequest(request))) }
+        guard case .match(let server) = recognizer.outcome else { return nil }
+        return ServerIdentity(
+            kind: server.kind,
+            app: server.app,
+            version: server.version,
+            launchID: server.launchID,
+            wantsToken: profile.authentication.requiresSecret
+        )
     }
 }
 
-/// The reason why a response does not identify the server.
-enum ProbeError: Error {
-    /// The server sent data before the request, which no HTTP server does.
-    case unsolicitedData
-    case responseTooLarge
-    case unexpectedEOF
-}
+/// Two requests in succession had no response.
+private struct Unresponsive: Error {}

@@ -12,6 +12,8 @@ struct EndpointDescriber: Sendable {
     let isStale: Bool
     /// The names that the devices report.
     var deviceNames: [UDID: SanitizedText] = [:]
+    /// The abilities of the kinds that do not report their own.
+    var abilities: [EndpointKind: EndpointAbilities] = [:]
 
     /// Returns the endpoint as it is now. Values that no sighting has stay as they were.
     func describe(_ before: Endpoint) -> Endpoint {
@@ -28,12 +30,16 @@ struct EndpointDescriber: Sendable {
             evaluateState(of: &endpoint)
         }
         endpoint.approval = ApprovalPolicy.approval(of: endpoint, trust.approval)
+        // The answers of another kind of server do not describe this one.
+        if endpoint.kind != before.kind { endpoint.capabilities = nil }
+        endpoint.setAbilities(abilities)
         return endpoint
     }
 
     private var routes: [EndpointRoute] {
         var routes: [Route: EndpointRoute] = [:]
-        for sighting in sightings {
+        // Two adverts may give one route. A bundle identifier stays the same whichever of them is seen.
+        for sighting in sightings.filter(\.appIsBundleID) + sightings.filter({ !$0.appIsBundleID }) {
             for route in sighting.routes where routes[route] == nil {
                 var listed = EndpointRoute(
                     route,
@@ -100,6 +106,7 @@ extension Endpoint {
         self.reason = reason
         routes = []
         sources = []
+        possiblySameAs = nil
     }
 }
 

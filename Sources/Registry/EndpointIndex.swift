@@ -19,12 +19,16 @@ struct EndpointIndex: Sendable {
         var isUnseen: Bool { servers.isEmpty }
     }
 
+    /// The maximum number of aliases of one endpoint that come from merges. Beyond it the oldest ends.
+    static let mergedLimit = 8
+
     private var entries: [EndpointID: Entry] = [:]
     private var idByServer: [ServerKey: EndpointID] = [:]
     private var idsByIdentity: [IdentityKey: Set<EndpointID>] = [:]
     /// The endpoints that came from advertisements, by network address.
     private var idsByAddress: [String: Set<EndpointID>] = [:]
-    /// The current ID of an endpoint by its former ID from the time before its app was identified.
+    /// The current ID of an endpoint by a former ID: from the time before its app was identified, or of an endpoint that
+    /// was merged into this one.
     private var aliases: [EndpointID: EndpointID] = [:]
     /// The endpoints that came from advertisements.
     private(set) var advertised: Set<EndpointID> = []
@@ -76,15 +80,17 @@ struct EndpointIndex: Sendable {
         return endpoint.id
     }
 
-    /// Adds an endpoint that no source sees.
+    /// Adds an endpoint that no source sees. An alias with its ID ends.
     mutating func insert(_ record: PersistedEndpoint) {
         let id = record.endpoint.id
+        removeAlias(id)
         entries[id] = Entry(record)
         retired.remove(id)
-        if record.source == .bonjour { advertised.insert(id) }
+        if record.source.isNetwork { advertised.insert(id) }
         unseen.insert(id)
         for key in record.keys { idsByIdentity[key, default: []].insert(id) }
         for former in record.formerIDs ?? [] { aliases[former] = id }
+        setFormerIDs(record.formerIDs ?? [], of: id)
     }
 
     /// Removes an endpoint.
@@ -104,6 +110,19 @@ struct EndpointIndex: Sendable {
         guard let entry = entries[id] else { return }
         remove(id)
         retired.add(id, for: entry.record.keys)
+    }
+
+    /// Removes an endpoint whose server is now part of another endpoint, and makes its ID an alias of that endpoint.
+    ///
+    /// Tunnels and URLs with the old ID lead to the other endpoint. The ID stays reserved: the app gets it back when it
+    /// is listed separately again. An endpoint has at most `mergedLimit` such aliases, because a network source can
+    /// cause any number of merges.
+    mutating func merge(_ old: EndpointID, into id: EndpointID) {
+        guard let entry = entries[old] else { return }
+        retire(old)
+        let merged = (entries[id]?.record.formerIDs ?? []).filter { retired.contains($0) }
+        for oldest in merged.dropLast(Self.mergedLimit - 1) { removeAlias(oldest) }
+        addAliases([old] + (entry.record.formerIDs ?? []), to: id)
     }
 
     /// Makes a server part of an endpoint.
@@ -128,7 +147,7 @@ struct EndpointIndex: Sendable {
             idsByIdentity[key, default: []].insert(id)
             entries[id]?.record.keys.append(key)
         }
-        guard source == .bonjour else { return }
+        guard source.isNetwork else { return }
         entries[id]?.record.host = sighting.host?.text
         for address in sighting.networkAddresses where entries[id]?.addresses.insert(address).inserted == true {
             idsByAddress[address, default: []].insert(id)
@@ -138,11 +157,20 @@ struct EndpointIndex: Sendable {
     /// Makes the IDs of removed endpoints aliases of the endpoint that replaced them.
     mutating func addAliases(_ former: [EndpointID], to id: EndpointID) {
         for old in former where old != id {
-            if let previous = aliases[old] { entries[previous]?.record.formerIDs?.removeAll { $0 == old } }
+            removeAlias(old)
             aliases[old] = id
-            let known = entries[id]?.record.formerIDs ?? []
-            entries[id]?.record.formerIDs = known + [old]
+            setFormerIDs((entries[id]?.record.formerIDs ?? []) + [old], of: id)
         }
+    }
+
+    private mutating func removeAlias(_ alias: EndpointID) {
+        guard let id = aliases.removeValue(forKey: alias) else { return }
+        setFormerIDs((entries[id]?.record.formerIDs ?? []).filter { $0 != alias }, of: id)
+    }
+
+    private mutating func setFormerIDs(_ ids: [EndpointID], of id: EndpointID) {
+        entries[id]?.record.formerIDs = ids.isEmpty ? nil : ids
+        entries[id]?.record.endpoint.formerIDs = ids.isEmpty ? nil : ids
     }
 
     /// The ID for a new endpoint: made of app and place, with a number if another app has that ID or had it.
@@ -154,18 +182,20 @@ struct EndpointIndex: Sendable {
                 deviceName.flatMap { IdentityKey.hostName(ofDeviceNamed: $0) }
                     ?? sighting.device.map { "phone-\($0.text.suffix(6))" } ?? ""
             case .bonjour: sighting.host.map { IdentityKey.canonicalHost(of: $0.text) } ?? ""
+            case .debuglink: sighting.host?.text ?? ""
             }
         let app =
             switch sighting.id.source {
             // The owner chose this name and looks for the endpoint under it, whatever app it is.
             case .config: sighting.name
-            case .bonjour, .usbmuxd: sighting.app.isEmpty ? SanitizedText(sighting.kind.text) : sighting.app
+            case .bonjour, .usbmuxd, .debuglink: sighting.app.isEmpty ? SanitizedText(sighting.kind.text) : sighting.app
             }
         let keys = IdentityKey.candidates(for: sighting)
         var attempt = 1
         while true {
             let id = EndpointID(app: app, location: location, attempt: attempt)
-            if entries[id] == nil, aliases[id] == nil, retired.isFree(id, for: keys) { return id }
+            let isAlias = aliases[id] != nil && !retired.contains(id)
+            if entries[id] == nil, !isAlias, retired.isFree(id, for: keys) { return id }
             attempt += 1
         }
     }

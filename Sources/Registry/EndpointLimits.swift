@@ -8,7 +8,7 @@ package struct EndpointLimits: Sendable {
         case available
         /// This endpoint must be removed first.
         case byEvicting(Endpoint)
-        case refused(Refusals.Limit)
+        case refused(RefusedSightings.Limit)
     }
 
     /// The limits of the broker.
@@ -39,11 +39,11 @@ package struct EndpointLimits: Sendable {
         func isTrusted(_ entry: EndpointIndex.Entry) -> Bool { trusts[entry.record.endpoint.id] != nil }
         /// Returns true for an advertised endpoint that is not seen any more and has no approval or secret.
         func isEvictable(_ entry: EndpointIndex.Entry) -> Bool {
-            entry.isUnseen && entry.record.source == .bonjour && !isTrusted(entry)
+            entry.isUnseen && entry.record.source.isNetwork && !isTrusted(entry)
         }
 
         let evicted: Endpoint?
-        if sighting.id.source == .bonjour {
+        if sighting.id.source.isNetwork {
             if let crowded = sighting.networkAddresses.first(where: { endpoints.ids(at: $0).count >= perAddress }) {
                 return oldest(in: endpoints.ids(at: crowded), isEvictable).map(Room.byEvicting) ?? .refused(.perAddress)
             }
@@ -73,7 +73,7 @@ extension Sighting {
 }
 
 /// Sightings that are not listed because of a limit.
-package struct Refusals: Sendable {
+package struct RefusedSightings: Sendable {
     package enum Limit: Hashable, Sendable {
         /// `EndpointLimits.perAddress`.
         case perAddress

@@ -19,7 +19,7 @@ struct EndpointMatcher {
     /// - Returns: The endpoint; nil if none matches and the server is a new endpoint.
     func endpoint(for sighting: Sighting, on server: ServerKey, movedFrom former: EndpointID?) -> EndpointID? {
         usbEndpoint(for: sighting, on: server)
-            ?? endpointBeforeMove(of: sighting, former)
+            ?? endpointBeforeMove(of: sighting, to: server, former)
             ?? relaunchedEndpoint(of: sighting)
     }
 
@@ -36,7 +36,8 @@ struct EndpointMatcher {
         if let id = approved.map(\.key).min() { return id }
         guard let portKey = server.portKey, let launchID = sighting.launchID, !launchID.isEmpty else { return nil }
         // An endpoint with its own approval keeps its route. Moving the route would move the approval.
-        if let id = relaunchedEndpoint(of: sighting), trusts[id]?.approval != nil { return nil }
+        let own = endpoints.id(of: server) ?? relaunchedEndpoint(of: sighting)
+        if let own, endpoints[own]?.record.source == .bonjour, trusts[own]?.approval != nil { return nil }
         let candidates = Set(sightings.servers(at: portKey).filter(\.isUSB).compactMap { endpoints.id(of: $0) })
             .filter { endpoints[$0]?.launch == launchID }
         guard let id = candidates.first, candidates.count == 1, let endpoint = endpoints[id]?.record.endpoint else {
@@ -44,6 +45,16 @@ struct EndpointMatcher {
         }
         // A USB endpoint without a known app does not contradict the advertisement.
         return endpoint.app.isEmpty || endpoint.app == sighting.app ? id : nil
+    }
+
+    /// Returns the offline endpoint of an advertisement that now belongs to a USB endpoint.
+    ///
+    /// An endpoint with its own approval or secret stays listed. Its trust does not move.
+    func earlierEndpoint(of sighting: Sighting, mergedInto id: EndpointID) -> Endpoint? {
+        guard sighting.id.source == .bonjour, endpoints[id]?.record.source == .usbmuxd,
+            let earlier = relaunchedEndpoint(of: sighting), trusts[earlier] == nil, endpoints[earlier]?.isUnseen == true
+        else { return nil }
+        return endpoints[earlier]?.record.endpoint
     }
 
     /// Returns true if a network server still belongs to its USB endpoint.
@@ -77,10 +88,14 @@ struct EndpointMatcher {
     /// report the old port.
     ///
     /// On one host a service name has one SRV record (RFC 6763, section 4.1), so those reports will follow.
-    private func endpointBeforeMove(of sighting: Sighting, _ former: EndpointID?) -> EndpointID? {
+    private func endpointBeforeMove(of sighting: Sighting, to server: ServerKey, _ former: EndpointID?) -> EndpointID? {
         guard sighting.id.source == .bonjour, let former, let entry = endpoints[former],
             entry.record.source == .bonjour
         else { return nil }
+        // The app and Flutter's tool announce one move one after the other, under names of their own.
+        if case .localDartVM = server {
+            return IdentityKey.candidates(for: sighting).contains(where: entry.record.keys.contains) ? former : nil
+        }
         let isOne = sightings.sightings(on: entry.servers).allSatisfy { other in
             (other.name, other.kind, other.app) == (sighting.name, sighting.kind, sighting.app)
                 && (other.host, other.role) == (sighting.host, sighting.role)

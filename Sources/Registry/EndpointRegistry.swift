@@ -22,16 +22,18 @@ package actor EndpointRegistry {
     ///   - records: The endpoints stored by an earlier run. They are listed as offline until they are seen again.
     ///   - trusts: The approvals and secrets that access control holds.
     ///   - retired: IDs that must not be assigned to another app.
+    ///   - abilities: The abilities of the kinds that do not report their own.
     ///   - revision: The last revision of the earlier run.
     ///   - now: The wall clock for displayed times.
     package init(
         records: [PersistedEndpoint] = [],
         trusts: [EndpointID: EndpointTrust] = [:],
         retired: RetiredIDs = RetiredIDs(),
+        abilities: [EndpointKind: EndpointAbilities] = [:],
         startingAfter revision: UInt64 = 0,
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
-        table = EndpointTable(records: records, trusts: trusts, retired: retired)
+        table = EndpointTable(records: records, trusts: trusts, retired: retired, abilities: abilities)
         changeLog = ChangeLog(startingAfter: revision)
         self.now = now
     }
@@ -46,7 +48,7 @@ package actor EndpointRegistry {
     package var records: [PersistedEndpoint] { table.records }
     package var retired: RetiredIDs { table.retired }
     package var revision: UInt64 { changeLog.revision }
-    package var refusals: Refusals { table.refusals }
+    package var refusals: RefusedSightings { table.refusals }
 
     /// Returns the endpoint with this ID or former ID.
     package func endpoint(_ id: EndpointID) throws(RegistryError) -> Endpoint {
@@ -56,6 +58,9 @@ package actor EndpointRegistry {
 
     /// The endpoint of a sighting; nil if not listed.
     package func endpoint(seenAs id: Sighting.ID) -> Endpoint? { table.endpoint(seenAs: id) }
+
+    /// The authentication code that the source of an approved route of the endpoint reports; nil if there is none.
+    package func authCode(of id: EndpointID) -> DartAuthCode? { table.authCode(of: id) }
 
     /// Applies one event of a source.
     package func apply(_ event: SightingEvent) {
@@ -80,6 +85,11 @@ package actor EndpointRegistry {
     /// Records the name that the server of an endpoint reported over an approved route.
     package func setServer(_ name: SanitizedText, version: SanitizedText?, of id: EndpointID) {
         publish(table.setServer(name, version: version, of: id))
+    }
+
+    /// Records the capabilities that the server of an endpoint reported over an approved route.
+    package func setCapabilities(_ capabilities: [String], of id: EndpointID) {
+        publish(table.setCapabilities(capabilities, of: id))
     }
 
     /// Updates the names that devices report. New endpoints get IDs made of these names; a listed one keeps its ID.
@@ -149,8 +159,8 @@ package struct PersistedEndpoint: Hashable, Sendable, Codable {
     package var keys: [IdentityKey]
     /// The exact SRV target. Distinguishes two apps with equal keys.
     package var host: String?
-    /// IDs under which the endpoint was listed before its app was identified. They stay aliases until another endpoint
-    /// takes them.
+    /// IDs under which the endpoint was listed before its app was identified, and IDs of endpoints that were merged into
+    /// this one. They stay aliases until another endpoint takes them.
     package var formerIDs: [EndpointID]?
 
     package init(endpoint: Endpoint, source: Sighting.Source, keys: [IdentityKey], host: String? = nil) {

@@ -12,6 +12,12 @@ package struct EndpointTable: Sendable {
         case added(Endpoint)
         case changed(Endpoint)
         case removed(Endpoint)
+
+        var endpoint: Endpoint {
+            switch self {
+            case .added(let endpoint), .changed(let endpoint), .removed(let endpoint): endpoint
+            }
+        }
     }
 
     private let limits: EndpointLimits
@@ -23,21 +29,27 @@ package struct EndpointTable: Sendable {
     private var mismatches: [Route: SanitizedText] = [:]
     /// The names that the devices report.
     private var deviceNames: [UDID: SanitizedText] = [:]
-    package private(set) var refusals = Refusals()
+    private var hints = SameAppHints()
+    /// The abilities of the kinds that do not report their own.
+    private let abilities: [EndpointKind: EndpointAbilities]
+    package private(set) var refusals = RefusedSightings()
 
     package init(
         records: [PersistedEndpoint] = [],
         trusts: [EndpointID: EndpointTrust] = [:],
         retired: RetiredIDs = RetiredIDs(),
+        abilities: [EndpointKind: EndpointAbilities] = [:],
         limits: EndpointLimits = .standard
     ) {
         self.trusts = trusts
         self.limits = limits
+        self.abilities = abilities
         list = EndpointIndex(retired: retired)
         for var record in records {
             record.endpoint.goOffline(reason: "not seen since the broker started")
             let approval = trusts[record.endpoint.id]?.approval
             record.endpoint.approval = ApprovalPolicy.approval(of: record.endpoint, approval)
+            record.endpoint.setAbilities(abilities)
             list.insert(record)
         }
     }
@@ -54,20 +66,22 @@ package struct EndpointTable: Sendable {
 
     /// Applies an event of a source and returns the changes.
     package mutating func apply(_ event: SightingEvent, at now: Date) -> [Change] {
+        let changes: [Change]
         switch event {
         case .seen(let sighting):
-            return observe(sighting, at: now)
+            changes = observe(sighting, at: now)
         case .lost(let id):
             refusals.remove(id)
             for route in sightings[id]?.routes ?? [] { mismatches[route] = nil }
-            return removeSightings([id], at: now)
+            changes = removeSightings([id], at: now)
         case .sourceLost(let source):
             refusals.remove(of: source)
             let gone = sightings.markStale(of: source)
-            return refresh(gone.compactMap { endpointID(seenAs: $0) })
+            changes = refresh(gone.compactMap { endpointID(seenAs: $0) })
         case .sourceReconciled(let source):
-            return removeSightings(sightings.staleIDs(of: source), at: now)
+            changes = removeSightings(sightings.staleIDs(of: source), at: now)
         }
+        return updatingHints(after: changes)
     }
 
     /// Records the result of a probe; nil means success.
@@ -88,20 +102,35 @@ package struct EndpointTable: Sendable {
         return refresh([id])
     }
 
+    /// The authentication code that the source of an approved route reports.
+    package func authCode(of id: EndpointID) -> DartAuthCode? {
+        guard let entry = list[id] else { return nil }
+        let approved = Set(entry.record.endpoint.approvedRoutes.map(\.route))
+        return sightings.sightings(on: entry.servers).lazy.filter { !approved.isDisjoint(with: $0.routes) }
+            .compactMap(\.authCode).first
+    }
+
     /// Updates the approval and secret of an endpoint.
     package mutating func setTrust(_ trust: EndpointTrust, of id: EndpointID, at now: Date) -> [Change] {
+        let isNew = trusts[id]?.approval != trust.approval
         trusts[id] = trust == .none ? nil : trust
         guard let entry = list[id] else { return [] }
         // The approval may have been the only reason why an advertisement belonged to a USB endpoint.
-        let changes = separate(from: id, at: now)
-        if entry.isUnseen, entry.record.source == .bonjour, trust.approval == nil {
+        var changes = separate(from: id, at: now)
+        if isNew, trust.approval != nil, entry.record.source == .usbmuxd {
+            for server in list.advertised.flatMap({ list[$0]?.servers ?? [] })
+            where sightings.sightings(on: server).contains(where: { matcher.usbEndpoint(for: $0, on: server) == id }) {
+                changes += join(server, to: id)
+            }
+        }
+        if entry.isUnseen, entry.record.source.isNetwork, trust.approval == nil {
             // Whether it needs an approval depends on the route under which it returns.
             list.update(id) { $0.record.endpoint.approval = .pending }
             var after = entry.record.endpoint
             after.approval = .pending
-            return after == entry.record.endpoint ? changes : changes + [.changed(after)]
+            return updatingHints(after: after == entry.record.endpoint ? changes : changes + [.changed(after)])
         }
-        return changes + refresh([id])
+        return updatingHints(after: changes + refresh([id]))
     }
 
     /// Records that a different app than expected answered on an approved route.
@@ -119,7 +148,18 @@ package struct EndpointTable: Sendable {
         }
         // Refreshing may change other fields. If it does not, the new name alone is a change.
         let changes = refresh([id])
-        return changes.isEmpty ? list[id].map { [.changed($0.record.endpoint)] } ?? [] : changes
+        return updatingHints(after: changes.isEmpty ? list[id].map { [.changed($0.record.endpoint)] } ?? [] : changes)
+    }
+
+    /// Records the capabilities that the server of an endpoint reported over an approved route.
+    package mutating func setCapabilities(_ capabilities: [String], of id: EndpointID) -> [Change] {
+        guard let before = list[id]?.record.endpoint else { return [] }
+        var after = before
+        after.capabilities = capabilities
+        after.setAbilities(abilities)
+        guard after != before else { return [] }
+        list.update(id) { [after] in $0.record.endpoint = after }
+        return [.changed(after)]
     }
 
     /// Updates the names that devices report. New endpoints get IDs made of these names; a listed one keeps its ID.
@@ -129,7 +169,7 @@ package struct EndpointTable: Sendable {
         let affected = list.all.filter { entry in
             !entry.isUnseen && entry.record.endpoint.location.udid.map { renamed[$0] != nil } == true
         }
-        return refresh(affected.map(\.record.endpoint.id))
+        return updatingHints(after: refresh(affected.map(\.record.endpoint.id)))
     }
 
     /// Accepts the next server that answers, under any name. Called on an owner's request.
@@ -153,6 +193,19 @@ package struct EndpointTable: Sendable {
 
     private func endpointID(seenAs id: Sighting.ID) -> EndpointID? {
         sightings.server(of: id).flatMap { list.id(of: $0) }
+    }
+
+    /// Updates the hints of the changed endpoints and of those that mention them. Returns all changes.
+    private mutating func updatingHints(after changes: [Change]) -> [Change] {
+        var affected: Set<EndpointID> = []
+        for id in Set(changes.map(\.endpoint.id)) { affected.formUnion(hints.update(id, list[id]?.record.endpoint)) }
+        return changes
+            + affected.sorted().compactMap { id in
+                let hint = hints.hint(for: id)
+                guard let listed = list[id], listed.record.endpoint.possiblySameAs != hint else { return nil }
+                list.update(id) { $0.record.endpoint.possiblySameAs = hint }
+                return list[id].map { .changed($0.record.endpoint) }
+            }
     }
 
     private mutating func forgetMismatches(of endpoint: Endpoint) {
@@ -214,7 +267,9 @@ extension EndpointTable {
     ) -> [Change]? {
         if let id = matcher.endpoint(for: sighting, on: server, movedFrom: former) {
             list.assign(server, to: id)
-            return []
+            guard let earlier = matcher.earlierEndpoint(of: sighting, mergedInto: id) else { return [] }
+            defer { list.merge(earlier.id, into: id) }
+            return [.removed(earlier)]
         }
         var changes: [Change] = []
         switch limits.room(for: sighting, in: list, trusts: trusts) {
@@ -237,19 +292,25 @@ extension EndpointTable {
         guard let launchID = sighting.launchID, !launchID.isEmpty, let portKey = server.portKey else { return [] }
         var changes: [Change] = []
         for other in sightings.servers(at: portKey) where !other.isUSB {
-            guard let endpointID = list.id(of: other), list[endpointID]?.record.source == .bonjour,
-                let advertisement = sightings.sightings(on: other).first(where: { $0.launchID == launchID }),
-                let id = matcher.usbEndpoint(for: advertisement, on: other)
-            else { continue }
-            list.unassign(other)
-            list.assign(other, to: id)
-            if let left = list[endpointID], left.isUnseen {
-                list.retire(endpointID)
-                changes.append(.removed(left.record.endpoint))
+            let advertisements = sightings.sightings(on: other).filter { $0.launchID == launchID }
+            if let id = advertisements.first.flatMap({ matcher.usbEndpoint(for: $0, on: other) }) {
+                changes += join(other, to: id)
             }
-            changes += refresh([endpointID, id])
         }
         return changes
+    }
+
+    /// Moves an advertisement from its own endpoint to a USB endpoint. Its own ID becomes an alias unless it has trust.
+    private mutating func join(_ server: ServerKey, to id: EndpointID) -> [Change] {
+        guard let own = list.id(of: server), own != id, list[own]?.record.source == .bonjour else { return [] }
+        list.unassign(server)
+        list.assign(server, to: id)
+        var changes: [Change] = []
+        if let left = list[own], left.isUnseen, trusts[own] == nil {
+            list.merge(own, into: id)
+            changes.append(.removed(left.record.endpoint))
+        }
+        return changes + refresh([own, id])
     }
 
     /// Lists advertisements separately again if they no longer belong to a USB endpoint.
@@ -297,7 +358,8 @@ extension EndpointTable {
             mismatches: mismatches,
             liveness: entry.liveness,
             isStale: seen.allSatisfy { sightings.isStale($0.id) },
-            deviceNames: deviceNames
+            deviceNames: deviceNames,
+            abilities: abilities
         )
         let endpoint = describer.describe(entry.record.endpoint)
         list.update(id) {

@@ -37,6 +37,7 @@ package struct IdentityKey: Hashable, Sendable, Codable {
             case .config: "config:\(sighting.id.key)"
             case .usbmuxd: sighting.device.map { "device:\($0)" }
             case .bonjour: sighting.host.map { "host:\(canonicalHost(of: $0.text))" }
+            case .debuglink: sighting.host.map { "peer:\($0)" }
             }
         return location.map {
             [IdentityKey(kind: sighting.kind, app: sighting.app, location: $0, role: sighting.role)]
@@ -79,6 +80,8 @@ enum ServerKey: Hashable, Sendable {
     /// its own.
     case network(kind: EndpointKind, app: SanitizedText, host: String, port: UInt16)
     case usb(kind: EndpointKind, udid: UDID, port: UInt16)
+    /// A Dart VM service on this host. The app and Flutter's tool announce it under different names.
+    case localDartVM(port: UInt16, authCode: DartAuthCode?)
     /// A line of the configuration or an endpoint added with `patchbay add`.
     case config(name: String)
 
@@ -86,7 +89,9 @@ enum ServerKey: Hashable, Sendable {
         switch (sighting.id.source, sighting.device) {
         case (.config, _): self = .config(name: sighting.id.key)
         case (.usbmuxd, let udid?): self = .usb(kind: sighting.kind, udid: udid, port: sighting.port)
-        case (.bonjour, _), (.usbmuxd, nil):
+        case (.bonjour, _) where sighting.kind == .dartVM && sighting.isOnThisHost:
+            self = .localDartVM(port: sighting.port, authCode: sighting.authCode)
+        case (.bonjour, _), (.debuglink, _), (.usbmuxd, nil):
             let host = sighting.host?.text.lowercased() ?? sighting.id.key
             self = .network(kind: sighting.kind, app: sighting.app, host: host, port: sighting.port)
         }
@@ -96,7 +101,7 @@ enum ServerKey: Hashable, Sendable {
     var portKey: PortKey? {
         switch self {
         case .network(let kind, _, _, let port), .usb(let kind, _, let port): PortKey(kind: kind, port: port)
-        case .config: nil
+        case .config, .localDartVM: nil
         }
     }
 

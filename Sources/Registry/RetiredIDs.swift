@@ -22,6 +22,8 @@ package struct RetiredIDs: Hashable, Sendable, Codable {
         order.removeAll { $0 == id.text }
     }
 
+    func contains(_ id: EndpointID) -> Bool { keys[id.text] != nil }
+
     /// Returns true if an app with these keys may have the ID.
     func isFree(_ id: EndpointID, for keys: [IdentityKey]) -> Bool {
         self.keys[id.text].map { !Set($0).isDisjoint(with: keys) } ?? true

@@ -8,12 +8,12 @@ struct TunnelDependencies: Sendable {
     let dialer: TargetDialer
     let relay: Relay
     let ownerCheck: ClientOwnerCheck
-    let connectionLimit: ConnectionLimit
+    let connectionLimit: TunnelConnectionLimiter
     let limits: TunnelLimits
     let clock: any Clock<Duration>
     let logger: Logger
     let feed = Broadcast<TunnelChange>(slow: .ends(after: 256))
-    let routeGeneration = RouteGeneration()
+    let routeGeneration = RouteGenerationCounter()
 
     func metrics(of id: String) -> TunnelMetrics {
         TunnelMetrics(id: id, connectionLimit: connectionLimit, feed: feed)
@@ -38,7 +38,7 @@ struct TunnelDependencies: Sendable {
 }
 
 /// Counts possible changes of the tunnels' routes. A result with an older count is outdated.
-final class RouteGeneration: Sendable {
+final class RouteGenerationCounter: Sendable {
     private let counter = Atomic<UInt64>(0)
 
     var current: UInt64 { counter.load(ordering: .acquiring) }

@@ -86,7 +86,7 @@ struct TunnelIndex: Sendable {
     /// example.
     func listen(on local: ListenAddress, port: UInt16? = nil) throws(TunnelError) -> [Listener] {
         do {
-            return try TunnelBinding.listen(on: local, port: port)
+            return try TunnelSocketBinder.listen(on: local, port: port)
         } catch .inUse(let local) {
             if case .tcp(_, let asked) = local, let wanted = asked == 0 ? port : asked {
                 let other = entries.values.first {

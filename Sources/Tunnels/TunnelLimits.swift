@@ -59,7 +59,7 @@ package struct InspectionTimeouts: Hashable, Sendable {
 
     /// The maximum silence at a stage. Browsers send a request line at once. An arbitrary word gets no time, because it
     /// would delay every connection of other protocols.
-    func timeout(at stage: RequestStage) -> Duration {
+    func timeout(at stage: RequestLineStage) -> Duration {
         switch stage {
         case .silent: firstByte
         case .possible: .zero

@@ -15,12 +15,12 @@ final class TunnelMetrics: RelayObserver {
     }
 
     private let id: String
-    private let connectionLimit: ConnectionLimit
+    private let connectionLimit: TunnelConnectionLimiter
     private let feed: Broadcast<TunnelChange>
     private let traffic = Mutex(Traffic())
     private let counters = Mutex(TunnelStatistics())
 
-    init(id: String, connectionLimit: ConnectionLimit, feed: Broadcast<TunnelChange>) {
+    init(id: String, connectionLimit: TunnelConnectionLimiter, feed: Broadcast<TunnelChange>) {
         self.id = id
         self.connectionLimit = connectionLimit
         self.feed = feed
@@ -152,7 +152,7 @@ final class NetworkConnectionGroup: RelayObserver {
 }
 
 /// Limits the connections of all tunnels together.
-final class ConnectionLimit: Sendable {
+final class TunnelConnectionLimiter: Sendable {
     let limit: Int
     private let count = Mutex(0)
 

@@ -27,7 +27,7 @@ struct PersistedTunnels: Hashable, Sendable, Codable {
 /// Stores the tunnels in the file `tunnels.json` and restores them after a restart.
 package struct TunnelStore: Sendable {
     private let file: StateFile<PersistedTunnels>
-    private let health: StateHealth?
+    private let health: StateFileHealthTracker?
 
     /// Creates a store.
     ///
@@ -35,7 +35,7 @@ package struct TunnelStore: Sendable {
     ///   - directory: An existing directory that only the broker uses.
     ///   - health: Reports if the directory is writable.
     ///   - logger: Logs unreadable files.
-    package init(directory: String, health: StateHealth? = nil, logger: Logger) {
+    package init(directory: String, health: StateFileHealthTracker? = nil, logger: Logger) {
         file = StateFile("tunnels", in: directory, health: health, logger: logger)
         self.health = health
     }

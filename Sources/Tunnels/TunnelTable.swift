@@ -55,7 +55,7 @@ package actor TunnelTable {
             dialer: TargetDialer(resolver: resolver, dialer: dialer),
             relay: Relay(idle: idle),
             ownerCheck: check ?? ClientOwnerCheck(logger: logger),
-            connectionLimit: ConnectionLimit(limit: limits.connections),
+            connectionLimit: TunnelConnectionLimiter(limit: limits.connections),
             limits: limits,
             clock: clock,
             logger: logger

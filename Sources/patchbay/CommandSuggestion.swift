@@ -12,6 +12,8 @@ enum CommandSuggestion {
         for word in arguments.first == "help" ? arguments.dropFirst() : arguments[...] {
             guard !word.hasPrefix("-"), !command.configuration.subcommands.isEmpty else { return }
             guard let next = subcommand(word, of: command) else {
+                // `patchbay debug ID` lists the states of this app.
+                if command == DebugCommand.self { return }
                 let names = command.configuration.subcommands.map { $0._commandName }
                 throw CLIError(
                     status: .usage,
@@ -38,7 +40,7 @@ enum CommandSuggestion {
 
     /// Returns the best suggestion: edit distance 1, then prefix match, then edit distance 2.
     static func nearest(to word: String, among names: [String]) -> String? {
-        let closest = names.map { ($0, NearNames.distance(word, $0)) }.min { $0.1 < $1.1 }
+        let closest = names.map { ($0, SimilarNameFinder.distance(word, $0)) }.min { $0.1 < $1.1 }
         let near = closest.flatMap { $1 <= min(2, word.count / 2 + 1) && $1 < $0.count ? $0 : nil }
         if closest?.1 == 1, let near { return near }
         return (word.isEmpty ? nil : names.first { $0.hasPrefix(word) }) ?? near

@@ -87,6 +87,7 @@ struct Patchbay: AsyncParsableCommand {
                 name: "Inspect",
                 subcommands: [
                     StatusCommand.self, ListCommand.self, WatchCommand.self, ShowCommand.self, DevicesCommand.self,
+                    ProfilesCommand.self,
                 ]
             ),
             CommandGroup(
@@ -99,7 +100,10 @@ struct Patchbay: AsyncParsableCommand {
                     AdvertiseCommand.self, AdvertisementsCommand.self, AddCommand.self, RemoveCommand.self,
                 ]
             ),
-            CommandGroup(name: "Agents", subcommands: [ToolsCommand.self, CallCommand.self, MCPCommand.self]),
+            CommandGroup(
+                name: "Agents",
+                subcommands: [ToolsCommand.self, CallCommand.self, DebugCommand.self, MCPCommand.self]
+            ),
             CommandGroup(
                 name: "Access",
                 subcommands: [

@@ -17,13 +17,14 @@ struct Daemon: Sendable {
     /// Retained until the end, because deallocation removes the socket file.
     private let socket: APIUnixSocket
     /// Retained until the end, so that no other broker writes to the state directory.
-    private let lock: StateLock
+    private let lock: StateDirectoryLock
 
     /// Creates every part of the broker; opens the state directory and the sockets.
     ///
     /// - Throws: `ConfigurationError`, `DaemonError`.
     init(
         configuration: Configuration,
+        profiles: ProfileCatalog,
         socket: String?,
         stateDirectory: String?,
         environment: [String: String]
@@ -31,7 +32,7 @@ struct Daemon: Sendable {
         let logger = Self.logger(at: configuration.broker.logLevel)
         self.logger = logger
         let notifier = SystemdNotifier(environment: environment)
-        let hangups = await HangupNotice(logger: logger)
+        let hangups = await HangupSignalHandler(logger: logger)
         // These need descriptors and are created while some are available.
         _ = (Poller.shared, ThreadExecutor.files)
         let descriptors = FileDescriptorBudget.make(wanted: configuration.tunnels.maxConnections, logger: logger)
@@ -39,7 +40,7 @@ struct Daemon: Sendable {
             explicit: stateDirectory ?? configuration.broker.stateDirectory,
             environment: environment
         )
-        lock = try StateLock(on: directory)
+        lock = try StateDirectoryLock(on: directory)
         logger.info(
             "patchbayd starts",
             metadata: [
@@ -51,13 +52,18 @@ struct Daemon: Sendable {
         let state = try await StateComponents(
             in: directory,
             configuration: configuration,
+            profiles: profiles.profiles,
             environment: environment,
             logger: logger
         )
         self.state = state
         let limiter = ConnectionLimiter()
+        if profiles.entries.isEmpty {
+            logger.warning("no profiles are installed; debug servers such as app-debug are listed as tcp")
+        }
         let sources = try await SourceComponents(
             configuration,
+            profiles: profiles,
             environment: environment,
             state: state,
             limits: TunnelLimits(connections: descriptors.connections),

@@ -57,7 +57,7 @@ struct Patchbayd: AsyncParsableCommand {
     )
     var stateDir: String?
 
-    @Flag(help: "Check the configuration and exit.")
+    @Flag(help: "Check the configuration and the profiles, and exit.")
     var checkConfig = false
 
     /// Replaces the parser's `main()`, so that errors have the same format as those of `patchbay`.
@@ -82,13 +82,19 @@ struct Patchbayd: AsyncParsableCommand {
         CLinux_map_blocks(1 << 20)
         let environment = ProcessInfo.processInfo.environment
         do {
-            let configuration = try ConfigurationLoader(environment: environment).load(explicit: config)
+            let loader = ConfigurationLoader(environment: environment)
+            let configuration = try loader.load(explicit: config)
+            let profiles = try ProfileCatalog(
+                installedFolder: ProfileCatalog.installedFolder(),
+                userFolder: ProfileCatalog.userFolder(file: configuration.file, searchPaths: loader.searchPaths)
+            )
             if checkConfig {
                 try ConfigurationValidator(configuration: configuration).check(environment)
                 return print("\(Self.origin(of: configuration, environment)): the configuration is valid")
             }
             let daemon = try await Daemon(
                 configuration: configuration,
+                profiles: profiles,
                 socket: socket,
                 stateDirectory: stateDir,
                 environment: environment

@@ -72,4 +72,27 @@ import Testing
         #expect(!isAuthorized(principal([.admin], .user(1_000), from: .unix(uid: 1_001)), .owner))
         #expect(!isAuthorized(principal([.admin], .user(1_000)), .owner))
     }
+
+    @Test func `a tunnel to OpenAgents needs the scope shell, and other tunnels do not`() throws {
+        func endpoint(_ kind: EndpointKind) throws -> Endpoint {
+            Endpoint(
+                id: try #require(EndpointID("lab")),
+                kind: kind,
+                app: SanitizedText("lab"),
+                name: SanitizedText("lab"),
+                state: .online,
+                approval: .approved,
+                firstSeenAt: Date(),
+                lastSeenAt: nil
+            )
+        }
+
+        #expect(throws: Problem.self) {
+            try principal([.tunnelOpen]).requireTunnelScopes(for: endpoint(.openagents))
+        }
+        #expect(throws: Problem.self) { try principal([.shell]).requireTunnelScopes(for: endpoint(.openagents)) }
+        try principal([.tunnelOpen, .shell]).requireTunnelScopes(for: endpoint(.openagents))
+        try principal([.tunnelOpen]).requireTunnelScopes(for: endpoint(.mcp))
+        try owner.requireTunnelScopes(for: endpoint(.openagents))
+    }
 }

@@ -26,8 +26,8 @@ import Testing
     /// Verifies all segments of the log in a folder.
     private func report(_ scratch: ScratchFolder, _ head: AuditEntry.Head) throws -> AuditVerification {
         let segments = try AuditSegments(in: scratch.path)
-        var chain = AuditChain(endingAt: head)
-        var lines = AuditLines(segments, from: segments.full.first)
+        var chain = AuditVerifier(endingAt: head)
+        var lines = AuditLineReader(segments, from: segments.full.first)
         while let line = try lines.next() { chain.append(line) }
         return chain.report
     }

@@ -38,7 +38,7 @@ import Testing
     @Test func `security.md states the odds of guessing an invite`() throws {
         let length = TokenFormat.Kind.invite.secretLength
         let bits = Double(length) * log2(Self.letters)
-        let guesses = InviteRedemption.wrongLimit
+        let guesses = InviteRedemptionEvaluator.wrongLimit
         let usual = InviteSpec.defaultLifetime / 60
         let longest = InviteSpec.lifetimes.upperBound / 3_600
         let row = """
@@ -111,7 +111,7 @@ import Testing
                 store = try Fixture.store(in: scratch, clock: clock)
             }
 
-            #expect(looked == InviteRedemption.wrongLimit)
+            #expect(looked == InviteRedemptionEvaluator.wrongLimit)
             await #expect(throws: AccessError.refused) {
                 try await store.invites.redeem(invite, as: "a", from: Fixture.socket)
             }

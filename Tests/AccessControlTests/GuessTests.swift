@@ -14,7 +14,7 @@ import Testing
         let other: Token
         let ended: Token
         var invite: Token
-        var guessesLeft = InviteRedemption.wrongLimit
+        var guessesLeft = InviteRedemptionEvaluator.wrongLimit
         var invites = 1
         var random = SeededGenerator(seed: 5)
 
@@ -63,7 +63,7 @@ import Testing
                     by: Fixture.owner,
                     from: Fixture.socket
                 ).1
-                guessesLeft = InviteRedemption.wrongLimit
+                guessesLeft = InviteRedemptionEvaluator.wrongLimit
                 invites += 1
             }
             guessesLeft -= 1
@@ -85,7 +85,8 @@ import Testing
             _ = try await store.grants.authenticate(targets.good, from: Fixture.loopback)
             // Every created and burnt invite, and one minute of grant guesses for each of two clients.
             let lines = try Fixture.audit(in: scratch).count
-            let limit = 7 + targets.invites * (1 + InviteRedemption.wrongLimit) + 2 * FailedAttemptLimiter.limit
+            let limit =
+                7 + targets.invites * (1 + InviteRedemptionEvaluator.wrongLimit) + 2 * FailedAttemptLimiter.limit
             #expect(lines <= limit, "\(lines) of at most \(limit)")
             #expect(await store.invites.list.filter { $0.endReason == .burnt }.count >= targets.invites - 1)
         }

@@ -49,7 +49,7 @@ import Testing
         let daemon = Descriptor(owning: numbers[1])
         let listClient = ScriptedListClient()
         let presenceChecker = DevicePresenceChecker(
-            of: UsbmuxdSession(listeningOn: Descriptor(owning: numbers[0])),
+            of: UsbmuxdInstance(listeningOn: Descriptor(owning: numbers[0])),
             client: listClient
         )
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -73,7 +73,7 @@ import Testing
     @Test func `its streams are non-blocking and count towards the connection limit`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], welcome: "hello") }
-            let connectionLimit = UsbmuxConnectionLimit()
+            let connectionLimit = UsbmuxConnectionLimiter()
             let client = LibusbmuxdClient(address: fake.address, connectionLimit: connectionLimit)
             do {
                 let connection = try await client.connect(deviceID: 1, port: 1)

@@ -39,7 +39,7 @@ import Testing
                 _ = client.request()
                 client.send(garbage.bytes)
             }
-            let connectionLimit = UsbmuxConnectionLimit()
+            let connectionLimit = UsbmuxConnectionLimiter()
             let client = NativeUsbmuxClient(address: fake.address, connectionLimit: connectionLimit)
 
             await #expect(throws: UsbmuxError.self) { _ = try await client.listDevices() }
@@ -108,7 +108,7 @@ import Testing
     @Test func `a stream holds a permit until the stream is released`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: []) }
-            let connectionLimit = UsbmuxConnectionLimit(limit: 1)
+            let connectionLimit = UsbmuxConnectionLimiter(limit: 1)
             let client = NativeUsbmuxClient(
                 address: fake.address,
                 connectionLimit: connectionLimit,
@@ -171,7 +171,7 @@ import Testing
     @Test func `cancellation ends the request at once and releases its permit`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
-            let connectionLimit = UsbmuxConnectionLimit()
+            let connectionLimit = UsbmuxConnectionLimiter()
             let client = NativeUsbmuxClient(address: fake.address, connectionLimit: connectionLimit)
             let start = ContinuousClock.now
 

@@ -41,7 +41,7 @@ import Testing
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 client.behave(phones: [(1, Phones.one)], connect: code.withLock { $0 })
             }
-            let connectionLimit = UsbmuxConnectionLimit(limit: 1)
+            let connectionLimit = UsbmuxConnectionLimiter(limit: 1)
             let client = NativeUsbmuxClient(
                 address: fake.address,
                 connectionLimit: connectionLimit,

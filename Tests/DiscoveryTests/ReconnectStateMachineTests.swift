@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func `the initial sync ends when all browsers finished and all services are resolved, or after 3 s`() {
-        var initialSync = InitialSync(of: [.services(.debug), .pointers(.debug)], now: start)
+        var initialSync = InitialSyncTracker(of: [.services(.debug), .pointers(.debug)], now: start)
         initialSync.browserFinished(.services(.debug))
         #expect(!initialSync.isComplete(unresolved: 0, now: start))
 

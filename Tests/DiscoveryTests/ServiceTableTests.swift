@@ -4,37 +4,8 @@ import Testing
 
 @testable import Discovery
 
-@Suite struct ServiceTableTests {
-    private let now = ContinuousClock.now
-    private let local = LocalInterfaces(
-        names: [2: "eth0"],
-        networks: [
-            .init(interface: 2, address: [10, 0, 0, 1], mask: [255, 255, 255, 0]),
-            .init(
-                interface: 2,
-                address: [0xFE, 0x80] + [UInt8](repeating: 0, count: 13) + [1],
-                mask: [UInt8](repeating: 0xFF, count: 8) + [UInt8](repeating: 0, count: 8)
-            ),
-        ]
-    )
-
-    private func details(_ host: String = "phone.local", port: UInt16 = 8080, _ txt: String...) -> ResolvedService {
-        ResolvedService(host: host, port: port, txt: TXTRecord(items: txt.map { Array($0.utf8) }))
-    }
-
-    private func host(_ name: String = "phone.local") -> HostKey { HostKey(interface: 2, name: name) }
-
-    /// A table that lists one service at 10.0.0.5.
-    private func listing(_ key: ServiceKey) throws -> ServiceTable {
-        var table = ServiceTable()
-        table.found(key)
-        table.advance(now: now)
-        table.resolved(key, details(), now: now)
-        table.address(host(), try #require(address(10, 0, 0, 5)), transport: 0, isPresent: true)
-        _ = table.drainActions()
-        #expect(table.drainEvents(seenFrom: local).count == 1)
-        return table
-    }
+@Suite struct ServiceTableTests: ServiceTableSuite {
+    let now = ContinuousClock.now
 
     @Test func `a service is listed once its port and address are known`() throws {
         var table = ServiceTable()

@@ -6,7 +6,7 @@ import Testing
 @Suite struct RequestParserTests {
     private static let signer = SessionIDSigner()
 
-    private static func parse(_ call: MCPHTTPRequest) async throws(HTTPRejection) -> ParsedHTTPRequest {
+    private static func parse(_ call: MCPHTTPRequest) async throws(HTTPRejection) -> MCPRequestContent {
         try await RequestParser(signer: signer).parse(call, holder: "uid:7")
     }
 
@@ -19,14 +19,14 @@ import Testing
 
     /// Returns the status and the JSON-RPC message of the response that rejects a request.
     private static func rejection(of call: MCPHTTPRequest) async throws -> (status: Int, JSON?) {
-        let content: ParsedHTTPRequest
+        let content: MCPRequestContent
         do throws(HTTPRejection) { content = try await parse(call) } catch {
             return (error.response.status, try? JSON(parsing: error.response.body))
         }
         throw Unexpected(content: content)
     }
 
-    private struct Unexpected: Error { let content: ParsedHTTPRequest }
+    private struct Unexpected: Error { let content: MCPRequestContent }
 
     @Test func `a request of 2026-07-28 has no session and carries its client's capabilities`() async throws {
         let call = TransportFixture.stateless(

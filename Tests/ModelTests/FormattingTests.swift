@@ -17,13 +17,14 @@ import Testing
         #expect(UDID(raw) == nil)
     }
 
-    @Test(arguments: ["_appreveal._tcp", "_DEBUG._TCP", "_a2b._udp"])
+    @Test(arguments: ["_appreveal._tcp", "_DEBUG._TCP", "_a2b._udp", "_flutter_devices._tcp"])
     func `service types are parsed without case`(raw: String) {
         #expect(ServiceType(raw)?.text == raw.lowercased())
     }
 
     @Test(arguments: [
-        "appreveal._tcp", "_x._tcp", "_a b._tcp", "_ab", "_ab._sctp", "_-ab._tcp", "_123._tcp", "._tcp", "",
+        "appreveal._tcp", "_x._tcp", "_a b._tcp", "_ab", "_ab._sctp", "_-ab._tcp", "__ab._tcp", "_ab_._tcp",
+        "_a.b._tcp", "_123._tcp", "._tcp", "",
     ])
     func `other text than a service type is rejected`(raw: String) {
         #expect(ServiceType(raw) == nil)

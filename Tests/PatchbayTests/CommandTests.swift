@@ -31,10 +31,11 @@ import Testing
         #expect(throws: Never.self) { try Patchbay.parseAsRoot(["forward", "1:2", "3:4", "-s", "::1", "--detach"]) }
     }
 
-    @Test func `list is the default subcommand of tunnels and requests`() throws {
+    @Test func `list is the default subcommand of tunnels, profiles and requests`() throws {
         #expect(try Patchbay.parseAsRoot(["tunnels", "--json"]) is TunnelListCommand)
         #expect(try Patchbay.parseAsRoot(["tunnels", "rm", "t1"]) is TunnelRemoveCommand)
         #expect(try Patchbay.parseAsRoot(["tunnels", "show", "t1"]) is TunnelShowCommand)
+        #expect(try Patchbay.parseAsRoot(["profiles", "--json"]) is ProfileListCommand)
         #expect(try Patchbay.parseAsRoot(["requests", "--json"]) is RequestListCommand)
         #expect(try Patchbay.parseAsRoot(["requests", "unlock"]) is RequestUnlockCommand)
     }
@@ -45,7 +46,7 @@ import Testing
         #expect(throws: Never.self) { try CommandSuggestion.check(["login", "-"], against: Patchbay.self) }
     }
 
-    @Test(arguments: ["list", "devices", "tunnels", "advertisements", "invites", "grants", "requests"])
+    @Test(arguments: ["list", "devices", "tunnels", "advertisements", "invites", "grants", "profiles", "requests"])
     func `every list has --quiet, which excludes --json`(command: String) throws {
         #expect(throws: Never.self) { try Patchbay.parseAsRoot([command, "-q"]) }
         #expect(throws: Never.self) { try Patchbay.parseAsRoot([command, "--quiet"]) }

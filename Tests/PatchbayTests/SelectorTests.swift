@@ -29,6 +29,15 @@ import Testing
         #expect(try choose(text).id == shop.id)
     }
 
+    @Test func `an endpoint is found by the ID that it had before`() throws {
+        var merged = shop
+        merged.formerIDs = EndpointID("shop-iphone").map { [$0] }
+
+        let selector = EndpointSelector(text: "shop-iphone", command: "patchbay show")
+        #expect(try selector.choose(among: [shopOnMac, merged]).id == shop.id)
+        #expect(throws: CLIError.self) { try selector.choose(among: [shopOnMac, shop]) }
+    }
+
     @Test func `an endpoint is found by its app if only one endpoint matches`() throws {
         #expect(try choose("com.example.till").id == till.id)
         #expect(try choose("till").id == till.id)

@@ -46,6 +46,9 @@ import Testing
         #expect(configuration.devices.usbmuxd == "/var/run/usbmuxd")
         #expect(configuration.devices.serveUsbmuxd == "unix:/run/patchbay/tunnels/usbmuxd")
         #expect(configuration.endpoints.map(\.name) == ["staging"])
+        #expect(configuration.discovery.readvertiseUser == "anna")
+        #expect(configuration.debugLink.name == "patchbay-desk")
+        #expect(configuration.debugLink.forward == "Anna’s MacBook")
     }
 
     @Test func `the error for an unknown key names the key and its table`() {
@@ -54,6 +57,14 @@ import Testing
 
     @Test func `a syntax error has its line and column`() {
         #expect(errorMessage("[broker]\nlog_level = ").contains("line 2, column"))
+    }
+
+    @Test(arguments: [("[!]\n", 2), ("[broker]\nlog_level = [}\n", 14)])
+    func `a character in place of a key or value is a syntax error, although TOMLKit stops the process`(
+        text: String,
+        column: Int
+    ) {
+        #expect(errorMessage(text).contains("column \(column): expected a key or a value"), "\(errorMessage(text))")
     }
 
     @Test(arguments: [
@@ -85,6 +96,8 @@ import Testing
         ("[discovery]\ntypes = \"_mcp._tcp\"", "discovery.types must be a list such as [\"_mcp._tcp\"]"),
         ("[discovery]\ntypes = [1]", "discovery.types must be a list such as"),
         ("[discovery]\ntypes = [\"_mcp._tcp\", \"x\"]", "discovery.types, item 2 cannot be used: \"x\" is not"),
+        ("[discovery]\nreadvertise = \"usb\"", "discovery.readvertise must be [] or [\"usb\"]"),
+        ("[discovery]\nreadvertise = [\"wifi\"]", "discovery.readvertise, item 1 must be \"usb\""),
         ("[devices]\nprobe_ports = [80, 70000]", "devices.probe_ports, item 2 cannot be used: 70000 is no port"),
         ("[tunnels]\nmax_connections = \"1\"", "tunnels.max_connections must be a whole number"),
         ("tunnels = 3", "tunnels must be a table: [tunnels]"), ("api = 3", "api must be a table: [api]"),
@@ -93,6 +106,9 @@ import Testing
         ("[api]\nallowed_origins = \"x\"", "api.allowed_origins must be a list such as [\"http://localhost:5173\"]"),
         ("[endpoint]\nname = \"x\"", "endpoint must be written [[endpoint]]"),
         ("[[endpoint]]\nname = \"x\"\naddress = \"::1\"", "[[endpoint]] number 1: port is missing"),
+        ("[debuglink]\nlisten = \"desk:80\"", "debuglink.listen cannot be used: \"desk:80\" is no numeric address"),
+        ("[debuglink]\nlisten = \"9999\"", "debuglink.listen cannot be used: \"9999\" is no numeric address"),
+        ("[debuglink]\nport = 1", "there is no key debuglink.port"),
         ("[[endpoint]]\nname = 3\naddress = \"::1\"\nport = 1", "[[endpoint]] number 1: name must be a text in quotes"),
         (
             "[[endpoint]]\nname = \"x\"\naddress = \"::1\"\nport = 1\nkind = \"bo gus\"",
@@ -117,6 +133,11 @@ import Testing
             "tunnels.max_connections is 99999999; it must be a whole number from 1"
         ),
         ("[discovery]\ninterfaces = []", "discovery.interfaces is empty"),
+        (
+            "[discovery]\nreadvertise = [\"usb\"]\n[devices]\nenabled = false",
+            "discovery.readvertise needs discovery.enabled = true and devices.enabled = true"
+        ),
+        ("[debuglink]\nname = \"\"", "debuglink.name is \"\"; it must be a Bonjour name"),
         ("[api]\nallowed_origins = [\"http://a:1/\"]", "api.allowed_origins has \"http://a:1/\"; it must have what"),
         ("[api]\nallowed_origins = [\"http://a:1\", \"null\"]", "api.allowed_origins has \"null\"; it must have what"),
     ])
@@ -125,6 +146,17 @@ import Testing
         sentence: String
     ) {
         #expect(errorMessage(text).contains(sentence), "\(errorMessage(text))")
+    }
+
+    @Test func `apps on a cable are not advertised unless the file says so, and then for one existing user`() throws {
+        #expect(try parse("").discovery.readvertise.isEmpty)
+        #expect(try parse("").readvertiseOwner() == geteuid())
+        let configured = try parse("[discovery]\nreadvertise = [\"usb\"]\nreadvertise_user = \"root\"")
+        #expect(configured.discovery.readvertise == [.usb])
+        #expect(try configured.readvertiseOwner() == 0)
+
+        let unknown = try parse("[discovery]\nreadvertise = [\"usb\"]\nreadvertise_user = \"no such user\"")
+        #expect(throws: ConfigurationError.self) { try unknown.readvertiseOwner() }
     }
 
     @Test func `an endpoint without a kind is tcp, as in patchbay add`() throws {

@@ -1,5 +1,7 @@
+import FoundationEssentials
 import Glibc
 import Model
+import Profiles
 import TestSupport
 import SystemIO
 import Synchronization
@@ -20,9 +22,27 @@ import Testing
         "HTTP/1.1 \(status) X\r\nContent-Type: \(type)\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
     }
 
+    private static let status =
+        #"{"value":{"ready":true,"os":{"name":"iOS","version":"17.1"},"ios":{},"build":{"time":"now","version":"9.1.0","#
+        + #""productBundleIdentifier":"com.facebook.WebDriverAgentRunner"}},"sessionId":null}"#
+
+    /// A profile in `config/profiles`.
+    private static func profile(_ name: String) throws -> Profile {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let file = root.appending(path: "config/profiles/\(name).toml")
+        return try Profile(parsing: String(decoding: Data(contentsOf: file), as: UTF8.self), file: file.path)
+    }
+
     /// Runs a server on loopback. Returns the detection result and the number of connections it took.
-    private func detect(_ answer: @escaping Answer) async throws -> (service: ServerIdentity, connections: Int) {
-        try await withScratchFolder { scratch in
+    ///
+    /// The server's port is one that the user configured, so that all `profiles` are tried.
+    private func detect(
+        _ profiles: [String] = [],
+        _ answer: @escaping Answer
+    ) async throws -> (service: ServerIdentity, connections: Int) {
+        let profiles = try profiles.map(Self.profile)
+        return try await withScratchFolder { scratch in
             let count = Mutex(0)
             let server = try LoopbackServer(in: scratch) { connection in
                 count.withLock { $0 += 1 }
@@ -37,7 +57,11 @@ import Testing
                 if text.hasPrefix("{") || reply.contains("keep-open") { _ = Self.read(connection) }
             }
             let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
-            let detector = ServiceDetector(dialer: NetworkDialer(), timeout: .seconds(1))
+            let detector = ServiceDetector(
+                dialer: NetworkDialer(),
+                ports: ProbePorts([server.port], profiles: profiles),
+                timeout: .seconds(1)
+            )
             return (try await detector.detect(route), count.withLock { $0 })
         }
     }
@@ -63,24 +87,84 @@ import Testing
         return nil
     }
 
+    private static let shipped = ["app-debug", "debugbridge", "devicekit", "webdriveragent"]
+
     @Test func `a server that answers ok to everything is not identified`() async throws {
-        let found = try await detect { _, _, _ in Self.http(200, #"{"status":"ok"}"#) }
+        let found = try await detect(Self.shipped) { _, _, _ in Self.http(200, #"{"status":"ok"}"#) }
 
         #expect(found.service.kind == .tcp)
+        // Health, one request of each profile, and the two paths of MCP servers.
+        #expect(found.connections == 3 + Self.shipped.count)
     }
 
-    @Test func `app-debug is identified by its array of actions`() async throws {
-        let found = try await detect { _, path, _ in
+    @Test func `app-debug is identified by its profile`() async throws {
+        let found = try await detect(Self.shipped) { _, path, _ in
             path == "/actions" ? Self.http(200, #"["buy"]"#) : Self.http(404, "")
         }
 
-        #expect(found.service.kind == .appDebug)
+        #expect(found.service == ServerIdentity(kind: EndpointKind("app-debug")))
     }
 
     @Test func `app-debug is identified even if it closes the connection on unknown paths`() async throws {
-        let found = try await detect { _, path, _ in path == "/actions" ? Self.http(200, #"["buy"]"#) : "" }
+        let found = try await detect(["app-debug"]) { _, path, _ in
+            path == "/actions" ? Self.http(200, #"["buy"]"#) : ""
+        }
 
-        #expect(found.service.kind == .appDebug)
+        #expect(found.service.kind == EndpointKind("app-debug"))
+    }
+
+    @Test func `WebDriverAgent is identified by its profile, with its app and version`() async throws {
+        let found = try await detect(Self.shipped) { _, path, _ in
+            path == "/status" ? Self.http(200, Self.status) : Self.http(404, "")
+        }
+
+        #expect(
+            found.service
+                == ServerIdentity(
+                    kind: EndpointKind("webdriveragent"),
+                    app: SanitizedText("com.facebook.WebDriverAgentRunner"),
+                    version: SanitizedText("9.1.0")
+                )
+        )
+    }
+
+    @Test func `a server that requires its token for calls is marked`() async throws {
+        let found = try await detect(["debugbridge"]) { _, path, _ in
+            switch path {
+            case "/healthz": Self.http(200, #"{"version":"1","build":"42","accessor_hash":"9f","bundle_id":"a.b"}"#)
+            case "/elements": Self.http(401, #"{"error":"unauthorized"}"#)
+            default: Self.http(404, "")
+            }
+        }
+
+        #expect(found.service.wantsToken && found.service.app?.text == "a.b")
+    }
+
+    @Test func `an MCP server is identified although profiles are tried before`() async throws {
+        let found = try await detect(Self.shipped) { method, path, text in
+            path == "/mcp" && method == "POST" ? Self.http(200, Self.server) : Self.http(404, "")
+        }
+
+        #expect(found.service.kind == .mcp)
+    }
+
+    @Test func `a detection ends when a stream is opened to the port`() async throws {
+        try await withScratchFolder { scratch in
+            let count = Mutex(0)
+            let server = try LoopbackServer(in: scratch) { connection in
+                count.withLock { $0 += 1 }
+                guard Self.request(connection) != nil else { return }
+                let reply = Self.http(404, "")
+                _ = reply.withCString { send(connection, $0, strlen($0), CInt(MSG_NOSIGNAL)) }
+            }
+            let detector = ServiceDetector(dialer: NetworkDialer(), timeout: .seconds(1)) { _ in
+                count.withLock { $0 } == 2
+            }
+            let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
+
+            await #expect(throws: PortInUse.self) { try await detector.detect(route) }
+            #expect(count.withLock { $0 } == 2)
+        }
     }
 
     @Test(arguments: ["/mcp", "/"]) func `an MCP server is found at its path, with the Accept that it requires`(
@@ -105,12 +189,12 @@ import Testing
         try await withScratchFolder { scratch in
             let server = try LoopbackServer(in: scratch) { connection in
                 guard Self.read(connection) != nil else { return }
-                let reply = Self.http(200, #"["buy"]"#)
+                let reply = Self.http(200, #"{"status":"ok"}"#)
                 _ = reply.withCString { send(connection, $0, strlen($0), CInt(MSG_NOSIGNAL)) }
             }
             let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
             for _ in 0..<300 {
-                let answer = try await ServiceProbe.actions.run(over: try await NetworkDialer().dial(route))
+                let answer = try await ServiceProbe.health.run(over: try await NetworkDialer().dial(route))
                 #expect(answer.status == 200)
             }
         }
@@ -134,8 +218,7 @@ import Testing
     func `a server with a line protocol is identified, however it reacts to HTTP`(toHTTP: String?) async throws {
         let found = try await detect { _, _, text in text.hasPrefix("{") ? Self.server + "\n" : toHTTP }
 
-        #expect(found.service.kind == .mcp && found.service.takesLines)
-        #expect(found.service.name?.text == "Shop")
+        #expect(found.service.kind == .mcp && found.service.name?.text == "Shop")
         // Each connection disconnects the client that such a server already has.
         #expect(found.connections == 2)
     }
@@ -144,7 +227,7 @@ import Testing
         let beat = "\u{1}\u{1}heartbeat!"
         let found = try await detect { _, _, text in text.hasPrefix("{") ? beat + Self.server + "\n" : nil }
 
-        #expect(found.service.takesLines)
+        #expect(found.service.kind == .mcp && found.connections == 2)
     }
 
     @Test func `a server with a line protocol that is not MCP is not identified`() async throws {

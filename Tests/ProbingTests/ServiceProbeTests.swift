@@ -26,19 +26,6 @@ import Testing
 
     @Test func `an error response identifies nothing`() {
         #expect(ServiceProbe.appReveal(answer(#"{"status":"ok","port":4000,"auth":"x"}"#, status: 404)) == nil)
-        #expect(!ServiceProbe.isAppDebug(answer("[]", status: 404), beside: nil))
-    }
-
-    @Test(arguments: ["[]", #"["buy","cart.row.1"]"#]) func `app-debug's actions are an array of strings`(body: String)
-    {
-        #expect(ServiceProbe.isAppDebug(answer(body), beside: answer("no", status: 404)))
-        #expect(ServiceProbe.isAppDebug(answer(body), beside: nil))
-        #expect(!ServiceProbe.isAppDebug(answer(body), beside: answer(body)))
-    }
-
-    @Test(arguments: [#"{"status":"ok"}"#, "{}", "[1]", #"["a",{}]"#, "[[]]", "null", "", #""buy""#])
-    func `any other response is not app-debug's`(body: String) {
-        #expect(!ServiceProbe.isAppDebug(answer(body), beside: nil))
     }
 
     @Test(

@@ -46,9 +46,26 @@ import Testing
         index.retire(second)
         #expect(index.add(for: other, on: ServerKey(of: other), at: now) == second)
 
-        index.addAliases([first], to: second)
+        let tablet = Seen.network("com.example.shop", host: "tablet.local")
+        let former = EndpointID(app: SanitizedText("shop"), location: "tablet")
+        index.addAliases([former], to: second)
+        #expect(index.entry(everCalled: former)?.record.endpoint.id == second)
+        #expect(index.add(for: tablet, on: ServerKey(of: tablet), at: now).text == "shop-tablet-2")
+    }
+
+    @Test func `the ID of a merged endpoint is an alias until the same app is listed separately again`() {
+        var index = EndpointIndex()
+        let other = Seen.network("org.other.shop", host: "mac.local", port: 5_000)
+        let first = index.add(for: mac, on: server, at: now)
+        let second = index.add(for: other, on: ServerKey(of: other), at: now)
+
+        index.merge(first, into: second)
         #expect(index.entry(everCalled: first)?.record.endpoint.id == second)
-        #expect(index.add(for: mac, on: server, at: now).text == "shop-mac-3")
+        #expect(index[second]?.record.endpoint.formerIDs == [first])
+
+        #expect(index.add(for: mac, on: server, at: now) == first)
+        #expect(index.entry(everCalled: first)?.record.endpoint.id == first)
+        #expect(index[second]?.record.endpoint.formerIDs == nil)
     }
 
     @Test func `another source does not add identity keys`() {

@@ -12,6 +12,16 @@ package enum PythonPeers {
         return "\(try await environment("venv", with: ["openapi-spec-validator", "zeroconf"], in: scratch))/bin/python3"
     }
 
+    /// Returns a Python interpreter with the WebSocket library `websockets`.
+    package static func webSocketInterpreter(in scratch: ScratchFolder) async throws -> String {
+        "\(try await environment("venv-websockets", with: ["websockets"], in: scratch))/bin/python3"
+    }
+
+    /// Returns a Python interpreter with facebook-wda, a client of WebDriverAgent. The first call installs it.
+    package static func facebookWDA(in scratch: ScratchFolder) async throws -> String {
+        "\(try await environment("venv-wda", with: ["facebook-wda"], in: scratch))/bin/python3"
+    }
+
     /// Returns the path of pymobiledevice3's program.
     ///
     /// The program is in the virtual environment `PATCHBAY_TEST_VENV`, or is installed once in the build folder. The

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
 /// The folders of the test support's sources and of its build products, which later runs reuse.
-enum TestSupportFolder {
-    static let sources = String(#filePath.dropLast("/TestSupportFolder.swift".count))
+package enum TestSupportFolder {
+    package static let sources = String(#filePath.dropLast("/TestSupportFolder.swift".count))
 
     /// The folder `.build/rig` of the package.
     static let build = String(sources.dropLast("/Tests/TestSupport".count)) + "/.build/rig"

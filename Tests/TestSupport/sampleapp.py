@@ -5,6 +5,9 @@ Common to all: POST works at any path, GET only at /health, a notification gets 
 streams, the protocol version is always 2025-06-18, and the order of the tools differs between launches. HABITS has the differences.
 Prints "listening on PORT" when it is ready, and before that, if it requires a token, the session URL in AppReveal's format. Then
 prints "request: …" for each request, and "call: TOOL" with the requested format for each tool call.
+
+The mode "mcp" is any other MCP server, which answers only at /mcp. `--role NAME` as the first argument plays another kind of app
+(ROLES), and the other arguments are those of its script.
 """
 import argparse
 import base64
@@ -14,7 +17,9 @@ import hmac
 import http.server
 import itertools
 import json
+import os
 import random
+import runpy
 import secrets
 import socket
 import struct
@@ -28,6 +33,11 @@ import zlib
 class Habits:
     version: str
     health: dict
+    name: str = "AppReveal"
+    # The only path; None for every path.
+    path: str | None = None
+    # The status of the response to a notification.
+    noted: int = 204
     wants_token: bool = True
     unauthorized: int = -32603
     closes: bool = False
@@ -56,7 +66,12 @@ HABITS = {
     # HttpListener.
     "windows": Habits("0.10.1", {"auth": "session-token", "discovery": "optional-provider"}, unauthorized=-32001, pings=True,
                       minds_origin=True),
+    # Made with an official SDK.
+    "mcp": Habits("1.0.0", {}, name="shop-tools", path="/mcp", noted=202, wants_token=False, pings=True),
 }
+# The scripts that play other kinds of apps.
+ROLES = {"app-debug": "appdebug.py", "dart-vm": "dartvm.py", "debug": "statedebug.py", "debugbridge": "debugbridge.py",
+         "line-mcp": "lineapp.py", "openagents": "openagents.py", "webdriveragent": "webdriveragent.py"}
 CALLS = itertools.count()
 LARGEST = 1 << 20
 
@@ -83,7 +98,7 @@ class App(http.server.BaseHTTPRequestHandler):
     wbufsize = -1
 
     def do_GET(self):
-        if self.route() != "/health":
+        if self.route() != "/health" or habits.path:
             return self.reply(405, habits.other_method)
         boot = {"boot": options.boot} if options.boot else {}
         self.reply(200, {"status": "ok", "port": self.server.server_port, **habits.health, **boot})
@@ -102,6 +117,8 @@ class App(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return self.reply(413)
         body = self.rfile.read(length)
+        if habits.path not in (None, self.route()):
+            return self.reply(404)
         if habits.wants_token and not self.has_token():
             return self.reply(401, answer(None, error={"code": habits.unauthorized, "message": "Unauthorized"}))
         try:
@@ -111,14 +128,14 @@ class App(http.server.BaseHTTPRequestHandler):
             status, code = habits.unreadable
             return self.reply(status, answer(None, error={"code": code, "message": "Parse error"}))
         if number is None:
-            return self.reply(204)
+            return self.reply(habits.noted)
         self.reply(200, self.call(number, method, request.get("params") or {}))
 
     def call(self, number, method, params):
         if method == "initialize":
             return answer(number, {
                 "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "AppReveal", "version": habits.version}})
+                "serverInfo": {"name": habits.name, "version": habits.version}})
         if method == "tools/list":
             return answer(number, {"tools": TOOLS})
         if method == "ping" and habits.pings:
@@ -262,6 +279,11 @@ class Server(http.server.ThreadingHTTPServer):
         super().process_request(request, address)
 
 
+if sys.argv[1:2] == ["--role"]:
+    script = ROLES[sys.argv[2]]
+    del sys.argv[1:3]
+    runpy.run_path(os.path.join(os.path.dirname(__file__), script), run_name="__main__")
+    sys.exit()
 parser = argparse.ArgumentParser()
 parser.add_argument("--address", default="127.0.0.1")
 parser.add_argument("--port", type=int, default=0)

@@ -127,12 +127,12 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", RequestStage.silent), ("\r\n", .possible), ("JDWP-Handshake", .possible), ("hello", .possible),
+        ("", RequestLineStage.silent), ("\r\n", .possible), ("JDWP-Handshake", .possible), ("hello", .possible),
         ("FOO /x", .possible), ("G", .likely), ("DELET", .likely), ("GET", .likely), ("GET ", .likely),
         ("GET key", .likely), ("GET /", .begun), ("FOO / HTTP/", .possible), ("FOO / HTTP/1.", .begun),
         ("foo HTTP/1.", .possible), ("GET / HTTP/1.1", .begun), ("GET / HTTP/1.1\r\nHost: localhost\r\n", .begun),
     ])
-    func `an incomplete request line is undecided at the matching stage`(text: String, stage: RequestStage) {
+    func `an incomplete request line is undecided at the matching stage`(text: String, stage: RequestLineStage) {
         #expect(decision(text) == .undecided(stage))
         #expect(decision(Array(text.utf8), isComplete: true) == (stage == .begun ? .refused(.unfinished) : .passes))
     }

@@ -13,7 +13,7 @@ import Testing
         local: ListenAddress,
         reason: String
     ) {
-        let error = #expect(throws: TunnelError.self) { try TunnelBinding.listen(on: local) }
+        let error = #expect(throws: TunnelError.self) { try TunnelSocketBinder.listen(on: local) }
 
         #expect(error?.problem.code == .conflict)
         #expect(error?.problem.detail.contains(reason) == true, "\(error?.problem.detail ?? "")")
@@ -22,7 +22,7 @@ import Testing
 
     @Test func `a host name is rejected as a listen address`() {
         let error = #expect(throws: TunnelError.self) {
-            try TunnelBinding.listen(on: .tcp(host: "example.com", port: 7000))
+            try TunnelSocketBinder.listen(on: .tcp(host: "example.com", port: 7000))
         }
 
         #expect(error?.problem.code == .badRequest)

@@ -16,7 +16,7 @@ struct TunnelIndexTests {
         dialer: TargetDialer(resolver: NoRoutes(), dialer: NetworkDialer()),
         relay: Relay(),
         ownerCheck: ClientOwnerCheck(logger: TunnelTableFixture.quiet),
-        connectionLimit: ConnectionLimit(limit: 1),
+        connectionLimit: TunnelConnectionLimiter(limit: 1),
         limits: TunnelLimits(),
         clock: PollerClock(),
         logger: TunnelTableFixture.quiet

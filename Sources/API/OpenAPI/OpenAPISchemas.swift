@@ -10,7 +10,7 @@ enum OpenAPISchemas {
         "EndpointID":{"type":"string","pattern":"^[a-z0-9-]{1,40}$"},
         "UDID":{"type":"string","pattern":"^([0-9A-F]{8}-[0-9A-F]{16}|[0-9a-f]{40})$"},
         "Port":{"type":"integer","minimum":0,"maximum":65535},
-        "ServiceType":{"type":"string","pattern":"^_[a-z0-9-]+\\._(tcp|udp)$"},
+        "ServiceType":{"type":"string","pattern":"^_[a-z0-9-][a-z0-9_-]+\\._(tcp|udp)$"},
         "ListenAddress":{"type":"string","description":"tcp:PORT, tcp:HOST:PORT or unix:/path",
           "pattern":"^(tcp:|unix:/)"},
         "TXTRecord":{"type":"array","items":{"type":"object","required":["key"],"properties":{
@@ -20,6 +20,7 @@ enum OpenAPISchemas {
             "via":{"const":"network"},"address":{"type":"string"},"port":{"$ref":"#/components/schemas/Port"},
             "interface":{"type":"string"},"interfaceIndex":{"type":"integer"},
             "host":{"type":"string","description":"the host that announced the route; absent for a static endpoint"},
+            "inbound":{"const":true,"description":"the app connected to Patchbay; absent for a route that is dialled"},
             "app":{"type":"string"},"appIsBundleID":{"const":true},"launchID":{"type":"string"},
             "approval":{"enum":["pending","approved","changed"]},"secretHeld":{"const":true},
             "mismatch":{"type":"string","description":"the app that answered instead of `app`"}}},
@@ -42,11 +43,23 @@ enum OpenAPISchemas {
             "approval":{"enum":["pending","approved","changed"]},
             "routes":{"type":"array","items":{"$ref":"#/components/schemas/EndpointRoute"}},
             "txt":{"$ref":"#/components/schemas/TXTRecord"},"txtTruncated":{"const":true},
-            "sources":{"type":"array","items":{"enum":["bonjour","usbmuxd","config"]}},
+            "formerIDs":{"type":"array","description":"IDs of endpoints that turned out to be this one; requests accept them",
+              "items":{"$ref":"#/components/schemas/EndpointID"}},
+            "possiblySameAs":{"type":"array","description":"endpoints that may be the same app on another route; a hint",
+              "items":{"$ref":"#/components/schemas/EndpointID"}},
+            "sources":{"type":"array","items":{"enum":["bonjour","usbmuxd","config","debuglink"]}},
+            "capabilities":{"type":"array","items":{"type":"string"},
+              "description":"from the profile of the kind, or the names of the MCP server's capabilities"},
+            "limits":{"type":"array","items":{"type":"string"}},
             "firstSeenAt":{"$ref":"#/components/schemas/Date"},"lastSeenAt":{"$ref":"#/components/schemas/Date"}}},
         "EndpointList":{"type":"object","required":["schema","revision","endpoints"],"properties":{
           "schema":{"const":1},"revision":{"type":"integer"},
           "endpoints":{"type":"array","items":{"$ref":"#/components/schemas/Endpoint"}}}},
+        "DartVMService":{"type":"object","required":["schema","http","webSocket"],"properties":{
+          "schema":{"const":1},
+          "http":{"type":"string","description":"a secret, for flutter attach --debug-url and dart devtools"},
+          "webSocket":{"type":"string","description":"a secret, for clients of the VM service protocol"},
+          "authCode":{"type":"string","description":"a secret; absent if none is stored for this launch"}}},
         "StaticEndpoint":{"type":"object","required":["name","kind","address","port"],"properties":{
           "name":{"type":"string"},"kind":{"type":"string"},"address":{"type":"string"},
           "port":{"$ref":"#/components/schemas/Port"},"app":{"type":"string"}}},
@@ -58,6 +71,26 @@ enum OpenAPISchemas {
           "attachedAt":{"$ref":"#/components/schemas/Date"}}},
         "DeviceList":{"type":"object","required":["schema","devices"],"properties":{
           "schema":{"const":1},"devices":{"type":"array","items":{"$ref":"#/components/schemas/Device"}}}},
+        "Profile":{"type":"object","required":["name","title","ports","file","toolCount"],"properties":{
+          "name":{"type":"string","description":"the kind of the endpoints"},"title":{"type":"string"},
+          "ports":{"type":"array","items":{"$ref":"#/components/schemas/Port"}},
+          "file":{"type":"string"},"toolCount":{"type":"integer"}}},
+        "ProfileList":{"type":"object","required":["schema","profiles"],"properties":{
+          "schema":{"const":1},"profiles":{"type":"array","items":{"$ref":"#/components/schemas/Profile"}}}},
+        "ProfileCheckSpec":{"type":"object","required":["file","text"],"properties":{
+          "file":{"type":"string","description":"the name of the file for error messages"},
+          "text":{"type":"string","description":"the content of the file"},
+          "target":{"$ref":"#/components/schemas/TunnelTarget"}}},
+        "ProfileCheck":{"type":"object","required":["profile","steps","tools"],"properties":{
+          "profile":{"$ref":"#/components/schemas/Profile"},
+          "steps":{"type":"array","items":{"type":"object","required":["request"],"properties":{
+            "request":{"type":"string"},"status":{"type":"integer"},
+            "mismatch":{"type":"string","description":"the unmet condition; absent if all were met"}}}},
+          "server":{"type":"object","description":"the recognised server; absent after a mismatch","properties":{
+            "app":{"type":"string"},"version":{"type":"string"},"launchID":{"type":"string"}}},
+          "tools":{"type":"array","items":{"type":"object","required":["name","outcome"],"properties":{
+            "name":{"type":"string"},"outcome":{"enum":["answered","failed","skipped"]},
+            "status":{"type":"integer"},"reason":{"type":"string"}}}}}},
         "TunnelTarget":{"oneOf":[
           {"type":"object","required":["device"],"properties":{"device":{"type":"object","required":["udid","port"],
             "properties":{"udid":{"$ref":"#/components/schemas/UDID"},"port":{"$ref":"#/components/schemas/Port"}}}}},
@@ -88,7 +121,8 @@ enum OpenAPISchemas {
         "DeleteResponse":{"type":"object","required":["deletedCount"],"properties":{"deletedCount":{"type":"integer"}}},
         "AdvertisementSpec":{"type":"object","required":["name","type","port","txt"],"properties":{
           "name":{"type":"string"},"type":{"$ref":"#/components/schemas/ServiceType"},
-          "port":{"$ref":"#/components/schemas/Port"},"txt":{"$ref":"#/components/schemas/TXTRecord"}}},
+          "port":{"$ref":"#/components/schemas/Port"},"txt":{"$ref":"#/components/schemas/TXTRecord"},
+          "local":{"type":"boolean","description":"true: published on the loopback interface only"}}},
         "AdvertisementUpdate":{"type":"object","required":["txt"],"properties":{
           "txt":{"$ref":"#/components/schemas/TXTRecord"}}},
         "Advertisement":{"type":"object","required":["id","spec","state","publishedName"],"properties":{
@@ -117,7 +151,7 @@ enum OpenAPISchemas {
 extension OpenAPISchemas {
     /// The schemas of access control, without the enclosing braces.
     static let access = #"""
-        "Scope":{"enum":["registry.read","endpoint.call","tunnel.open","secret.use","invite.create","admin"]},
+        "Scope":{"enum":["registry.read","endpoint.call","tunnel.open","secret.use","secret.read","shell","invite.create","admin"]},
         "Selector":{"oneOf":[{"const":"all"},
           {"type":"object","required":["endpoints"],"properties":{
             "endpoints":{"type":"array","items":{"$ref":"#/components/schemas/EndpointID"}}}},

@@ -14,16 +14,17 @@ package struct ApprovalService: Service {
     /// Approves a network address of an endpoint, and accepts the server that answers there next. The registry shows
     /// the approval before this function returns.
     ///
-    /// USB routes and configured addresses need no approval. For them, only the server is accepted.
+    /// USB routes and configured addresses need no approval. For them, only the server is accepted. The address may
+    /// also be that of an endpoint that is possibly the same app. Both are then one endpoint, because the owner says so.
     ///
-    /// - Throws: `AccessError`.
+    /// - Throws: `AccessError`; `Problem` if the address is approved for another endpoint.
     func approve(_ endpoint: Endpoint, _ spec: ApprovalSpec, by actor: AuditActor, from source: RequestSource)
         async throws
     {
         let needsNone = !endpoint.routes.isEmpty && endpoint.routes.allSatisfy { $0.route.host == nil }
         if !needsNone || spec.address != nil {
             try await accessStore.approvals.approve(
-                endpoint,
+                try await adding(routesAt: spec.address, to: endpoint),
                 at: spec.address,
                 port: spec.port,
                 by: actor,
@@ -32,6 +33,27 @@ package struct ApprovalService: Service {
         }
         await registry.acceptServer(of: endpoint.id)
         await publishApproval(endpoint.id)
+    }
+
+    /// Adds the routes at an address to a cabled endpoint, from the endpoints that are possibly the same app.
+    private func adding(routesAt address: String?, to endpoint: Endpoint) async throws(Problem) -> Endpoint {
+        guard let address, endpoint.sources.contains(.usbmuxd),
+            !endpoint.routes.contains(where: { $0.route.address == address })
+        else { return endpoint }
+        var joined = endpoint
+        for id in endpoint.possiblySameAs ?? [] {
+            guard let other = try? await registry.endpoint(id) else { continue }
+            let routes = other.routes.filter { $0.route.host != nil && $0.route.address == address }
+            guard routes.isEmpty || accessStore.approvals.trust(of: other.id) == .none else {
+                throw Problem(
+                    .conflict,
+                    "\(address) is approved for \(other.id), and an approval never moves to another endpoint",
+                    hint: "patchbay unapprove \(other.id), then patchbay approve \(endpoint.id) --address \(address)"
+                )
+            }
+            joined.routes += routes
+        }
+        return joined
     }
 
     /// Revokes the approval of an endpoint's network addresses, and deletes its secret. When this function returns, no

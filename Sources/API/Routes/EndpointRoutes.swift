@@ -55,7 +55,7 @@ enum EndpointRoutes {
     @Sendable static func probe(_ request: APIRequest) async throws -> Response {
         let endpoint = try await request.endpoint()
         try await request.requireApproval(of: endpoint)
-        await request.services.probe(endpoint)
+        try await request.services.probe(endpoint)
         return try request.json(try await request.endpoint())
     }
 

@@ -32,7 +32,10 @@ enum EventRoutes {
         async throws
     {
         func send(_ change: EndpointChange) throws {
-            if request.principal.canSee(change.endpoint) { try events.send("endpoint", change, id: change.revision) }
+            guard request.principal.canSee(change.endpoint) else { return }
+            let view = request.principal.view(of: change.endpoint)
+            let visible = EndpointChange(revision: change.revision, kind: change.kind, endpoint: view)
+            try events.send("endpoint", visible, id: change.revision)
         }
         let (start, changes) = await request.services.registry.changes(after: last)
         switch start {
@@ -45,54 +48,5 @@ enum EventRoutes {
             try events.send("snapshot", list, id: revision)
         }
         for await change in changes { try send(change) }
-    }
-}
-
-/// `/v1/status`, `/health`, `/openapi.json`.
-enum StatusRoutes {
-    private struct Health: Encodable {
-        let status: String
-        let version = Version.text
-        /// One sentence without paths, because this route is public.
-        let detail: String?
-    }
-
-    @Sendable static func show(_ request: APIRequest) async throws -> Response {
-        let status = await request.services.status()
-        return try request.json(request.principal.isOwner ? status : await request.redacted(status))
-    }
-
-    @Sendable static func health(_ request: APIRequest) async throws -> Response {
-        guard await !request.services.storageProblems().isEmpty else {
-            return try request.json(Health(status: "ok", detail: nil))
-        }
-        let detail = "the state folder cannot be written, so changes are refused; an owner's `patchbay status` says why"
-        return try request.json(Health(status: "degraded", detail: detail))
-    }
-
-    @Sendable static func openAPI(_ request: APIRequest) async throws -> Response {
-        Response(
-            status: .ok,
-            headers: [.contentType: "application/json"],
-            body: ResponseBody(byteBuffer: ByteBuffer(string: OpenAPIDocument.text))
-        )
-    }
-}
-
-extension APIRequest {
-    /// Returns the status for the holder of a grant: counts of visible objects only.
-    fileprivate func redacted(_ status: BrokerStatus) async -> BrokerStatus {
-        var status = status
-        status.pid = nil
-        status.findings = nil
-        status.storage = nil
-        let endpoints = visible(await services.registry.endpoints)
-        status.endpoints = Dictionary(grouping: endpoints, by: \.state.rawValue).mapValues(\.count)
-        status.tunnels = await tunnels().count
-        if !principal.canSeeAllEndpoints {
-            status.devices = 0
-            status.sources = []
-        }
-        return status
     }
 }

@@ -36,7 +36,7 @@ enum MCPRoutes {
     @Sendable static func tools(_ request: APIRequest) async throws -> Response {
         let endpoint = try await request.endpoint()
         let (apps, principal) = (request.services.mcp.apps, request.principal)
-        let list: CachedToolList
+        let list: AppToolList
         do {
             list = try await request.whileConnected { try await apps.tools(of: endpoint, for: principal) }
         } catch let failure as AppError {

@@ -137,7 +137,10 @@ extension APIRequest {
         case .tcp, .unix: throw notAllowed("a tunnel on \(spec.local), only on 127.0.0.1 and ::1")
         }
         switch spec.target {
-        case .endpoint(let id): try await requireApproval(of: try await endpoint(id))
+        case .endpoint(let id):
+            let endpoint = try await endpoint(id)
+            try principal.requireTunnelScopes(for: endpoint)
+            try await requireApproval(of: endpoint)
         case .device:
             guard principal.canSeeAllEndpoints else { throw notAllowed("the ports of devices, only certain endpoints") }
         }

@@ -194,11 +194,13 @@ extension APIRequest {
     func endpoint(_ id: EndpointID) async throws -> Endpoint {
         let endpoint = try await services.registry.endpoint(id)
         guard principal.canSee(endpoint) else { throw RegistryError.noSuchEndpoint(id.text) }
-        return endpoint
+        return principal.view(of: endpoint)
     }
 
     /// Returns the endpoints that the principal may see.
-    func visible(_ endpoints: [Endpoint]) -> [Endpoint] { endpoints.filter(principal.canSee) }
+    func visible(_ endpoints: [Endpoint]) -> [Endpoint] {
+        endpoints.filter(principal.canSee).map(principal.view)
+    }
 
     /// Throws unless an owner has approved a route of the endpoint. Use by an owner is not an approval: the use would
     /// approve any address that an advertisement announces at that moment.

@@ -35,11 +35,18 @@ enum RouteTable {
             takes: "EndpointSecretSpec", ApprovalRoutes.postSecret),
         .delete("/v1/endpoints/{id}/secret", .owner, "Delete an app's token",
             returns: "DeleteResponse", ApprovalRoutes.deleteSecret),
+        .get("/v1/endpoints/{id}/vm-service", .scope(.secretRead), "Show the URLs of a Dart VM service, which are secrets",
+            returns: "DartVMService", VMServiceRoutes.show),
         .get("/v1/approvals", .owner, "List the approved network addresses",
             returns: "ApprovalList", ApprovalRoutes.list),
 
         .get("/v1/devices", .scope(.registryRead), "List the attached devices",
             returns: "DeviceList", DeviceRoutes.list),
+
+        .get("/v1/profiles", .owner, "List the profiles of debug servers",
+            returns: "ProfileList", ProfileRoutes.list),
+        .post("/v1/profiles/check", .owner, "Check a profile file, alone or against a live server",
+            takes: "ProfileCheckSpec", returns: "ProfileCheck", ProfileRoutes.check),
 
         .get("/v1/tunnels", .scope(.tunnelOpen), "List the caller's tunnels", returns: "TunnelList", TunnelRoutes.list),
         .create("/v1/tunnels", .scope(.tunnelOpen), "Open a tunnel",

@@ -12,6 +12,7 @@ struct AuditEvent: Hashable, Sendable, Codable {
         case approvalWithdrawn = "approval-withdrawn"
         case secretSet = "secret-set"
         case secretForgotten = "secret-forgotten"
+        case secretRead = "secret-read"
         case clockRecovered = "clock-recovered"
         case repaired
         /// A call of an app's tool through the broker.

@@ -39,7 +39,7 @@ struct AuditLog: ~Copyable {
             try PrivateFile.sync(folderOf: path)
         }
         let file = try Self.open(path)
-        let tail = try FileTail(path)
+        let tail = try ReverseLineReader(path)
         let completeLength = try tail.completeLength()
         if completeLength < tail.length { try Self.truncate(file.number, to: off_t(completeLength), path: path) }
         let last = try AuditSegments.tail(1, in: folder).last
@@ -164,9 +164,9 @@ actor AuditLogReader {
 
     /// Verifies the hash chain through all segments. `head` is the position that the database records.
     func verify(endingAt head: AuditEntry.Head) async throws -> AuditVerification {
-        var chain = AuditChain(endingAt: head)
+        var chain = AuditVerifier(endingAt: head)
         let segments = try AuditSegments(in: folder)
-        var lines = AuditLines(segments, from: segments.full.first)
+        var lines = AuditLineReader(segments, from: segments.full.first)
         while let line = try lines.next() {
             chain.append(line)
             if chain.lines.isMultiple(of: Self.linesPerTurn) { await Task.yield() }
@@ -182,7 +182,7 @@ actor AuditLogReader {
 }
 
 /// Verifies audit log lines one after another: each holds the hash of the previous one.
-struct AuditChain {
+struct AuditVerifier {
     /// Number of verified lines.
     private(set) var lines = 0
     private let end: AuditEntry.Head?

@@ -54,7 +54,7 @@ struct AuditRecovery: Sendable {
 
     private mutating func readAll(in folder: String) throws(AccessError) -> FullScan {
         let segments = try AuditSegments(in: folder)
-        var reader = AuditLines(segments, from: segments.full.first)
+        var reader = AuditLineReader(segments, from: segments.full.first)
         var scan = FullScan()
         var (index, faults) = (0, 0)
         (written, time) = (.none, nil)

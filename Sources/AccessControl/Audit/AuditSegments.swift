@@ -41,13 +41,13 @@ struct AuditSegments: Hashable, Sendable {
     static func tail(_ limit: Int, in folder: String) throws(AccessError) -> [Data] {
         while true {
             let segments = try AuditSegments(in: folder)
-            let current = try FileTail(segments.current)
+            let current = try ReverseLineReader(segments.current)
             // Retries if `audit.jsonl` became a full segment meanwhile.
             guard try AuditSegments(in: folder) == segments else { continue }
             var lines = try current.lines(limit)
             for number in segments.full.reversed() {
                 guard lines.count < limit else { break }
-                lines = try FileTail(segments.path(of: number)).lines(limit - lines.count) + lines
+                lines = try ReverseLineReader(segments.path(of: number)).lines(limit - lines.count) + lines
             }
             return lines
         }
@@ -68,7 +68,7 @@ struct AuditSegments: Hashable, Sendable {
             (first, start) = (found, segment)
             break
         }
-        var reader = AuditLines(segments, from: start)
+        var reader = AuditLineReader(segments, from: start)
         while first <= number, try reader.skip() { first += 1 }
         var lines: [Data] = []
         while lines.count < limit, let line = try reader.next() { lines.append(line) }
@@ -82,7 +82,7 @@ struct AuditSegments: Hashable, Sendable {
 }
 
 /// Reads a file of lines backwards from its end.
-struct FileTail: ~Copyable {
+struct ReverseLineReader: ~Copyable {
     private static let piece = 64 * 1_024
 
     private let path: String

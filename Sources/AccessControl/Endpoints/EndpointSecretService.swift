@@ -79,6 +79,21 @@ package struct EndpointSecretService: Sendable {
         return try secret(in: record, of: endpoint, over: route, approval)
     }
 
+    /// Returns the approved routes to an endpoint, with the secret for each, to a client who reads the secret.
+    ///
+    /// - Throws: `AccessError.notSaved` if the audit log cannot record the access.
+    package func read(of endpoint: Endpoint, by caller: AuditActor, from source: RequestSource) async throws
+        -> EndpointAccess
+    {
+        let access = access(to: endpoint)
+        guard access.hasSecret else { return access }
+        try await store.transaction { store in
+            let event = AuditEvent(.secretRead, by: caller, from: source, endpoint: endpoint.id)
+            try store.commit(ChangeSet([event]))
+        }
+        return access
+    }
+
     /// Returns the approved routes to an endpoint, with the secret for each.
     package func access(to endpoint: Endpoint) -> EndpointAccess {
         let (approval, record) = stored(for: endpoint)

@@ -1,7 +1,7 @@
 package import Model
 import Synchronization
 
-/// Grants: the list, authentication and revocation. `LiveAccess` has their sessions.
+/// Grants: the list, authentication and revocation. `InMemoryAccessState` has their sessions.
 package struct GrantService: Sendable {
     let store: AccessStore
 

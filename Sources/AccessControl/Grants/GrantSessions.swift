@@ -10,7 +10,7 @@ package struct GrantSession: Hashable, Sendable {
 
 /// All sessions under grants, and how to close them.
 ///
-/// Part of `SharedAccessState`. Under its lock, checking a grant and registering a session are one step, and so are
+/// Part of `InMemoryAccessState`. Under its lock, checking a grant and registering a session are one step, and so are
 /// ending a grant and removing its sessions. No session can be registered in between.
 struct GrantSessions: Sendable {
     struct Cancellation: Sendable {

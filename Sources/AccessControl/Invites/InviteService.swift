@@ -33,7 +33,7 @@ package struct InviteService: Sendable {
         try spec.check()
         return try await store.transaction { store in
             let now = store.now()
-            switch try InviteRedemption(state: store.state, keys: store.keys, source: source, now: now)
+            switch try InviteRedemptionEvaluator(state: store.state, keys: store.keys, source: source, now: now)
                 .redeem(invite, for: spec)
             {
             case .granted(let change, let grant, let token):

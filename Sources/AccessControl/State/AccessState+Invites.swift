@@ -2,7 +2,7 @@ import Crypto
 import FoundationEssentials
 import Model
 
-/// Creation of invites. `InviteRedemption` redeems them.
+/// Creation of invites. `InviteRedemptionEvaluator` redeems them.
 extension AccessState {
     /// Creates an invite. The caller is an owner or the holder of the named grant.
     func invite(

@@ -83,7 +83,7 @@ struct DerivedKeys: Sendable {
 }
 
 /// Loads the sealing key: systemd's credential `seal`, otherwise a file beside the database.
-enum SealingKey {
+enum SealingKeyLoader {
     /// Size of the key in bytes.
     static let size = 32
 

@@ -21,13 +21,13 @@ package final class LibusbmuxdClient: UsbmuxClient {
     private static let queueFull = SocketError.message(for: EAGAIN)
 
     private let address: UsbmuxAddress
-    private let connectionLimit: UsbmuxConnectionLimit
+    private let connectionLimit: UsbmuxConnectionLimiter
     private let clock: any Clock<Duration>
 
     /// `connectionLimit` is shared by all clients of the same usbmuxd.
     package init(
         address: UsbmuxAddress,
-        connectionLimit: UsbmuxConnectionLimit = UsbmuxConnectionLimit(),
+        connectionLimit: UsbmuxConnectionLimiter = UsbmuxConnectionLimiter(),
         clock: any Clock<Duration> = PollerClock()
     ) {
         self.address = address

@@ -13,7 +13,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
     private static let permitHoldTime = Duration.milliseconds(50)
 
     private let address: UsbmuxAddress
-    private let connectionLimit: UsbmuxConnectionLimit
+    private let connectionLimit: UsbmuxConnectionLimiter
     private let clock: any Clock<Duration>
     private let connectTimeout: Duration
     private let replyTimeout: Duration
@@ -29,7 +29,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
     ///   - replyTimeout: The maximum time for any other request.
     package init(
         address: UsbmuxAddress,
-        connectionLimit: UsbmuxConnectionLimit = UsbmuxConnectionLimit(),
+        connectionLimit: UsbmuxConnectionLimiter = UsbmuxConnectionLimiter(),
         clock: any Clock<Duration> = PollerClock(),
         connectTimeout: Duration = .seconds(10),
         replyTimeout: Duration = .seconds(5)
@@ -57,7 +57,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
 
     package func connect(deviceID: UInt32, port: UInt16) async throws -> Connection {
         let streamPermit = try await connectionLimit.acquire(within: connectTimeout, clock: clock)
-        let box = TransferBox()
+        let box = DescriptorTransferBox()
         try await withTimeout(connectTimeout, clock: clock, request: "Connect") { [self] in
             try await deviceLimiter.withPermit(for: deviceID) {
                 let permit = try await semaphore.acquire()
@@ -147,7 +147,7 @@ final class PerDeviceLimiter: Sendable {
 ///
 /// usbmuxd exits when it runs out of descriptors, at about 1,019 clients with the usual limit of 1,024. Patchbay's own
 /// Listen and list sockets (at most 6) are not counted.
-package final class UsbmuxConnectionLimit: Sendable {
+package final class UsbmuxConnectionLimiter: Sendable {
     /// Half of the number that would end usbmuxd, which may have other clients.
     package static let standard = 512
 
@@ -155,7 +155,7 @@ package final class UsbmuxConnectionLimit: Sendable {
     private let semaphore: AsyncSemaphore
 
     /// - Parameter limit: The maximum number of open streams. The same number of tasks may wait.
-    package init(limit: Int = UsbmuxConnectionLimit.standard) {
+    package init(limit: Int = UsbmuxConnectionLimiter.standard) {
         self.limit = limit
         semaphore = AsyncSemaphore(permits: limit)
     }
@@ -199,7 +199,7 @@ func withTimeout<Value: Sendable>(
 }
 
 /// Moves a descriptor out of a task that may be abandoned. Closes a descriptor that is not taken.
-final class TransferBox: Sendable {
+final class DescriptorTransferBox: Sendable {
     private let held = Mutex<Descriptor?>(nil)
 
     func put(_ descriptor: consuming sending Descriptor) {

@@ -1,4 +1,5 @@
 import CAvahi
+import Glibc
 import Model
 
 /// Lookup calls: browsers and resolvers. Each returns `AVAHI_OK` or an error code.
@@ -112,11 +113,12 @@ extension AvahiConnection {
             if code < 0 { return code }
         }
         guard let group = pointer(of: .group(id)) else { return CInt(AVAHI_ERR_DISCONNECTED) }
+        let interface = Self.interface(for: spec)
         let added = call { _ in
             AvahiString.withList(spec.txt) { list in
                 avahi_entry_group_add_service_strlst(
                     group,
-                    Self.anyInterface,
+                    interface,
                     Self.anyProtocol,
                     AvahiPublishFlags(0),
                     name,
@@ -135,11 +137,12 @@ extension AvahiConnection {
     /// Replaces the TXT record of a published service without withdrawing it.
     func updateTXT(_ id: String, name: String, spec: AdvertisementSpec) -> CInt {
         guard let group = pointer(of: .group(id)) else { return CInt(AVAHI_ERR_DISCONNECTED) }
+        let interface = Self.interface(for: spec)
         return call { _ in
             AvahiString.withList(spec.txt) { list in
                 avahi_entry_group_update_service_txt_strlst(
                     group,
-                    Self.anyInterface,
+                    interface,
                     Self.anyProtocol,
                     AvahiPublishFlags(0),
                     name,
@@ -149,6 +152,11 @@ extension AvahiConnection {
                 )
             }
         }
+    }
+
+    /// The index of the interface on which a service is published.
+    private static func interface(for spec: AdvertisementSpec) -> CInt {
+        spec.local == true ? CInt(bitPattern: if_nametoindex("lo")) : anyInterface
     }
 
     /// Removes the published records of a group and keeps the group.

@@ -20,7 +20,8 @@ actor AvahiEngine {
 
     private let options: DiscoveryOptions
     private let logger: Logger
-    private let silentRoutes: SilentRoutes
+    private let silentRoutes: UnresponsiveRoutes
+    private let localServices: LocalServiceVerifier
     private let timing: Timing
     private let sightingQueue: SightingQueue
     private let bonjourStatus: BonjourStatus
@@ -43,7 +44,8 @@ actor AvahiEngine {
         sightingQueue: SightingQueue,
         store: AdvertisementStore,
         bonjourStatus: BonjourStatus,
-        silentRoutes: SilentRoutes,
+        silentRoutes: UnresponsiveRoutes,
+        localServices: LocalServiceVerifier,
         logger: Logger
     ) {
         self.executor = executor
@@ -52,9 +54,10 @@ actor AvahiEngine {
         self.sightingQueue = sightingQueue
         self.bonjourStatus = bonjourStatus
         self.silentRoutes = silentRoutes
+        self.localServices = localServices
         self.logger = logger
         reconnect = ReconnectStateMachine(now: .now)
-        browser = BonjourBrowser(options: options, logger: logger)
+        browser = BonjourBrowser(options: options, logger: logger, localServices: localServices)
         publisher = BonjourPublisher(store: store, logger: logger)
     }
 
@@ -213,7 +216,7 @@ actor AvahiEngine {
         connection?.close()
         connection = nil
         inbox = []
-        browser = BonjourBrowser(options: options, logger: logger)
+        browser = BonjourBrowser(options: options, logger: logger, localServices: localServices)
         publisher.withdrawAll(on: nil)
         hostName = nil
         nextHeartbeat = nil

@@ -9,22 +9,25 @@ import Model
 struct BonjourBrowser {
     private let options: DiscoveryOptions
     private let logger: Logger
+    private let localServices: LocalServiceVerifier
     private let readInterfaces: @Sendable () -> LocalInterfaces
     private(set) var table = ServiceTable()
     /// Types that Avahi does not browse, with the reason.
     private(set) var failedTypes: [ServiceType: String] = [:]
     /// True from the creation of the browsers.
     private(set) var isStarted = false
-    private var initialSync: InitialSync?
+    private var initialSync: InitialSyncTracker?
     /// The network interfaces, read at most once per cycle.
     private var interfaces: LocalInterfaces?
 
     init(
         options: DiscoveryOptions,
         logger: Logger,
+        localServices: LocalServiceVerifier? = nil,
         readInterfaces: @escaping @Sendable () -> LocalInterfaces = { .current() }
     ) {
         self.options = options
+        self.localServices = localServices ?? LocalServiceVerifier(logger: logger)
         self.logger = logger
         self.readInterfaces = readInterfaces
     }
@@ -64,11 +67,12 @@ struct BonjourBrowser {
             if pointers == CInt(AVAHI_OK) { browsers.append(.pointers(type)) }
         }
         // These browsers will report ALL_FOR_NOW.
-        initialSync = InitialSync(of: browsers, now: .now)
+        initialSync = InitialSyncTracker(of: browsers, now: .now)
     }
 
     /// Makes the calls that are due.
     mutating func advance(on calls: any AvahiCalls) {
+        table.confirm(localServices.drain())
         table.advance(now: .now)
         perform(table.drainActions(), on: calls)
     }
@@ -187,6 +191,7 @@ struct BonjourBrowser {
             case .unfollowRecords(let key):
                 calls.free(.location(key))
                 calls.free(.text(key))
+            case .confirm(let service): localServices.add(service)
             case .refuse(let key, let reason):
                 logger.notice(
                     "rejected a service",

@@ -131,7 +131,7 @@ struct LookupQueue: Sendable {
 /// Routes without a response to their probe. The Avahi thread reads them and looks up their services again.
 ///
 /// Thread safety: one mutex protects everything.
-final class SilentRoutes: Sendable {
+final class UnresponsiveRoutes: Sendable {
     private let routes = Mutex<Set<Route>>([])
 
     func add(_ routes: some Sequence<Route>) { self.routes.withLock { $0.formUnion(routes) } }
@@ -146,7 +146,7 @@ final class SilentRoutes: Sendable {
 }
 
 /// A time for each of several services, with the earliest time available without a search.
-struct Timetable: Sendable {
+struct ServiceSchedule: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     private var times: [ServiceKey: Instant] = [:]

@@ -23,6 +23,9 @@ struct ServiceInstance: Sendable {
     var listed: Sighting?
     var refusal: String?
     var isOurOwn = false
+    /// The port for which a responder of this host was asked, and the port that it confirmed.
+    var askedPort: UInt16?
+    var confirmedPort: UInt16?
     var location: SRVRecord?
     var txt: TXTRecord?
 
@@ -51,11 +54,25 @@ struct ServiceInstance: Sendable {
         seenFrom local: LocalInterfaces
     ) -> (Sighting?, refusal: String?) {
         guard let details, !isOurOwn else { return (nil, nil) }
+        // A broker's service is another route to an app of that broker. To list it would let two brokers form a loop.
+        if BrokerTXTMarker.isSet(on: details.txt) { return (nil, "another broker publishes it for an app of its own") }
         if details.port == 0 { return (nil, "it advertises port 0") }
         let addresses = addresses.isEmpty ? Set(details.address.map { [$0] } ?? []) : addresses
         if addresses.isEmpty { return (nil, nil) }
-        let sighting = Sighting(of: key, details, at: addresses, seenFrom: local)
+        let isConfirmed = confirmedPort == details.port
+        let sighting = Sighting(of: key, details, at: addresses, seenFrom: local, isFromThisHost: isConfirmed)
         return (sighting, sighting?.blocked)
+    }
+
+    /// The port of a Dart VM service with a loopback address that came over another interface, and that no responder of
+    /// this host was asked for. Nil for every other service.
+    func portToConfirm(of key: ServiceKey, at addresses: Set<IPAddress>) -> UInt16? {
+        let addresses = addresses.isEmpty ? Set(details?.address.map { [$0] } ?? []) : addresses
+        guard let details, details.port != 0, askedPort != details.port, key.interface != IPAddress.loopbackInterface,
+            addresses.contains(where: \.isLoopback),
+            ServiceType(key.type).map({ EndpointKind(serviceType: $0) }) == .dartVM
+        else { return nil }
+        return details.port
     }
 }
 

@@ -37,6 +37,8 @@ struct ServiceTable: Sendable {
         case unfollow(HostKey)
         case followRecords(ServiceKey)
         case unfollowRecords(ServiceKey)
+        /// Ask the responders of this host whether they have the service.
+        case confirm(LocalService)
         /// Log only: the service was rejected.
         case refuse(ServiceKey, reason: String)
         /// Log only: a limit dropped services. The number counts since the connection began.
@@ -49,13 +51,13 @@ struct ServiceTable: Sendable {
     var counter = ServiceCounter()
     private var published = OwnAdvertisements()
     var queue = LookupQueue()
-    var retryAt = Timetable()
+    var retryAt = ServiceSchedule()
     /// Services with an open resolver that are to be looked up again.
-    var refreshAt = Timetable()
+    var refreshAt = ServiceSchedule()
     /// Lookups in the window, with the time at which they leave it.
-    var fast = Timetable()
+    var fast = ServiceSchedule()
     /// Lookups that left the window without a response, with the time of leaving.
-    var slow = Timetable()
+    var slow = ServiceSchedule()
     var openResolvers = 0
     private var splits = 0
     private var dirty: Set<ServiceKey> = []
@@ -93,6 +95,16 @@ struct ServiceTable: Sendable {
         guard published != self.published else { return }
         dirty.formUnion(instances.keys.filter { published.matches($0) || self.published.matches($0) })
         self.published = published
+    }
+
+    /// Records which services a responder of this host has confirmed.
+    mutating func confirm(_ services: Set<LocalService>) {
+        for service in services {
+            guard var instance = instances[service.key] else { continue }
+            instance.confirmedPort = service.port
+            put(instance, at: service.key)
+            dirty.insert(service.key)
+        }
     }
 
     /// Adds an instance that a service browser reported.
@@ -241,6 +253,10 @@ struct ServiceTable: Sendable {
         let addresses = instance.host.map { hosts.addresses(of: $0) } ?? []
         instance.isOurOwn = instance.details.map { published.contains(key, at: $0) } ?? false
         let (sighting, refusal) = instance.sighting(of: key, at: addresses, seenFrom: local)
+        if let port = instance.portToConfirm(of: key, at: addresses) {
+            instance.askedPort = port
+            actions.append(.confirm(LocalService(key: key, port: port)))
+        }
         if let refusal, refusal != instance.refusal { actions.append(.refuse(key, reason: refusal)) }
         instance.refusal = refusal
         if let sighting {

@@ -3,19 +3,32 @@ import Model
 extension Sighting {
     /// Creates the sighting of a resolved service; nil if the service type is invalid. The sighting is blocked if none
     /// of its addresses may be dialled.
+    ///
+    /// - Parameters:
+    ///   - key: The key of the service.
+    ///   - details: The contents of its records.
+    ///   - addresses: The addresses of its host.
+    ///   - local: The interfaces of this machine.
+    ///   - isFromThisHost: True if a responder of this host confirmed the service. Its loopback addresses then count as
+    ///     received over loopback.
     init?(
         of key: ServiceKey,
         _ details: ResolvedService,
         at addresses: some Sequence<IPAddress>,
-        seenFrom local: LocalInterfaces
+        seenFrom local: LocalInterfaces,
+        isFromThisHost: Bool = false
     ) {
         guard let type = ServiceType(key.type) else { return nil }
-        let checked = Set(addresses).map { ($0, refusal: $0.refusal(from: key.interface, local)) }
+        func interface(of address: IPAddress) -> CInt {
+            isFromThisHost && address.isLoopback ? IPAddress.loopbackInterface : key.interface
+        }
+        let checked = Set(addresses).map { ($0, refusal: $0.refusal(from: interface(of: $0), local)) }
         let ranked = checked.filter { $0.refusal == nil }
-            .map { (rank: local.rank(of: $0.0), text: $0.0.description) }
+            .map { (rank: local.rank(of: $0.0), text: $0.0.description, interface: interface(of: $0.0)) }
             .sorted { ($0.rank, $0.text) < ($1.rank, $1.text) }
         let kind = EndpointKind(serviceType: type)
         let identity = AdvertisedIdentity(instance: key.instance, kind: kind, txt: details.txt)
+        let dartVM = kind == .dartVM ? DartVMAdvertisement(details.txt, port: details.port) : nil
         let host = SanitizedText(details.host, limit: 255)
         self.init(
             id: key.id,
@@ -26,14 +39,14 @@ extension Sighting {
             host: host,
             role: identity.role,
             version: identity.version,
-            txt: details.txt,
+            txt: dartVM?.txt ?? details.txt,
             routes: ranked.map { address in
                 .network(
                     NetworkRoute(
                         address: address.text,
                         port: details.port,
-                        interface: local.names[key.interface],
-                        interfaceIndex: UInt32(bitPattern: key.interface),
+                        interface: local.names[address.interface],
+                        interfaceIndex: UInt32(bitPattern: address.interface),
                         host: host
                     )
                 )
@@ -41,7 +54,8 @@ extension Sighting {
             port: details.port,
             launchID: identity.launchID,
             blocked: ranked.isEmpty
-                ? checked.compactMap(\.refusal).min().map { "\($0); Patchbay does not connect to it" } : nil
+                ? checked.compactMap(\.refusal).min().map { "\($0); Patchbay does not connect to it" } : nil,
+            authCode: dartVM?.authCode
         )
     }
 }
@@ -65,12 +79,14 @@ struct AdvertisedIdentity: Hashable, Sendable {
             app = SanitizedText(bundleID, limit: Self.bundleIDLimit)
             appIsBundleID = true
         } else {
-            app = SanitizedText(instance)
+            // Flutter's tool names its instance after the computer, and the app in a key of its own.
+            app = (kind == .dartVM ? Self.text(txt["project_name"]) : nil) ?? SanitizedText(instance)
             appIsBundleID = false
         }
         version = Self.text(txt["version"] ?? txt["ver"])
         launchID = Self.text(txt["boot"])
-        role = Self.text(txt["role"] ?? txt["id"]) ?? SanitizedText("")
+        // One project may run on several devices at once.
+        role = Self.text(txt["role"] ?? txt["id"] ?? (kind == .dartVM ? txt["device_id"] : nil)) ?? SanitizedText("")
     }
 
     private static func bundleID(instance: String, kind: EndpointKind, txt: TXTRecord) -> String? {

@@ -66,7 +66,7 @@ struct AdvertisementStateMachine: Sendable {
 
     /// Replaces the requested TXT record.
     mutating func setTXT(_ txt: TXTRecord) {
-        wanted = AdvertisementSpec(name: wanted.name, type: wanted.type, port: wanted.port, txt: txt)
+        wanted.txt = txt
     }
 
     /// The next action. Call it only while the daemon can publish.

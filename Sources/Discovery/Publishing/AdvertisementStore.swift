@@ -114,7 +114,7 @@ final class AdvertisementStore: Sendable {
         if let reason = txt.validationError { throw .notPublishable(name: id, reason: reason) }
         let isKnown = state.withLock { state in
             guard var item = state.items[id] else { return false }
-            item.spec = AdvertisementSpec(name: item.spec.name, type: item.spec.type, port: item.spec.port, txt: txt)
+            item.spec.txt = txt
             item.isNew = state.isAvailable
             state.items[id] = item
             return true

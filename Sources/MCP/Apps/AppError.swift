@@ -26,12 +26,13 @@ package enum AppError: Error, Hashable, Sendable {
     case notMCP
     /// The limit of concurrent calls is reached.
     case busy
-    /// Nothing was delivered, because the server completed no handshake within this time.
-    case noHandshake(seconds: Int)
+    /// Nothing was delivered, because the server completed no handshake within this time. A profile knows the usual
+    /// cause.
+    case noHandshake(seconds: Int, cause: String? = nil)
     /// Nothing was delivered, because a permission changed after the lookup.
     case permissionChanged
     /// The request was delivered and the app was silent for this long.
-    case timedOut(seconds: Int)
+    case timedOut(seconds: Int, cause: String? = nil)
     /// The request was delivered and the stream ended before the response.
     case responseLost
     /// The response cannot be used. The text continues the sentence "it answers with".
@@ -119,10 +120,10 @@ extension AppError {
         case .forbidden: "your grant does not include \(id)"
         case .notMCP: "\(id) does not speak MCP"
         case .busy: "\(id) has too many concurrent calls"
-        case .noHandshake(let seconds):
+        case .noHandshake(let seconds, _):
             "\(id) accepts connections, but completed no MCP handshake within \(seconds) s"
         case .permissionChanged: "a permission for \(id) changed before the call was sent"
-        case .timedOut(let seconds): "\(id) has not answered within \(seconds) s"
+        case .timedOut(let seconds, _): "\(id) has not answered within \(seconds) s"
         case .responseLost: "delivered, result unknown: \(id) closed the connection before its response"
         case .invalidResponse(let what): "\(id) answers with \(what)"
         }
@@ -144,6 +145,7 @@ extension AppError {
         case (.notMCP, .appAgent): "a person must run `patchbay forward tcp:0 --endpoint \(id) --detach`"
         case (.notMCP, .human): "patchbay forward tcp:0 --endpoint \(id) --detach"
         case (.busy, _): "wait for a call to finish"
+        case (.noHandshake(_, let cause?), _), (.timedOut(_, let cause?), _): cause
         case (.noHandshake, _): "check whether the app is paused at a breakpoint"
         case (.permissionChanged, _): "call again"
         case (.timedOut, .brokerAgent):

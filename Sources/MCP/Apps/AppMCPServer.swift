@@ -101,11 +101,11 @@ package struct AppMCPServer: MCPServer {
 }
 
 /// The descriptions of apps' servers.
-struct DescriptionReader: Sendable {
+struct ServerDescriptionProvider: Sendable {
     /// The timeout for asking an unknown app for its description, in seconds.
     private static let timeout = Duration.seconds(2)
 
-    let pool: UpstreamPool
+    let pool: UpstreamSessionPool
     let cache: AppCache
     let clock: any Clock<Duration>
 
@@ -113,12 +113,14 @@ struct DescriptionReader: Sendable {
     func description(of id: EndpointID, for principal: Principal) async -> ServerDescription {
         if await cache.record(of: id).info == nil { await fetchDescription(of: id, for: principal) }
         let record = await cache.record(of: id)
-        guard let info = record.info else {
+        guard var info = record.info else {
             return ServerDescription(
                 info: ["name": .string(id.text), "version": "0"],
                 capabilities: ["tools": ["listChanged": true]]
             )
         }
+        // MCP requires a version.
+        info["version"] = info["version"] ?? "0"
         var capabilities = record.capabilities
         if var tools = capabilities["tools"]?.object {
             // Always announced: the next launch may have other tools, and Patchbay checks for that.

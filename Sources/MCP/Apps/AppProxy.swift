@@ -2,24 +2,25 @@ package import AccessControl
 package import JSON
 package import Logging
 package import Model
+package import Profiles
 package import Registry
 import ServiceLifecycle
 package import SystemIO
 
 /// Forwards calls to apps and waits for apps that are restarting.
 ///
-/// `RequestSender` sends requests over the sessions of `UpstreamPool`. `ToolCatalog` has the apps' lists, cached in
+/// `RequestSender` sends requests over the sessions of `UpstreamSessionPool`. `ToolCatalog` has the apps' lists, cached in
 /// `AppCache`. Changes in the registry and of approvals wake the calls that wait for an app.
 package final class AppProxy: AppCaller, Service {
     let registry: EndpointRegistry
     let timeouts: UpstreamTimeouts
     let sender: RequestSender
     let catalog: ToolCatalog
-    let descriptionReader: DescriptionReader
+    let descriptionReader: ServerDescriptionProvider
     let changeMonitor: ChangeMonitor
     let elicitationBridge: ElicitationBridge
     private let authorizer: any EndpointAuthorizer
-    let pool: UpstreamPool
+    let pool: UpstreamSessionPool
     private let clientSessions: ClientSessions
     private let tokenTester: TokenTester
     private let cache: AppCache
@@ -35,6 +36,7 @@ package final class AppProxy: AppCaller, Service {
     ///   - registry: The endpoints.
     ///   - dialer: Connects to routes.
     ///   - probe: Identifies AppReveal servers.
+    ///   - profiles: The profiles of plain HTTP debug servers.
     ///   - authorizer: Decides which routes and tokens a principal may use.
     ///   - storage: Stores the cache between two runs.
     ///   - sizeLimiter: Reduces large results of tools.
@@ -45,6 +47,7 @@ package final class AppProxy: AppCaller, Service {
         registry: EndpointRegistry,
         dialer: any Dialer,
         probe: IdentityProbe = .none,
+        profiles: [Profile] = [],
         authorizer: any EndpointAuthorizer,
         storage: any AppCacheStorage,
         sizeLimiter: ResultSizeLimiter,
@@ -56,11 +59,13 @@ package final class AppProxy: AppCaller, Service {
         self.authorizer = authorizer
         self.timeouts = timeouts
         cache = AppCache(storage)
-        pool = UpstreamPool(
+        pool = UpstreamSessionPool(
             registry: registry,
             authorizer: authorizer,
             dialer: dialer,
             probe: probe,
+            profiles: ProfileIndex(profiles),
+            artifacts: sizeLimiter.artifacts,
             cache: cache,
             timeouts: timeouts,
             clock: clock,
@@ -74,7 +79,7 @@ package final class AppProxy: AppCaller, Service {
             clientAnswer: timeouts.clientAnswer
         )
         tokenTester = TokenTester(pool: pool, clock: clock)
-        descriptionReader = DescriptionReader(pool: pool, cache: cache, clock: clock)
+        descriptionReader = ServerDescriptionProvider(pool: pool, cache: cache, clock: clock)
         sender = RequestSender(
             registry: registry,
             authorizer: authorizer,
@@ -105,7 +110,7 @@ package final class AppProxy: AppCaller, Service {
             changeNotifier: changeNotifier
         )
         pool.setHandlers(
-            UpstreamPool.Handlers(
+            UpstreamSessionPool.Handlers(
                 onChange: { [weak changeMonitor] id, change in changeMonitor?.handle(change, from: id) },
                 onConnect: { [weak changeMonitor] id in changeMonitor?.refreshIfDue(id) }
             )
@@ -121,6 +126,7 @@ package final class AppProxy: AppCaller, Service {
                 group.addTask { await self.cache.run() }
             }
         }
+        await pool.endProfileSessions()
         await cache.save()
     }
 
@@ -170,7 +176,7 @@ package final class AppProxy: AppCaller, Service {
 
 /// The apps' tools and tokens.
 extension AppProxy {
-    package func tools(of endpoint: Endpoint, for principal: Principal) async throws(AppError) -> CachedToolList {
+    package func tools(of endpoint: Endpoint, for principal: Principal) async throws(AppError) -> AppToolList {
         do { return try await catalog.tools(of: endpoint.id, for: principal) } catch {
             throw AppError(error)
         }
@@ -187,6 +193,8 @@ extension AppProxy {
     }
 
     package func wantsSecret(_ endpoint: Endpoint) -> Bool { pool.requiresToken(endpoint) }
+
+    package func requiresSecret(_ endpoint: Endpoint) -> Bool { pool.requiresSecret(endpoint.kind) ?? false }
 }
 
 /// Calls to apps' tools.
@@ -243,7 +251,7 @@ package protocol AppCaller: Sendable {
     /// Returns an app's tools, from the cache while the app is offline.
     ///
     /// - Throws: `AppError` if the app has never been listed, or the principal may not call the app.
-    func tools(of endpoint: Endpoint, for principal: Principal) async throws(AppError) -> CachedToolList
+    func tools(of endpoint: Endpoint, for principal: Principal) async throws(AppError) -> AppToolList
 
     /// Returns the number of cached tools. Does not contact the app.
     func toolCount(of endpoint: Endpoint) async -> Int?
@@ -260,6 +268,9 @@ package protocol AppCaller: Sendable {
 
     /// Returns whether the current launch has rejected a request for lack of a valid token. Does not contact the app.
     func wantsSecret(_ endpoint: Endpoint) -> Bool
+
+    /// Returns whether the profile of the endpoint's kind requires a secret. Does not contact the app.
+    func requiresSecret(_ endpoint: Endpoint) -> Bool
 
     /// Calls a tool. Waits for an app that is restarting.
     ///

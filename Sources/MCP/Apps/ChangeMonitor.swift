@@ -8,7 +8,7 @@ import SystemIO
 /// Lists are requested with a rate limit that apps cannot influence.
 final class ChangeMonitor: Sendable {
     private struct State {
-        var refreshes: [EndpointID: [ServerChange: Refresh]] = [:]
+        var refreshes: [EndpointID: [ServerChange: RefreshRateLimiter]] = [:]
         /// Apps whose changes a task follows.
         var followed: Set<EndpointID> = []
     }
@@ -16,7 +16,7 @@ final class ChangeMonitor: Sendable {
     /// The pause before a change stream is opened again after an unexplained end, in seconds.
     private static let resubscribePause = Duration.seconds(5)
 
-    private let pool: UpstreamPool
+    private let pool: UpstreamSessionPool
     private let catalog: ToolCatalog
     private let tasks: BackgroundTasks
     private let clock: any Clock<Duration>
@@ -28,7 +28,7 @@ final class ChangeMonitor: Sendable {
     private let state = Mutex(State())
 
     init(
-        of pool: UpstreamPool,
+        of pool: UpstreamSessionPool,
         catalog: ToolCatalog,
         tasks: BackgroundTasks,
         clock: any Clock<Duration>,
@@ -66,7 +66,10 @@ final class ChangeMonitor: Sendable {
         guard pool.contains(id) else { return }
         let now = watch.elapsed
         let pause = state.withLock { state in
-            state.refreshes[id, default: [:]][change, default: Refresh()].request(isAnnounced: isAnnounced, at: now)
+            state.refreshes[id, default: [:]][change, default: RefreshRateLimiter()].request(
+                isAnnounced: isAnnounced,
+                at: now
+            )
         }
         guard let pause, !tasks.schedule({ [self] in await perform(change, of: id, after: pause) }) else { return }
         state.withLock { $0.refreshes[id]?[change]?.cancel() }
@@ -152,7 +155,7 @@ final class ChangeMonitor: Sendable {
 }
 
 /// Rate limiter for refreshes: the first is immediate, and each further one waits longer.
-struct Refresh: Sendable {
+struct RefreshRateLimiter: Sendable {
     /// The shortest and the longest pause between two refreshes. After the current pause plus `longest` without a
     /// refresh, the pause starts again at `shortest`.
     static let shortest = Duration.seconds(1)

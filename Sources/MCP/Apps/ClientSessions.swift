@@ -16,13 +16,13 @@ final class ClientSessions: Sendable {
         let session: UpstreamSession
     }
 
-    private let upstreamPool: UpstreamPool
+    private let upstreamPool: UpstreamSessionPool
     private let tasks: BackgroundTasks
     private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
     private let pool = Mutex(ClientSessionPool())
 
-    init(over upstreamPool: UpstreamPool, tasks: BackgroundTasks, clock: any Clock<Duration>) {
+    init(over upstreamPool: UpstreamSessionPool, tasks: BackgroundTasks, clock: any Clock<Duration>) {
         self.upstreamPool = upstreamPool
         self.tasks = tasks
         self.clock = clock

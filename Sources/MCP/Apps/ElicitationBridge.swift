@@ -6,7 +6,7 @@ import SystemIO
 
 /// Lets apps and clients of different protocol versions ask each other for input.
 final class ElicitationBridge: Sendable {
-    private let pool: UpstreamPool
+    private let pool: UpstreamSessionPool
     private let tasks: BackgroundTasks
     private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
@@ -15,7 +15,7 @@ final class ElicitationBridge: Sendable {
     /// Requests that wait for input from their clients.
     private let suspendedRequests = Mutex(SuspendedRequestStore())
 
-    init(over pool: UpstreamPool, tasks: BackgroundTasks, clock: any Clock<Duration>, clientAnswer: Duration) {
+    init(over pool: UpstreamSessionPool, tasks: BackgroundTasks, clock: any Clock<Duration>, clientAnswer: Duration) {
         self.pool = pool
         self.tasks = tasks
         self.clock = clock

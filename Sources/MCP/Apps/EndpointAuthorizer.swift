@@ -33,6 +33,9 @@ package protocol EndpointAuthorizer: Sendable {
     /// Records whether an app accepted the token.
     func recordSecretResult(for endpoint: Endpoint, accepted: Bool) async
 
+    /// Stores the secret that an app accepted in exchange for its former one, with a line in the audit log.
+    func storeExchangedSecret(_ secret: EndpointSecret, of endpoint: Endpoint) async throws
+
     /// Writes a call to the audit log.
     func audit(_ event: EndpointCallEvent, by principal: Principal) async
 
@@ -76,6 +79,10 @@ package struct AccessStoreAuthorizer: EndpointAuthorizer {
         try? await store.secrets.confirm(of: endpoint, accepted: accepted)
     }
 
+    package func storeExchangedSecret(_ secret: EndpointSecret, of endpoint: Endpoint) async throws {
+        try await store.secrets.set(secret, of: endpoint, by: .broker, from: .broker)
+    }
+
     package func audit(_ event: EndpointCallEvent, by principal: Principal) async {
         store.auditCall(event, by: principal.actor, from: principal.source)
     }
@@ -84,7 +91,7 @@ package struct AccessStoreAuthorizer: EndpointAuthorizer {
 }
 
 /// Approval states and session tokens of endpoints, for the broker's tools.
-package protocol EndpointApprovals: Sendable {
+package protocol EndpointApprovalStore: Sendable {
     /// Returns the endpoints with the approval of each route filled in.
     func evaluated(_ endpoints: [Endpoint]) async -> [Endpoint]
     /// Returns the IDs of the endpoints that have a stored token for the current launch.
@@ -100,7 +107,7 @@ package protocol EndpointApprovals: Sendable {
     ) async throws
 }
 
-extension AccessStore: EndpointApprovals {
+extension AccessStore: EndpointApprovalStore {
     package func evaluated(_ endpoints: [Endpoint]) async -> [Endpoint] {
         endpoints.map { endpoint in
             var endpoint = endpoint

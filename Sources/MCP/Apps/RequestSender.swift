@@ -8,7 +8,7 @@ import SystemIO
 struct RequestSender: Sendable {
     let registry: EndpointRegistry
     let authorizer: any EndpointAuthorizer
-    let pool: UpstreamPool
+    let pool: UpstreamSessionPool
     let clientSessions: ClientSessions
     let elicitationBridge: ElicitationBridge
     let cache: AppCache
@@ -107,7 +107,13 @@ struct RequestSender: Sendable {
         let generation = authorizer.generation
         let endpoint = try await pool.endpoint(id)
         let (shared, access) = try await pool.authorize(principal, to: endpoint)
-        let admission = Admission(access.routes, of: principal, by: authorizer, since: generation, limit: limit)
+        let admission = DeliveryAuthorization(
+            access.routes,
+            of: principal,
+            by: authorizer,
+            since: generation,
+            limit: limit
+        )
         do {
             let lease = try await clientSessions.checkOut(
                 for: request,

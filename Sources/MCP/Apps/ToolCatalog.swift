@@ -23,7 +23,7 @@ struct ToolCatalog: Sendable {
     private static let toolLimit = 1_000
 
     let sender: RequestSender
-    let pool: UpstreamPool
+    let pool: UpstreamSessionPool
     let cache: AppCache
     /// Notifies of changed lists.
     let changeNotifier: EndpointNotifier<ServerChange>
@@ -34,10 +34,10 @@ struct ToolCatalog: Sendable {
     /// Returns an app's tools, from the cache while the app is offline. Marks the tools as seen.
     ///
     /// - Throws: `AppError`, the app's own `RPCError`, `CancellationError`.
-    func tools(of id: EndpointID, for principal: Principal) async throws -> CachedToolList {
+    func tools(of id: EndpointID, for principal: Principal) async throws -> AppToolList {
         let list = try await list(CachedApp.tools, of: id, for: principal)
         let hasChanged = await markToolsSeen(of: id)
-        return CachedToolList(
+        return AppToolList(
             tools: list.result["tools"]?.array?.compactMap(\.object) ?? [],
             staleness: list.staleness,
             hasChanged: hasChanged
@@ -165,7 +165,9 @@ extension ToolCatalog {
         for principal: Principal,
         alias: String? = nil
     ) async -> JSONObject {
-        guard result["isError"] == true, let content = result["content"]?.array,
+        // A refusal by Patchbay names the nearest tool itself.
+        guard result["isError"] == true, result["_meta"]?["patchbay/failure"] == nil,
+            let content = result["content"]?.array,
             let near = await nearestTools(ifMissing: tool, at: id, for: principal, alias: alias), !near.isEmpty
         else { return result }
         let hint = "\(id) has no tool \"\(SanitizedText(tool, limit: 128))\"\(near)"
@@ -180,19 +182,19 @@ extension ToolCatalog {
         at id: EndpointID,
         for principal: Principal,
         alias: String? = nil
-    ) async -> NearTools? {
+    ) async -> ToolNameSuggestions? {
         func has(_ list: JSONObject) -> Bool {
             list["tools"]?.array?.contains { $0["name"]?.string == tool } ?? false
         }
         if let cached = await cachedList(CachedApp.tools, of: id), has(cached) { return nil }
         // The app may have added the tool since the cached list.
         guard let list = try? await list(CachedApp.tools, of: id, for: principal).result, !has(list) else { return nil }
-        return NearTools(tool, list["tools"]?.array?.compactMap(\.object) ?? [], alias: alias)
+        return ToolNameSuggestions(tool, list["tools"]?.array?.compactMap(\.object) ?? [], alias: alias)
     }
 }
 
 /// An app's tools.
-package struct CachedToolList: Hashable, Sendable {
+package struct AppToolList: Hashable, Sendable {
     /// The tools as the app sent them, sorted by name.
     package let tools: [JSONObject]
     /// The reason why the list is from the cache; nil for a live list.
@@ -210,14 +212,14 @@ package struct CachedToolList: Hashable, Sendable {
 }
 
 /// The tools with names near to a wrong name, as the end of an error message.
-struct NearTools: Hashable, Sendable, CustomStringConvertible {
+struct ToolNameSuggestions: Hashable, Sendable, CustomStringConvertible {
     private let names: [String]
 
     var isEmpty: Bool { names.isEmpty }
 
     /// Finds near names. An alias is added as prefix for a principal that sees several apps.
     init(_ name: String, _ tools: [JSONObject], alias: String? = nil) {
-        names = NearNames.of(name, among: tools.compactMap { $0["name"]?.string }).map { name in
+        names = SimilarNameFinder.of(name, among: tools.compactMap { $0["name"]?.string }).map { name in
             SanitizedText(alias.map { ToolNamespace.name(of: name, alias: $0) } ?? name, limit: 128).text
         }
     }

@@ -11,14 +11,14 @@ package final class BrokerMCPServer: MCPServer, Service {
     /// The list is constant and the same for every principal, because clients put the list into every prompt and many
     /// never read it again.
     let tools: [any BrokerTool]
-    private let resources: BrokerResourceList
+    private let resources: BrokerResourceProvider
     private let changeCoalescer: ChangeCoalescer
 
     /// Creates the server. `probe` reports to the registry whether an endpoint answers.
     package init(
         registry: EndpointRegistry,
         apps: any AppCaller,
-        approvals: any EndpointApprovals,
+        approvals: any EndpointApprovalStore,
         tunnels: any TunnelProvider,
         devices: DeviceProvider,
         probe: @escaping @Sendable (Endpoint) async -> Void,
@@ -33,7 +33,7 @@ package final class BrokerMCPServer: MCPServer, Service {
             EndpointWaitTool(directory: directory, registry: registry, probe: probe, clock: clock),
             PortForwardTool(directory: directory, tunnels: tunnels),
         ]
-        resources = BrokerResourceList(directory: directory, devices: devices)
+        resources = BrokerResourceProvider(directory: directory, devices: devices)
         changeCoalescer = ChangeCoalescer(registry: registry, devices: devices, clock: clock)
     }
 

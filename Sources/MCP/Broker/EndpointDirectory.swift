@@ -11,14 +11,14 @@ struct EndpointDirectory: Sendable {
 
     let registry: EndpointRegistry
     let apps: any AppCaller
-    let approvals: any EndpointApprovals
+    let approvals: any EndpointApprovalStore
 
     /// The revision of the registry.
     var revision: Int { get async { Int(clamping: await registry.revision) } }
 
     /// Returns the endpoints that the principal may see, with their approval state.
     func endpoints(visibleTo principal: Principal) async -> [Endpoint] {
-        await approvals.evaluated(await registry.endpoints.filter(principal.canSee))
+        await approvals.evaluated(await registry.endpoints.filter(principal.canSee).map(principal.view))
     }
 
     /// Returns the endpoint with this ID, if the principal may see it.
@@ -29,7 +29,7 @@ struct EndpointDirectory: Sendable {
     /// Returns the only endpoint that a text matches: its ID, or a part of its names that no other endpoint has.
     func endpoint(matching text: String, for principal: Principal) async throws(ToolError) -> Endpoint {
         let all = await endpoints(visibleTo: principal)
-        if let exact = all.first(where: { $0.id.text == text }) { return exact }
+        if let exact = all.first(where: { $0.isCalled(text) }) { return exact }
         let matching = all.filter { $0.matches(text) }
         let shown = SanitizedText(text, limit: 60)
         guard let first = matching.first else {
@@ -56,7 +56,8 @@ struct EndpointDirectory: Sendable {
             summaries.append(
                 EndpointSummary(
                     endpoint,
-                    needsToken: apps.wantsSecret(endpoint) || endpoint.wantsToken && !held.contains(endpoint.id),
+                    needsToken: apps.wantsSecret(endpoint)
+                        || (endpoint.wantsToken || apps.requiresSecret(endpoint)) && !held.contains(endpoint.id),
                     tools: await apps.toolCount(of: endpoint)
                 )
             )

@@ -35,7 +35,11 @@ struct EndpointSummary: Hashable, Sendable {
         row["state"] = .string(endpoint.state.rawValue)
         row["approval"] = isApproved ? nil : .string(endpoint.approval.rawValue)
         row["auth"] = needsToken ? "needed" : nil
+        row["possiblySameAs"] = endpoint.possiblySameAs.map { .array($0.map { .string($0.text) }) }
         row["tools"] = tools.map { .number(JSONNumber($0)) }
+        // The number of tools says that an MCP server has tools.
+        row["capabilities"] = Self.list(endpoint.capabilities?.filter { $0 != "tools" })
+        row["limits"] = Self.list(endpoint.limits)
         return row
     }
 
@@ -44,6 +48,11 @@ struct EndpointSummary: Hashable, Sendable {
         var words = [endpoint.state.rawValue]
         if !isApproved { words.append("not approved") } else if needsToken { words.append("needs token") }
         return words.joined(separator: ", ")
+    }
+
+    private static func list(_ words: [String]?) -> JSON? {
+        guard let words, !words.isEmpty else { return nil }
+        return .array(words.map { .string($0) })
     }
 
     private static func name(_ text: SanitizedText) -> JSON? {

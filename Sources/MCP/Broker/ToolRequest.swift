@@ -13,7 +13,8 @@ struct ToolRequest: Sendable {
         }
         for argument in arguments.members where tool.properties[argument.name] == nil {
             let names = tool.properties.members.map(\.name).sorted().joined(separator: ", ")
-            throw ToolError("unknown argument \"\(argument.name.prefix(40))\"; the arguments are \(names)")
+            let known = names.isEmpty ? "the tool has no arguments" : "the arguments are \(names)"
+            throw ToolError("unknown argument \"\(argument.name.prefix(40))\"; \(known)")
         }
         self.arguments = arguments
         notify = request.notify

@@ -143,6 +143,7 @@ package struct ArtifactLink: Hashable, Sendable {
             switch mimeType {
             case "image/png": ".png"
             case "image/jpeg": ".jpg"
+            case "video/mp4": ".mp4"
             case "application/json": ".json"
             case "text/plain": ".txt"
             default: ""

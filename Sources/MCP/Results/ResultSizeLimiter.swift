@@ -17,7 +17,7 @@ package struct ResultSizeLimiter: Sendable {
     private static let maxUndecodedEdge = 8_000
 
     private let images: ImageResizer
-    private let artifacts: ArtifactStore
+    let artifacts: ArtifactStore
 
     package init(images: ImageResizer, artifacts: ArtifactStore) {
         self.images = images

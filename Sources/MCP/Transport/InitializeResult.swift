@@ -1,7 +1,7 @@
 import JSON
 
 /// Builds the results of `initialize` and `server/discover`.
-enum InitializeResponse {
+enum InitializeResultBuilder {
     /// Returns the result of `initialize` and the negotiated version.
     static func initializeResult(
         _ params: JSONObject,

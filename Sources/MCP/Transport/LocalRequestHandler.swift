@@ -30,7 +30,7 @@ struct LocalRequestHandler: Sendable {
         -> (result: JSONObject, id: String)
     {
         let description = await server.description(for: principal)
-        let (result, version) = try InitializeResponse.initializeResult(params, description)
+        let (result, version) = try InitializeResultBuilder.initializeResult(params, description)
         let id = sessions.key.makeID(for: version, ClientCapabilities(params["capabilities"]?.object ?? [:]))
         await sessions.begin(SessionStore.Session(id: id, holder: principal.holder))
         return (result, id)
@@ -43,7 +43,7 @@ struct LocalRequestHandler: Sendable {
         case ("server/discover", .stateless):
             let description = await server.description(for: principal)
             let adapter = ResultAdapter(mode: parsed.mode, method: parsed.request.method)
-            return try adapter.adapt(InitializeResponse.discoverResult(description), server: description.info)
+            return try adapter.adapt(InitializeResultBuilder.discoverResult(description), server: description.info)
         case ("ping", .session): return [:]
         case ("logging/setLevel", .session): return try await setLogLevel(parsed, of: principal)
         case ("resources/subscribe", .session), ("resources/unsubscribe", .session):

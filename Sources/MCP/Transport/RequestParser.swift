@@ -17,7 +17,7 @@ struct RequestParser: Sendable {
     /// Parses an HTTP request of a holder of sessions. A large body is parsed on another thread.
     ///
     /// - Throws: The response that rejects the request.
-    func parse(_ httpRequest: MCPHTTPRequest, holder: String) async throws(HTTPRejection) -> ParsedHTTPRequest {
+    func parse(_ httpRequest: MCPHTTPRequest, holder: String) async throws(HTTPRejection) -> MCPRequestContent {
         let headers = httpRequest.headers
         switch httpRequest.method {
         case .post:
@@ -34,7 +34,7 @@ struct RequestParser: Sendable {
     }
 
     private func parseMessage(_ json: JSON, _ headers: MCPRequestHeaders, holder: String) throws(HTTPRejection)
-        -> ParsedHTTPRequest
+        -> MCPRequestContent
     {
         switch Self.message(json) {
         case .failure(let rejected):
@@ -49,7 +49,7 @@ struct RequestParser: Sendable {
     }
 
     private func parseRequest(_ request: RPCRequest, _ headers: MCPRequestHeaders, holder: String)
-        throws(HTTPRejection) -> ParsedHTTPRequest
+        throws(HTTPRejection) -> MCPRequestContent
     {
         var params = request.params ?? [:]
         let meta = RequestMeta(from: &params)
@@ -77,7 +77,7 @@ struct RequestParser: Sendable {
     }
 
     private func parseBatch(_ batch: [JSON], _ headers: MCPRequestHeaders, holder: String) throws(HTTPRejection)
-        -> ParsedHTTPRequest
+        -> MCPRequestContent
     {
         let context = try sessionContext(of: headers, holder: holder)
         let version = try Self.version(in: headers, context)
@@ -111,7 +111,7 @@ struct RequestParser: Sendable {
         return requests.isEmpty ? .messages(messages) : .batch(requests, after: messages)
     }
 
-    private func parseStream(_ headers: MCPRequestHeaders, holder: String) throws(HTTPRejection) -> ParsedHTTPRequest {
+    private func parseStream(_ headers: MCPRequestHeaders, holder: String) throws(HTTPRejection) -> MCPRequestContent {
         guard headers.acceptsEvents else { throw .notAccepted(["text/event-stream"]) }
         let context = try sessionContext(of: headers, holder: holder)
         // MCP 2026-07-28 has no GET streams; 405 tells the client so.

@@ -44,7 +44,7 @@ package struct StreamableHTTPTransport: Sendable {
         of principal: Principal,
         to writer: inout Writer
     ) async throws {
-        let content: ParsedHTTPRequest
+        let content: MCPRequestContent
         do throws(HTTPRejection) {
             content = try await parser.parse(httpRequest, holder: principal.holder)
         } catch {

@@ -78,11 +78,11 @@ struct FairQueue<Waiting> {
 /// A permission can end at any moment: its grant is revoked or expires, or the app's approval is revoked. The
 /// permission is therefore checked again after the queue. The last check is atomic with the write that completes the
 /// request.
-struct Admission: Sendable {
+struct DeliveryAuthorization: Sendable {
     let routes: [AuthorizedRoute]
     /// The time limit of the attempt, including the time in the queue.
     let limit: Duration
-    private let principal: Principal
+    let principal: Principal
     private let authorizer: any EndpointAuthorizer
     private let generation: UInt64
 

@@ -10,6 +10,8 @@ struct ServerInfo: Hashable, Sendable {
         /// One message per line on one stream, which is also the session (MCP 2026-07-28, transports, stdio; here over
         /// TCP).
         case lines
+        /// The plain HTTP requests of a profile.
+        case profile
     }
 
     let protocolVersion: ProtocolVersion
@@ -46,6 +48,11 @@ struct ServerInfo: Hashable, Sendable {
         info = result["_meta"]?["io.modelcontextprotocol/serverInfo"]?.object ?? [:]
         capabilities = result["capabilities"]?.object ?? [:]
         instructions = result["instructions"]?.string
+    }
+
+    /// The names of MCP's server capabilities that the server has. Names of its own are free text and left out.
+    var capabilityNames: [String] {
+        ["tools", "resources", "prompts", "completions", "logging"].filter { capabilities[$0] != nil }
     }
 
     /// Returns the headers of a later message to the server.

@@ -1,6 +1,7 @@
 import AccessControl
 import JSON
 import Model
+import Profiles
 import Synchronization
 import SystemIO
 
@@ -23,6 +24,9 @@ final class UpstreamConnector: Sendable {
 
     private struct State {
         var connected: Connected?
+        /// The client of a profile's server, kept for as long as its launch and route are the same: the server may hold
+        /// a session for it.
+        var profileClient: (launch: Launch, client: ProfileClient)?
         /// The launch for which the server gave no session, so that client sessions are not tried again.
         var launchWithoutSessions: Launch?
         /// The time of the last response, and the number of requests in flight.
@@ -39,6 +43,7 @@ final class UpstreamConnector: Sendable {
     private let tasks: BackgroundTasks
     /// The handshake parameters of a client session; nil for the shared session.
     private let clientParameters: ClientSessionParameters?
+    private let profiles: ProfileContext
     private let identityVerifier: IdentityVerifier
     /// Receives the results of identity checks.
     private let onIdentify: @Sendable (IdentityReport) async -> Void
@@ -52,6 +57,7 @@ final class UpstreamConnector: Sendable {
         limits: ResponseLimits,
         tasks: BackgroundTasks,
         clientParameters: ClientSessionParameters?,
+        profiles: ProfileContext,
         probe: IdentityProbe,
         onIdentify: @escaping @Sendable (IdentityReport) async -> Void,
         onConnect: @escaping @Sendable (ServerInfo) async -> Void
@@ -60,6 +66,7 @@ final class UpstreamConnector: Sendable {
         self.limits = limits
         self.tasks = tasks
         self.clientParameters = clientParameters
+        self.profiles = profiles
         identityVerifier = IdentityVerifier(probe: probe)
         self.onIdentify = onIdentify
         self.onConnect = onConnect
@@ -110,13 +117,18 @@ final class UpstreamConnector: Sendable {
                 limits: limits,
                 handler: handler
             )
-            let (server, transport) = try await handshake.run(with: endpoint)
+            let (server, transport): (ServerInfo, any UpstreamTransport) =
+                if let profile = profiles.index[endpoint.kind] {
+                    try await handshake.run(with: endpoint) { self.transport(to: launch, at: $0, as: profile) }
+                } else {
+                    try await handshake.run(with: endpoint)
+                }
             if endpoint.kind != .appreveal {
                 try await report(identityVerifier.verify(server.info, of: endpoint, on: route))
             }
             connected = Connected(launch: launch, server: server, transport: transport)
-        } catch AppError.timedOut(let seconds) {
-            throw AppError.noHandshake(seconds: seconds)
+        } catch AppError.timedOut(let seconds, let cause) {
+            throw AppError.noHandshake(seconds: seconds, cause: cause)
         } catch AppError.mismatch(let route, let found) {
             await invalidate()
             await onIdentify(.mismatch(route, found: found))
@@ -175,6 +187,17 @@ final class UpstreamConnector: Sendable {
         return (result["serverInfo"] ?? result["_meta"]?["io.modelcontextprotocol/serverInfo"])?.object ?? [:]
     }
 
+    /// Returns the transport to a profile's server.
+    private func transport(to launch: Launch, at route: Route, as profile: Profile) -> ProfileTransport {
+        let client = state.withLock { state in
+            if let (earlier, client) = state.profileClient, earlier == launch, client.route == route { return client }
+            let client = ProfileClient(profile, at: route, over: pool, access: profiles.access, tasks: tasks)
+            state.profileClient = (launch, client)
+            return client
+        }
+        return ProfileTransport(client: client, artifacts: profiles.artifacts)
+    }
+
     private func report(_ identity: IdentityReport?) async {
         if let identity { await onIdentify(identity) }
     }
@@ -216,6 +239,9 @@ final class UpstreamConnector: Sendable {
         }
         await pool.removeAll()
     }
+
+    /// Ends the session that a profile's server holds for the broker.
+    func endProfileSession() async { await state.withLock { $0.profileClient?.client }?.endSession() }
 
     /// Forgets a server that has lost the session. The next request performs a new handshake.
     func forget(_ server: ServerInfo) {

@@ -55,7 +55,9 @@ struct UpstreamHandshake: Sendable {
     /// Returns the order in which transports are tried; true stands for lines. A Bonjour `_mcp._tcp` service is tried
     /// with lines first, unless its TXT record mentions HTTP. SwiftMCP's `http` entry is another port, which is not
     /// approved.
+    /// Patchbay's own server answers for an app that connected, in lines.
     static func transports(of endpoint: Endpoint) -> [Bool] {
+        if endpoint.routes.contains(where: \.route.isInbound) { return [true] }
         guard endpoint.kind == .mcp else { return [false] }
         let mentionsHTTP = ["path", "mcp_path", "transport"].contains { endpoint.txt.contains($0) }
         return endpoint.sources.contains(.bonjour) && !mentionsHTTP ? [true, false] : [false, true]
@@ -70,6 +72,32 @@ struct UpstreamHandshake: Sendable {
             path.utf8.count <= 128 && path.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? path : nil
         }
         return (allowed.map { [$0] } ?? []) + ["/mcp", "/"].filter { $0 != allowed }
+    }
+}
+
+/// Plain HTTP, as a profile describes it.
+extension UpstreamHandshake {
+    /// Recognises the server on the first route that can be dialled.
+    ///
+    /// - Throws: `AppError`, `CancellationError`.
+    func run(
+        with endpoint: Endpoint,
+        transport: (Route) -> ProfileTransport
+    ) async throws -> (ServerInfo, any UpstreamTransport) {
+        var first: DialError?
+        for route in routes {
+            do {
+                let transport = transport(route.route)
+                let message = UpstreamMessage(.request(ServerInfo.handshake()))
+                let result = try await transport.exchange(message, by: [route], handler: handler).result()
+                return (try ServerInfo(handshake: .object(result), at: .profile, sessionID: nil), transport)
+            } catch AppError.unreachable(let failure) {
+                first = first ?? failure
+            } catch AppError.responseLost {
+                throw Self.failure(after: .responseLost, of: endpoint.id)
+            }
+        }
+        throw AppError.unreachable(first ?? UpstreamConnector.noRoute(to: endpoint))
     }
 }
 

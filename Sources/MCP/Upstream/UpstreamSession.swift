@@ -46,6 +46,7 @@ actor UpstreamSession {
         tasks: BackgroundTasks,
         onChange: @escaping @Sendable (ServerChange) -> Void,
         clientParameters: ClientSessionParameters? = nil,
+        profiles: ProfileContext,
         probe: IdentityProbe,
         onIdentify: @escaping @Sendable (IdentityReport) async -> Void,
         onConnect: @escaping @Sendable (ServerInfo) async -> Void
@@ -62,6 +63,7 @@ actor UpstreamSession {
             limits: timeouts.response,
             tasks: tasks,
             clientParameters: clientParameters,
+            profiles: profiles,
             probe: probe,
             onIdentify: onIdentify,
             onConnect: onConnect
@@ -99,6 +101,9 @@ actor UpstreamSession {
     /// Discards the connection state. The next request performs a new handshake.
     func invalidate() async { await connector.invalidate() }
 
+    /// Ends the session that a profile's server holds for the broker.
+    nonisolated func endProfileSession() async { await connector.endProfileSession() }
+
     /// Returns the path of a server that may have client sessions.
     nonisolated func sessionPath(of connected: UpstreamConnector.Connected, speaking isStateless: Bool) -> String? {
         guard case .http(let path) = connected.server.transport,
@@ -130,7 +135,7 @@ actor UpstreamSession {
     func send(
         _ request: MCPRequest,
         to endpoint: Endpoint,
-        by admission: Admission,
+        by admission: DeliveryAuthorization,
         annotations: ToolAnnotations
     ) async throws -> UpstreamResponse {
         let (holder, end) = (admission.holder, watch.elapsed + admission.limit)
@@ -147,7 +152,7 @@ actor UpstreamSession {
         }
     }
 
-    private func waitForTurn(_ holder: String, _ admission: Admission) async throws {
+    private func waitForTurn(_ holder: String, _ admission: DeliveryAuthorization) async throws {
         guard !requestQueue.isFull(for: holder) else { throw AppError.busy }
         let turn = Promise<Void>()
         requestQueue.enqueue(turn, for: holder)
@@ -169,7 +174,7 @@ actor UpstreamSession {
     private func sendWithRehandshake(
         _ request: MCPRequest,
         to endpoint: Endpoint,
-        by admission: Admission,
+        by admission: DeliveryAuthorization,
         _ annotations: ToolAnnotations,
         until end: Duration
     ) async throws -> UpstreamResponse {
@@ -203,7 +208,7 @@ actor UpstreamSession {
     private func sendRequest(
         _ request: MCPRequest,
         to connected: UpstreamConnector.Connected,
-        by admission: Admission,
+        by admission: DeliveryAuthorization,
         _ annotations: ToolAnnotations,
         until end: Duration
     ) async throws -> UpstreamResponse {

@@ -26,7 +26,7 @@ struct UpstreamMessage: Sendable {
     var headers: [(name: String, value: String)] = []
     var limits = ResponseLimits.handshake
     /// The permissions that are checked again with the last byte; nil for Patchbay's own messages.
-    var admission: Admission?
+    var admission: DeliveryAuthorization?
     /// Indicates whether a pooled connection may be used.
     ///
     /// The app may be closing a pooled connection at that moment, which makes the delivery uncertain. Messages that

@@ -17,7 +17,7 @@ package actor StateFile<Value: Codable & Sendable> {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { ThreadExecutor.files.asUnownedSerialExecutor() }
 
     private let path: String
-    private let health: StateHealth?
+    private let health: StateFileHealthTracker?
     private let logger: Logger
     /// The reason why the file must not be overwritten: the existing file can be neither read nor renamed.
     private var unwritableReason: String?
@@ -29,7 +29,7 @@ package actor StateFile<Value: Codable & Sendable> {
     ///   - directory: An existing directory that only the broker uses.
     ///   - health: Records failed writes.
     ///   - logger: Logs unreadable files.
-    package init(_ name: String, in directory: String, health: StateHealth? = nil, logger: Logger) {
+    package init(_ name: String, in directory: String, health: StateFileHealthTracker? = nil, logger: Logger) {
         self.health = health
         path = "\(directory)/\(name).json"
         self.logger = logger
@@ -142,7 +142,7 @@ extension StateError: CustomStringConvertible {
 }
 
 /// Tracks the state files that could not be written, until the state directory is writable again.
-package actor StateHealth {
+package actor StateFileHealthTracker {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { ThreadExecutor.files.asUnownedSerialExecutor() }
 
     /// The size in bytes of the test write that checks for free space.

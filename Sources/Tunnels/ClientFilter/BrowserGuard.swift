@@ -11,7 +11,7 @@ package struct BrowserGuard: Hashable, Sendable {
         case passes
         case refused(Refusal)
         /// The decision needs more bytes.
-        case undecided(RequestStage)
+        case undecided(RequestLineStage)
     }
 
     /// The reason why a request is rejected.
@@ -37,7 +37,7 @@ package struct BrowserGuard: Hashable, Sendable {
     /// The address that the client connected to. As a numeric address, a name server cannot point it at another
     /// machine.
     private let address: SocketAddress?
-    private var line = RequestLine()
+    private var line = RequestLineParser()
     /// The state of the header parser; nil until the request line is complete.
     private var fields: Fields?
 

@@ -33,7 +33,7 @@ struct ClientInspector: Sendable {
 
     private enum PeekResult {
         case decided(Result)
-        case undecided(RequestStage, count: Int)
+        case undecided(RequestLineStage, count: Int)
     }
 
     private static func peek(
@@ -105,7 +105,7 @@ package struct RelayInspector: Sendable {
     private var browserGuard: BrowserGuard
     private let limits: InspectionTimeouts
     private var seen = 0
-    private var stage = RequestStage.silent
+    private var stage = RequestLineStage.silent
     private var began: ContinuousClock.Instant?
     private var lastCame: ContinuousClock.Instant?
 

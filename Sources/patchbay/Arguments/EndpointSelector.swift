@@ -13,7 +13,7 @@ struct EndpointSelector {
         guard !text.isEmpty else { throw .usage("the endpoint name is empty", try: "\(command) ID") }
         let wanted = text.lowercased()
         let criteria: [(Endpoint) -> Bool] = [
-            { $0.id.text == wanted },
+            { $0.isCalled(wanted) },
             { $0.isNamed(wanted) },
             { endpoint in
                 DeviceSelector.matches(wanted, endpoint.location.udid)

@@ -27,7 +27,7 @@ enum PasswordPrompt {
     ///   - descriptor: The terminal.
     ///   - limit: The maximum length of the line, in bytes.
     /// - Returns: The line without its line break; `.nothing` at end of file or if the terminal cannot be used.
-    static func line(_ question: String, from descriptor: CInt = STDIN_FILENO, limit: Int) -> LineInput {
+    static func line(_ question: String, from descriptor: CInt = STDIN_FILENO, limit: Int) -> LineReadResult {
         guard tcgetattr(descriptor, modes) == 0 else { return .nothing }
         modes[1] = modes[0]
         modes[1].c_lflag &= ~tcflag_t(ECHO)
@@ -44,7 +44,7 @@ enum PasswordPrompt {
         }
         guard tcsetattr(descriptor, TCSAFLUSH, modes + 1) == 0 else { return .nothing }
         _ = BlockingThread.write(Array(question.utf8), to: STDERR_FILENO)
-        return LineInput.read(from: descriptor, limit: limit)
+        return LineReadResult.read(from: descriptor, limit: limit)
     }
 
     private static let die: @convention(c) (CInt) -> Void = { number in

@@ -45,7 +45,7 @@ enum SecretInput {
         CoreDump.disable()
         let input = await BlockingThread.value {
             isatty(STDIN_FILENO) == 1
-                ? PasswordPrompt.line(question, limit: limit) : LineInput.read(from: STDIN_FILENO, limit: limit)
+                ? PasswordPrompt.line(question, limit: limit) : LineReadResult.read(from: STDIN_FILENO, limit: limit)
         }
         return try text(in: input, command: command)
     }
@@ -53,7 +53,7 @@ enum SecretInput {
     /// Validates an input line.
     ///
     /// - Throws: `CLIError` without the input.
-    static func text(in input: LineInput, command: String) throws(CLIError) -> String {
+    static func text(in input: LineReadResult, command: String) throws(CLIError) -> String {
         let hint = "\(command), then paste the secret at the prompt"
         let bytes: [UInt8]
         switch input {
@@ -86,7 +86,7 @@ enum SecretInput {
 }
 
 /// The result of reading one line with blocking calls.
-enum LineInput: Equatable {
+enum LineReadResult: Equatable {
     /// The bytes before the first line break or end of file.
     case line([UInt8])
     /// End of file or a read error.
@@ -95,7 +95,7 @@ enum LineInput: Equatable {
     case tooLong
 
     /// Reads one line from a descriptor.
-    static func read(from descriptor: CInt, limit: Int) -> LineInput {
+    static func read(from descriptor: CInt, limit: Int) -> LineReadResult {
         var line: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4_096)
         while line.count <= limit {

@@ -48,7 +48,7 @@ struct MCPSessionInfo: Sendable, Equatable {
     mutating func read(_ response: JSON) { revision = response["result"]?["protocolVersion"]?.string ?? revision }
 
     /// The headers of every request. `MCP-Protocol-Version` is required since 2025-06-18.
-    var headers: [MCPMessage.Header] {
+    var headers: [OutgoingMCPMessage.Header] {
         (id.map { [.init("Mcp-Session-Id", $0)] } ?? []) + (revision.map { [.init("MCP-Protocol-Version", $0)] } ?? [])
     }
 }

@@ -65,13 +65,15 @@ struct ClientMessage: Sendable {
     }
 
     /// Builds the HTTP message for this line.
-    func post(in session: MCPSessionInfo) -> MCPMessage {
-        guard let revision, let method else { return MCPMessage(body: bytes, headers: session.headers) }
+    func post(in session: MCPSessionInfo) -> OutgoingMCPMessage {
+        guard let revision, let method else { return OutgoingMCPMessage(body: bytes, headers: session.headers) }
         // MCP 2026-07-28, Streamable HTTP: headers repeat the protocol version, the method and the name.
-        var headers: [MCPMessage.Header] = [.init("MCP-Protocol-Version", revision), .init("Mcp-Method", method)]
+        var headers: [OutgoingMCPMessage.Header] = [
+            .init("MCP-Protocol-Version", revision), .init("Mcp-Method", method),
+        ]
         // Stdio clients send no Mcp-Param headers, and the bridge does not know the tool's schema.
         if method == "tools/call" { headers.append(.init("Patchbay-Transport", "stdio")) }
-        return MCPMessage(
+        return OutgoingMCPMessage(
             body: bytes,
             headers: headers + (subject.map { [.init("Mcp-Name", Self.headerText($0))] } ?? [])
         )

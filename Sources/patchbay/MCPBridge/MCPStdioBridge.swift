@@ -152,7 +152,7 @@ struct MCPStdioBridge: Sendable {
         var isWanted = true
         while isWanted {
             do {
-                try await client.send(MCPMessage(body: nil, headers: session.headers), to: target) { event in
+                try await client.send(OutgoingMCPMessage(body: nil, headers: session.headers), to: target) { event in
                     switch event {
                     case .opened: backoff.reset()
                     case .message(let bytes, _): try await output.write(bytes)

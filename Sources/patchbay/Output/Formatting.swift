@@ -59,7 +59,7 @@ enum Formatting {
     static func source(_ source: Sighting.Source) -> String {
         switch source {
         case .config: "static"
-        case .bonjour, .usbmuxd: source.rawValue
+        case .bonjour, .usbmuxd, .debuglink: source.rawValue
         }
     }
 

@@ -20,7 +20,7 @@ struct MCPComponents: Sendable {
         _ configuration: Configuration.MCP,
         state: StateComponents,
         sources: SourceComponents,
-        tunnelPolicy: TunnelPolicy,
+        tunnelPolicy: GrantTunnelService,
         logger: Logger
     ) async throws(StateError) {
         let (registry, dialer) = (state.registry, sources.dialer)
@@ -33,6 +33,7 @@ struct MCPComponents: Sendable {
                 health: { await detector.health(of: $0) },
                 launch: { await detector.launch(of: $0, token: $1?.reveal()) }
             ),
+            profiles: sources.profiles.catalog.profiles,
             authorizer: AccessStoreAuthorizer(state.accessStore),
             storage: FileAppCacheStorage(in: state.directory, logger: logger),
             sizeLimiter: ResultSizeLimiter(images: ImageResizer(), artifacts: artifacts),
@@ -66,7 +67,7 @@ struct MCPComponents: Sendable {
     /// Loads the MCP sessions' subscriptions of earlier runs.
     private static func sessions(
         in directory: String,
-        health: StateHealth,
+        health: StateFileHealthTracker,
         logger: Logger
     ) async throws(StateError) -> SessionStore {
         let file = StateFile<[PersistedSubscriptions]>("subscriptions", in: directory, health: health, logger: logger)
@@ -86,7 +87,7 @@ struct MCPComponents: Sendable {
     /// Loads the signing key of MCP session IDs; creates it at the first start.
     private static func key(
         in directory: String,
-        health: StateHealth,
+        health: StateFileHealthTracker,
         logger: Logger
     ) async throws(StateError) -> SessionIDSigner {
         let file = StateFile<SessionIDSigner>("sessions", in: directory, health: health, logger: logger)

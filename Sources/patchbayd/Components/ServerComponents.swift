@@ -49,7 +49,7 @@ struct ServerComponents: Sendable {
         )
         let activation = try SocketActivation(environment: environment)
         let tcpSockets = APITCPSockets(configuration.api, activation: activation, logger: logger)
-        let tunnelPolicy = TunnelPolicy(
+        let tunnelPolicy = GrantTunnelService(
             registry: state.registry,
             table: sources.tunnels,
             accessStore: state.accessStore
@@ -126,7 +126,7 @@ struct ServerComponents: Sendable {
         state: StateComponents,
         sources: SourceComponents,
         mcp: MCPServers,
-        tunnelPolicy: TunnelPolicy,
+        tunnelPolicy: GrantTunnelService,
         tcpPort: UInt16?,
         usbmuxServer: UsbmuxServer?
     ) -> APIServices {
@@ -141,7 +141,13 @@ struct ServerComponents: Sendable {
             devices: sources.attachedDevices,
             advertisements: BonjourAdvertisementPublisher(source: sources.discovery.bonjour),
             staticEndpoints: state.staticEndpoints,
-            probe: { await sources.prober.probe($0) },
+            profiles: sources.profiles,
+            probe: { endpoint in
+                await sources.prober.probe(endpoint)
+                do { try await sources.openAgents.identify(endpoint) } catch let failure as DialError {
+                    throw Problem(.unavailable, failure.description)
+                }
+            },
             storageProblems: { await state.health.problems() + [state.accessStore.storageProblem].compactMap { $0 } },
             status: {
                 await BrokerStatus(

@@ -15,6 +15,8 @@ struct SourceComponents: Sendable {
     let attachedDevices = AttachedDevices()
     let tunnels: TunnelTable
     let prober: LivenessProber
+    let openAgents: OpenAgentsIdentifier
+    let profiles: ProfileLibrary
     /// The services in start order: dependencies first.
     let services: [any Service]
 
@@ -22,6 +24,7 @@ struct SourceComponents: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: The configuration.
+    ///   - profiles: The profiles to recognise.
     ///   - environment: The environment, for the address of usbmuxd.
     ///   - state: The registry and access control.
     ///   - limits: The limits of the tunnels.
@@ -30,6 +33,7 @@ struct SourceComponents: Sendable {
     /// - Throws: `ConfigurationError.badAddress`, `DaemonError`.
     init(
         _ configuration: Configuration,
+        profiles: ProfileCatalog,
         environment: [String: String],
         state: StateComponents,
         limits: TunnelLimits,
@@ -38,14 +42,25 @@ struct SourceComponents: Sendable {
     ) async throws {
         let registry = state.registry
         let sources = try DiscoverySources(configuration: configuration, environment: environment, logger: logger)
-        let dialer = CompositeDialer(network: NetworkDialer(), usb: sources.devices?.dialer)
+        let debugLink = try DebugLinkComponents(
+            configuration.debugLink,
+            registry: registry,
+            bonjour: sources.bonjour,
+            logger: logger
+        )
+        let dialer = CompositeDialer(
+            network: NetworkDialer(),
+            usb: sources.devices?.dialer,
+            debugTools: debugLink?.tools
+        )
+        let resolver = RegistryRouteResolver(
+            registry: registry,
+            devices: sources.devices,
+            accessStore: state.accessStore
+        )
         let tunnels = try await DaemonError.reading { () async throws(TunnelError) in
             try await TunnelTable(
-                resolver: RegistryRouteResolver(
-                    registry: registry,
-                    devices: sources.devices,
-                    accessStore: state.accessStore
-                ),
+                resolver: resolver,
                 dialer: dialer,
                 store: TunnelStore(directory: state.directory, health: state.health, logger: logger),
                 limits: limits,
@@ -53,24 +68,42 @@ struct SourceComponents: Sendable {
             )
         }
         prober = LivenessProber(
-            store: ProbedRegistry(registry: registry, bonjour: sources.bonjour, tunnels: tunnels, clients: clients),
+            store: RegistryLivenessStore(
+                registry: registry,
+                bonjour: sources.bonjour,
+                tunnels: tunnels,
+                clients: clients
+            ),
             dialer: dialer
         )
         let ports = sources.devices.map { _ in
             DevicePortScanner(
-                ports: configuration.devices.probePorts,
+                ports: ProbePorts(configuration.devices.probePorts, profiles: profiles.profiles),
                 dialer: dialer,
                 isInUse: { dialer.uses.contains($0) },
                 isWatched: { clients.hasRecentClient() },
                 logger: logger
             )
         }
+        openAgents = OpenAgentsIdentifier(registry: registry, probe: OpenAgentsProbe(dialer: dialer), logger: logger)
         (discovery, self.dialer, self.tunnels) = (sources, dialer, tunnels)
+        self.profiles = ProfileLibrary(
+            catalog: profiles,
+            resolver: resolver,
+            checker: ProfileChecker(dialer: dialer, isInUse: { dialer.uses.contains($0) })
+        )
 
         var services: [any Service] = []
         if let bonjour = sources.bonjour {
+            let authCodes = AuthCodeStore(registry: registry, accessStore: state.accessStore, logger: logger)
             services += [
-                bonjour, SightingForwarder(registry: registry, events: bonjour.events, logger: logger),
+                bonjour, authCodes,
+                SightingForwarder(
+                    registry: registry,
+                    events: bonjour.events,
+                    authCodes: authCodes,
+                    logger: logger
+                ),
                 AdvertisementLogger(bonjour: bonjour, logger: logger),
             ]
         }
@@ -90,10 +123,22 @@ struct SourceComponents: Sendable {
                 SightingForwarder(registry: registry, events: ports.events, logger: logger),
             ]
         }
+        services += debugLink?.services ?? []
         services += [
-            tunnels, TunnelTargetRefresher(registry: registry, tunnels: tunnels, ports: ports), prober,
+            tunnels, TunnelTargetRefresher(registry: registry, tunnels: tunnels, ports: ports), prober, openAgents,
             EndpointLogger(registry: registry, logger: logger), TunnelLogger(tunnels: tunnels, logger: logger),
         ]
+        if configuration.discovery.readvertise.contains(.usb) {
+            services.append(
+                Readvertiser(
+                    registry: registry,
+                    tunnels: tunnels,
+                    publisher: BonjourAdvertisementPublisher(source: sources.bonjour),
+                    owner: try configuration.readvertiseOwner(),
+                    logger: logger
+                )
+            )
+        }
         self.services = services
     }
 }

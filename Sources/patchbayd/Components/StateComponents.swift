@@ -1,6 +1,8 @@
 import AccessControl
 import FoundationEssentials
 import Logging
+import Model
+import Profiles
 import Registry
 import ServiceLifecycle
 import SystemIO
@@ -8,7 +10,7 @@ import SystemIO
 /// The parts with files in the state directory: access control, the registry, and the static endpoints.
 struct StateComponents: Sendable {
     let directory: String
-    let health: StateHealth
+    let health: StateFileHealthTracker
     let accessStore: AccessStore
     let registry: EndpointRegistry
     let staticEndpoints: StaticEndpoints
@@ -21,11 +23,12 @@ struct StateComponents: Sendable {
     init(
         in directory: String,
         configuration: Configuration,
+        profiles: [Profile],
         environment: [String: String],
         logger: Logger
     ) async throws {
         self.directory = directory
-        let health = StateHealth(of: directory)
+        let health = StateFileHealthTracker(of: directory)
         self.health = health
         let accessStore: AccessStore
         do {
@@ -48,6 +51,7 @@ struct StateComponents: Sendable {
             records: saved?.records ?? [],
             trusts: await accessStore.approvals.trusts,
             retired: saved?.retired ?? RetiredIDs(),
+            abilities: Dictionary(profiles.map { ($0.kind, $0.abilities) }) { $1 },
             startingAfter: max(now, (saved?.revision ?? 0) + 1_000)
         )
         self.registry = registry

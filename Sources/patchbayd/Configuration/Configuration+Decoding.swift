@@ -8,6 +8,7 @@ import Model
 extension Configuration: Decodable {
     private enum Table: String, CodingKey {
         case broker, api, discovery, devices, tunnels, mcp
+        case debugLink = "debuglink"
         case endpoints = "endpoint"
     }
 
@@ -19,6 +20,7 @@ extension Configuration: Decodable {
         devices = try tables.value(.devices, "a table: [devices]") ?? Devices()
         tunnels = try tables.value(.tunnels, "a table: [tunnels]") ?? Tunnels()
         mcp = try tables.value(.mcp, "a table: [mcp]") ?? MCP()
+        debugLink = try tables.value(.debugLink, "a table: [debuglink]") ?? DebugLink()
         let list = try tables.value(.endpoints, "written [[endpoint]], for each", as: [ConfiguredEndpoint].self)
         endpoints = list?.map(\.endpoint) ?? []
     }
@@ -57,8 +59,9 @@ extension Configuration.API {
 
 extension Configuration.Discovery {
     private enum CodingKeys: String, CodingKey {
-        case enabled, types, interfaces
+        case enabled, types, interfaces, readvertise
         case denyInterfaces = "deny_interfaces"
+        case readvertiseUser = "readvertise_user"
     }
 
     init(from decoder: any Decoder) throws {
@@ -67,6 +70,8 @@ extension Configuration.Discovery {
         types = try keys.value(.types, "a list such as [\"_mcp._tcp\"]") ?? types
         interfaces = try keys.value(.interfaces, "a list such as [\"eth*\"]") ?? interfaces
         denyInterfaces = try keys.value(.denyInterfaces, "a list such as [\"docker*\"]") ?? denyInterfaces
+        readvertise = try keys.value(.readvertise, "[] or [\"usb\"]") ?? readvertise
+        readvertiseUser = try keys.value(.readvertiseUser, "the name of a user in quotes")
     }
 }
 
@@ -110,6 +115,18 @@ extension Configuration.MCP {
     }
 }
 
+extension Configuration.DebugLink {
+    private enum CodingKeys: String, CodingKey { case enabled, listen, name, forward }
+
+    init(from decoder: any Decoder) throws {
+        let keys = try decoder.container(keyedBy: CodingKeys.self)
+        enabled = try keys.value(.enabled, "true or false") ?? enabled
+        listen = try keys.value(.listen, "an address in quotes, such as \"[::]:0\"") ?? listen
+        name = try keys.value(.name, "a text in quotes")
+        forward = try keys.value(.forward, "the name of a state debugger in quotes")
+    }
+}
+
 extension Configuration.Devices.Client {
     fileprivate static var choice: String { allCases.map { "\"\($0.rawValue)\"" }.joined(separator: " or ") }
 
@@ -119,5 +136,15 @@ extension Configuration.Devices.Client {
             throw ConfigurationValueError(path: decoder.codingPath, reason: "must be \(Self.choice)")
         }
         self = client
+    }
+}
+
+extension Configuration.ReadvertisedTransport {
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let transport = Self(rawValue: try container.decode(String.self)) else {
+            throw ConfigurationValueError(path: decoder.codingPath, reason: "must be \"usb\"")
+        }
+        self = transport
     }
 }

@@ -29,6 +29,15 @@ struct Configuration: Equatable, Sendable {
         /// Interface names with the wildcards `*` and `?`. A denied interface is never used.
         var interfaces = ["*"]
         var denyInterfaces = ["docker*", "veth*", "br-*", "virbr*"]
+        /// The transports whose apps are published as Bonjour services of this machine.
+        var readvertise: [ReadvertisedTransport] = []
+        /// The name of the user whose processes may connect to the published services. Nil means the broker's own user.
+        var readvertiseUser: String?
+    }
+
+    /// A transport on which an app cannot announce itself.
+    enum ReadvertisedTransport: String, Decodable, CaseIterable {
+        case usb
     }
 
     struct Devices: Equatable, Sendable, Decodable {
@@ -47,7 +56,7 @@ struct Configuration: Equatable, Sendable {
         /// Ports on a phone's loopback interface that are probed for debug servers.
         var probePorts: [UInt16] = [9_876, 8_765]
         /// The maximum number of streams through usbmuxd; further ones are rejected.
-        var maxStreams = UsbmuxConnectionLimit.standard
+        var maxStreams = UsbmuxConnectionLimiter.standard
     }
 
     struct Tunnels: Equatable, Sendable, Decodable {
@@ -60,12 +69,23 @@ struct Configuration: Equatable, Sendable {
         var all = false
     }
 
+    /// The state debugger that apps connect to.
+    struct DebugLink: Equatable, Sendable, Decodable {
+        var enabled = false
+        var listen = ConfiguredListenAddress.anyPort
+        /// The name of the advertisement; nil selects `patchbay-` with the name of this machine.
+        var name: String?
+        /// The name of another state debugger that gets the apps' streams; nil for none.
+        var forward: String?
+    }
+
     var broker = Broker()
     var api = API()
     var discovery = Discovery()
     var devices = Devices()
     var tunnels = Tunnels()
     var mcp = MCP()
+    var debugLink = DebugLink()
     /// The static endpoints.
     var endpoints: [StaticEndpoint] = []
     /// The path of the loaded file; nil if there was none.
@@ -118,5 +138,20 @@ extension Configuration {
         guard let real = realpath(folder, nil) else { return path }
         defer { free(real) }
         return "\(String(cString: real))/\(path[path.index(after: end)...])"
+    }
+}
+
+extension Configuration {
+    /// Returns the user ID of the user whose processes may connect to readvertised services.
+    ///
+    /// - Throws: `ConfigurationError.badAddress` if the user does not exist.
+    func readvertiseOwner() throws(ConfigurationError) -> UInt32 {
+        guard let name = discovery.readvertiseUser else { return geteuid() }
+        guard let entry = getpwnam(name) else {
+            throw .badAddress(
+                reason: "discovery.readvertise_user is \"\(SanitizedText(name))\"; this machine has no such user"
+            )
+        }
+        return entry.pointee.pw_uid
     }
 }

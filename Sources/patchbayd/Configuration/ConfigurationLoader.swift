@@ -2,6 +2,7 @@ import CLinux
 import FoundationEssentials
 import Glibc
 import Model
+import Profiles
 import SystemIO
 import TOMLKit
 
@@ -26,10 +27,7 @@ struct ConfigurationLoader {
         else {
             return Configuration()
         }
-        guard let text = String(validating: try Self.bytes(of: file), as: UTF8.self), !text.utf8.contains(0) else {
-            throw ConfigurationError.notText(file: file)
-        }
-        var configuration = try Self.parse(text, file: file)
+        var configuration = try Self.parse(Self.text(of: file), file: file)
         configuration.file = file
         return configuration
     }
@@ -38,6 +36,14 @@ struct ConfigurationLoader {
     ///
     /// - Throws: `ConfigurationError`.
     static func parse(_ text: String, file: String) throws -> Configuration {
+        if let position = TOMLPositions(text).misplacedCharacter {
+            throw ConfigurationError.syntax(
+                file: file,
+                line: position.line,
+                column: position.column,
+                reason: "expected a key or a value, saw another character"
+            )
+        }
         do {
             let configuration = try TOMLDecoder(strictDecoding: true).decode(Configuration.self, from: text)
             if let problem = ConfigurationValidator(configuration: configuration).problem {
@@ -61,6 +67,14 @@ struct ConfigurationLoader {
         } catch let error as ConfigurationValueError {
             throw ConfigurationError.wrong(file: file, reason: error.message)
         }
+    }
+
+    /// Returns the content of a TOML file.
+    static func text(of file: String) throws(ConfigurationError) -> String {
+        guard let text = String(validating: try bytes(of: file), as: UTF8.self), !text.utf8.contains(0) else {
+            throw .notText(file: file)
+        }
+        return text
     }
 
     private static func bytes(of file: String) throws(ConfigurationError) -> [UInt8] {
@@ -99,6 +113,7 @@ enum ConfigurationError: Error, Equatable {
     case syntax(file: String, line: Int, column: Int, reason: String)
     case unknownKeys(file: String, keys: [String])
     case wrong(file: String, reason: String)
+    case profile(ProfileError)
     case badAddress(reason: String)
 }
 
@@ -114,6 +129,7 @@ extension ConfigurationError: CustomStringConvertible {
         case .unknownKeys(let file, let keys):
             "\(file): there is no key \(keys.joined(separator: ", ")); patchbay.example.toml has every key there is"
         case .wrong(let file, let reason): "\(file): \(reason)"
+        case .profile(let error): error.description
         case .badAddress(let reason): reason
         }
     }

@@ -11,7 +11,8 @@ struct ConfigurationValidator {
 
     /// The first error as a message; nil if the configuration is valid.
     var problem: String? {
-        brokerProblem ?? apiProblem ?? discoveryProblem ?? devicesProblem ?? tunnelsProblem ?? endpointsProblem
+        brokerProblem ?? apiProblem ?? discoveryProblem ?? devicesProblem ?? tunnelsProblem ?? debugLinkProblem
+            ?? endpointsProblem
     }
 
     /// The additional checks of `--check-config`, which depend on the environment.
@@ -20,6 +21,7 @@ struct ConfigurationValidator {
     func check(_ environment: [String: String]) throws(ConfigurationError) {
         if configuration.devices.enabled { _ = try configuration.usbmuxdAddress(environment) }
         _ = try configuration.usbmuxServerPath(environment)
+        _ = try configuration.readvertiseOwner()
     }
 
     private var brokerProblem: String? {
@@ -54,6 +56,10 @@ struct ConfigurationValidator {
         if let twice = types.first(where: { type in types.count { $0 == type } > 1 }) {
             return "discovery.types has \"\(twice)\" twice; it must list each type once, in capitals or not"
         }
+        if !discovery.readvertise.isEmpty, !discovery.enabled || !configuration.devices.enabled {
+            return "discovery.readvertise needs discovery.enabled = true and devices.enabled = true; set both, or "
+                + "remove discovery.readvertise"
+        }
         guard discovery.interfaces.isEmpty else { return nil }
         return "discovery.interfaces is empty, so that nothing would be found; it must name interfaces, such as "
             + "[\"*\"] for all, or set discovery.enabled = false"
@@ -71,6 +77,15 @@ struct ConfigurationValidator {
     private var tunnelsProblem: String? {
         let maxConnections = configuration.tunnels.maxConnections
         return Self.outside(1...Self.maxConnectionsLimit, maxConnections, key: "tunnels.max_connections")
+    }
+
+    private var debugLinkProblem: String? {
+        let names = [("name", configuration.debugLink.name), ("forward", configuration.debugLink.forward)]
+        for case (let key, let name?) in names where name.isEmpty || SanitizedText(name).text != name {
+            return "debuglink.\(key) is \"\(SanitizedText(name))\"; it must be a Bonjour name of 1 to "
+                + "\(SanitizedText.nameLimit) bytes"
+        }
+        return nil
     }
 
     private var endpointsProblem: String? {

@@ -1,4 +1,5 @@
 import Model
+import SystemIO
 
 /// An invalid value, with a message in the terms of the file.
 struct ConfigurationValueError: Error {
@@ -85,5 +86,30 @@ struct ConfiguredPort: Decodable {
             )
         }
         self.number = number
+    }
+}
+
+/// A numeric address with a port in the configuration: `0.0.0.0:9999`, `[::]:0`.
+struct ConfiguredListenAddress: Equatable, Sendable, Decodable {
+    /// All interfaces, and any free port.
+    static let anyPort = ConfiguredListenAddress(address: .ipv6(0, port: 0, scope: 0))
+
+    let address: SocketAddress
+
+    init(address: SocketAddress) { self.address = address }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard case .tcp(let host?, let port)? = ListenAddress(text),
+            let address = SocketAddress(numeric: host, port: port)
+        else {
+            throw DecodingError.dataCorruptedError(
+                in: container,
+                debugDescription: "\"\(SanitizedText(text))\" is no numeric address with a port; write it like "
+                    + "\"0.0.0.0:9999\" or \"[::]:0\""
+            )
+        }
+        self.address = address
     }
 }

@@ -78,7 +78,7 @@ struct WatchdogFeeder: Service {
 }
 
 /// Ignores SIGHUP, which a closed terminal sends and which makes other daemons reload.
-struct HangupNotice: Service {
+struct HangupSignalHandler: Service {
     private let signals: UnixSignalsSequence
     private let logger: Logger
 

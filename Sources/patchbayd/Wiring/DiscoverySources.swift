@@ -33,7 +33,7 @@ struct DiscoverySources: Sendable {
             return
         }
         let address = try configuration.usbmuxdAddress(environment)
-        let connectionLimit = UsbmuxConnectionLimit(limit: configuration.devices.maxStreams)
+        let connectionLimit = UsbmuxConnectionLimiter(limit: configuration.devices.maxStreams)
         let client: any UsbmuxClient =
             switch configuration.devices.client {
             case .native: NativeUsbmuxClient(address: address, connectionLimit: connectionLimit)
@@ -140,7 +140,7 @@ extension BrokerStatus {
 
 extension SourceStatus {
     /// The status of sightings rejected by the registry's limits; nil if there are none.
-    init?(of refusals: Refusals) {
+    init?(of refusals: RefusedSightings) {
         guard !refusals.isEmpty else { return nil }
         var causes: [String] = []
         let limits = EndpointLimits.standard

@@ -12,12 +12,15 @@ import Tunnels
 struct SightingForwarder: Service {
     let registry: EndpointRegistry
     let events: AsyncStream<SightingEvent>
+    /// Nil if the source knows no Dart VM services.
+    var authCodes: AuthCodeStore?
     let logger: Logger
 
     func run() async throws {
         var loggedCount: UInt64 = 0
         for await event in events.cancelOnGracefulShutdown() {
             await registry.apply(event)
+            if case .seen(let sighting) = event { await authCodes?.observe(sighting) }
             let refusals = await registry.refusals
             // Logged each time the number doubles, so that a flood does not fill the log.
             guard refusals.total > 2 * loggedCount, let status = SourceStatus(of: refusals) else { continue }
@@ -53,7 +56,11 @@ struct TunnelTargetRefresher: Service {
         await tunnels.refreshTargets()
         guard let ports else { return }
         // Only ports of approved adverts are used. Otherwise any advert could select ports to probe on every phone.
-        let advertised = await registry.endpoints.flatMap(\.approvedRoutes).filter { $0.route.host != nil }
+        // A Dart VM service and an OpenAgents server must not get the requests that the scanner sends.
+        let scanned = await registry.endpoints.filter { $0.kind != .dartVM && $0.kind != .openagents }
+        let advertised = scanned.flatMap(\.approvedRoutes).filter { route in
+            route.route.host != nil && !route.route.isInbound
+        }
         ports.addPorts(Set(advertised.map(\.port)))
     }
 }
@@ -110,7 +117,7 @@ actor AttachedDevices: DeviceProvider {
 }
 
 /// The registry as `LivenessStore`. A failed probe also makes Avahi resolve the endpoint again.
-struct ProbedRegistry: LivenessStore {
+struct RegistryLivenessStore: LivenessStore {
     let registry: EndpointRegistry
     let bonjour: BonjourSource?
     let tunnels: TunnelTable

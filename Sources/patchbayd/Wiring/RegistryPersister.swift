@@ -123,7 +123,7 @@ enum StateDirectory {
 }
 
 /// The exclusive lock of a state directory. The kernel releases it when the process ends.
-final class StateLock: Sendable {
+final class StateDirectoryLock: Sendable {
     private let descriptor: CInt
 
     /// Locks the directory.

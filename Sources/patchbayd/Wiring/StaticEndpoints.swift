@@ -11,14 +11,14 @@ actor StaticEndpoints: StaticEndpointStore {
     private var added: [StaticEndpoint]
     private let file: StateFile<[StaticEndpoint]>
     private let registry: EndpointRegistry
-    private let health: StateHealth
+    private let health: StateFileHealthTracker
 
     init(
         configured: [StaticEndpoint],
         in configurationFile: String?,
         file: StateFile<[StaticEndpoint]>,
         registry: EndpointRegistry,
-        health: StateHealth
+        health: StateFileHealthTracker
     ) async throws(StateError) {
         self.configured = configured
         self.configurationFile = configurationFile

@@ -55,7 +55,7 @@ import Testing
         try await withScratchFolder { scratch in
             let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
             let app = try EchoServer(in: scratch)
-            let connectionLimit = UsbmuxConnectionLimit(limit: 3)
+            let connectionLimit = UsbmuxConnectionLimiter(limit: 3)
             let client = NativeUsbmuxClient(
                 address: .unix(path: rig.socketPath),
                 connectionLimit: connectionLimit,

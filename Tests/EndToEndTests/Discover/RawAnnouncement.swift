@@ -32,6 +32,53 @@ enum RawAnnouncement {
         try await host.run("python3", ["-c", prelude + "\n" + script])
     }
 
+    /// Announces a Dart VM service as Flutter's tool does, with the loopback addresses, on the interface of `address`.
+    static func flutterTool(port: UInt16, code: String, from address: String, on host: AvahiHost) async throws {
+        try await host.run("python3", ["-c", flutterTool(port: port, code: code, from: address)])
+    }
+
+    /// The same, with a responder that answers questions about the service until the program ends.
+    static func flutterToolResponder(
+        port: UInt16,
+        code: String,
+        from address: String,
+        on host: AvahiHost
+    ) async throws -> Program {
+        let script = """
+            asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            asked.bind(('', 5353))
+            asked.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
+                             socket.inet_aton('224.0.0.251') + socket.inet_aton('\(address)'))
+            print('answering', flush=True)
+            while True:
+                query, sender = asked.recvfrom(9000)
+                # A unicast answer to a question from another port than 5353 (RFC 6762, section 6.7).
+                if query[2] & 0x80 or sender[1] == 5353 or name(*instance) not in query: continue
+                data = srv(\(port), 'flutter', 'local')
+                asked.sendto(query[:2] + struct.pack('>HHHHH', 0x8400, 0, 1, 0, 0) + name(*instance)
+                             + struct.pack('>HHIH', SRV, 1, 120, len(data)) + data, sender)
+                print('answered', sender[0], flush=True)
+            """
+        let source = flutterTool(port: port, code: code, from: address) + "\n" + script
+        let responder = try await host.start("python3", ["-c", source])
+        try await responder.waitForLine("answering")
+        return responder
+    }
+
+    private static func flutterTool(port: UInt16, code: String, from address: String) -> String {
+        prelude + """
+
+            s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('\(address)'))
+            service = ('_flutter_devices', '_tcp', 'local')
+            instance = ('Flutter Tools on far',) + service
+            send([(service, PTR, 120, name(*instance)), (instance, SRV, 120, srv(\(port), 'flutter', 'local')),
+                  (instance, TXT, 120, txt('project_name=shop', 'ws_uri=ws://127.0.0.1:\(port)/\(code)/ws')),
+                  (('flutter', 'local'), A, 120, bytes([127, 0, 0, 1])), (('flutter', 'local'), 28, 120, bytes(15) + b'\\x01')])
+            """
+    }
+
     /// Announces `count` apps at one address, each with all its records and its own host name.
     static func apps(_ count: Int, at address: String, on host: AvahiHost) async throws {
         let bytes = address.split(separator: ".").joined(separator: ", ")

@@ -87,6 +87,10 @@ import Testing
                     "644 opt/pb/lib/systemd/system/patchbayd.socket",
                     "644 opt/pb/lib/sysusers.d/patchbay.conf",
                     "644 opt/pb/share/doc/patchbay/README.md",
+                    "644 opt/pb/share/patchbay/profiles/app-debug.toml",
+                    "644 opt/pb/share/patchbay/profiles/debugbridge.toml",
+                    "644 opt/pb/share/patchbay/profiles/devicekit.toml",
+                    "644 opt/pb/share/patchbay/profiles/webdriveragent.toml",
                     "755 opt/pb/bin/patchbay",
                     "755 opt/pb/bin/patchbayd",
                 ]

@@ -110,6 +110,13 @@ advertised = {"name": "Desk", "type": "_http._tcp", "port": 80, "txt": [{"key": 
 
 # Successful operations on lists that are not empty.
 lab = expect(201, "POST", "/v1/endpoints", static)["id"]
+flutter = static | {"name": "Flutter", "kind": "dart-vm", "port": 10, "app": "com.example.flutter"}
+flutter = expect(201, "POST", "/v1/endpoints", flutter)["id"]
+assert expect(200, "GET", f"/v1/endpoints/{flutter}/vm-service")["http"] == "http://127.0.0.1:10/"
+expect(204, "PUT", f"/v1/endpoints/{flutter}/secret", {"secret": "code=", "port": 10})
+assert expect(200, "GET", f"/v1/endpoints/{flutter}/vm-service")["webSocket"] == "ws://127.0.0.1:10/code=/ws"
+expect(400, "GET", f"/v1/endpoints/{lab}/vm-service")
+expect(204, "DELETE", f"/v1/endpoints/{flutter}")
 first = expect(201, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0"))
 expect(201, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0", target={"endpoint": lab}))
 expect(201, "POST", "/v1/tunnels/all", [tunnel("tcp:127.0.0.1:0"), tunnel("tcp:127.0.0.1:0")])
@@ -159,6 +166,34 @@ for target in ("/mcp", f"/e/{shop}/mcp"):
     expect(200, "GET", target, more={"Accept": "text/event-stream"})
     expect(204, "DELETE", target)
     expect(200, "GET", target + "/server-card")
+profile = """
+name = "sample"
+[rpc]
+path = "/mcp"
+[[recognition]]
+method = "POST"
+path = "/mcp"
+body = '{"jsonrpc": "2.0", "id": 1, "method": "initialize"}'
+json = { type = "object", required = ["result"] }
+[identity.app]
+path = "/mcp"
+pointer = "/result/serverInfo/name"
+[[tool]]
+name = "tools"
+description = "Lists the tools."
+rpc = "tools/list"
+read_only = true
+"""
+live = {"file": "sample.toml", "text": profile, "target": {"device": {"udid": udid, "port": app.server_port}}}
+assert expect(200, "GET", "/v1/profiles")["profiles"]
+assert expect(200, "POST", "/v1/profiles/check", {"file": "sample.toml", "text": profile})["steps"] == []
+checked = expect(200, "POST", "/v1/profiles/check", live)
+assert checked["server"] == {"app": "app"} and checked["tools"][0]["outcome"] == "answered", checked
+checked = expect(200, "POST", "/v1/profiles/check", live | {"text": profile.replace('"result"', '"x"')})
+assert "mismatch" in checked["steps"][0] and "server" not in checked, checked
+bad = expect(400, "POST", "/v1/profiles/check", {"file": "sample.toml", "text": profile.replace("[rpc]", "[rcp]")})
+assert "sample.toml, line 3" in bad["detail"] and '"rpc"' in bad["detail"], bad
+expect(503, "POST", "/v1/profiles/check", live | {"target": {"device": {"udid": udid, "port": 1}}})
 for method in ("POST", "GET", "DELETE"):
     expect(404, method, "/all/mcp", ask if method == "POST" else None)
     expect(404, method, "/e/none/mcp", ask if method == "POST" else None)

@@ -9,7 +9,8 @@ struct RunningUsbmuxServer {
         path = scratch.file("mux")
         // The folder is the broker's home, from which it reads its configuration.
         try scratch.makeFolder(".config/patchbay")
-        let text = "[devices]\nserve_usbmuxd = \"unix:\(path)\"\nprobe_ports = []\n"
+        // A test that fails shows the log, with the reason of each failed dial.
+        let text = "[broker]\nlog_level = \"debug\"\n[devices]\nserve_usbmuxd = \"unix:\(path)\"\nprobe_ports = []\n"
         try scratch.write(text, to: ".config/patchbay/patchbay.toml")
         broker = try await RunningBroker(in: scratch, phones: phones)
     }

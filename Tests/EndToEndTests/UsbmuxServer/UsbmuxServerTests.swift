@@ -112,7 +112,7 @@ import Testing
                 let peer = try MuxPeer(to: facade.path)
                 let id = try #require(try peer.devices()[Phones.one])
                 let result = try peer.dial(id, port)
-                try #require(result == 0)
+                try #require(result == 0, "\(facade.broker.daemon.log)")
                 return peer
             }
             func isCounted(_ words: String) async throws -> Bool {

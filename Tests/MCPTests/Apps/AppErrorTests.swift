@@ -37,6 +37,15 @@ import Testing
         #expect(hint(Self.all[0], .brokerAgent).contains("endpoint_wait"))
     }
 
+    @Test(arguments: AppError.Audience.allCases)
+    func `a timeout is explained by the profile of the server, if it has one`(audience: AppError.Audience) throws {
+        let id = try #require(Self.id)
+        for error in [AppError.timedOut(seconds: 15, cause: "it sleeps"), .noHandshake(seconds: 5, cause: "it sleeps")]
+        {
+            #expect(error.message(for: audience, at: id) == "\(error.description(at: id)): it sleeps")
+        }
+    }
+
     @Test func `only errors after delivery count as delivered`() {
         #expect(Self.all.filter(\.isDelivered).map(\.code) == ["timeout", "response-lost", "invalid-response"])
     }

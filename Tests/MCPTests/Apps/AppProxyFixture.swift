@@ -4,6 +4,8 @@ import JSON
 import Logging
 import Model
 import AccessControl
+import Profiles
+import Profiles
 import Registry
 import SystemIO
 import Synchronization
@@ -21,6 +23,8 @@ final class AppProxyFixture: Sendable {
     init(
         _ dialer: any Dialer,
         storage: FakeCacheStorage = FakeCacheStorage(),
+        profiles: [Profile] = [],
+        sizeLimiter: ResultSizeLimiter = .sample,
         _ adjust: (inout UpstreamTimeouts) -> Void = { _ in }
     ) {
         var timeouts = UpstreamTimeouts()
@@ -30,9 +34,10 @@ final class AppProxyFixture: Sendable {
         proxy = AppProxy(
             registry: registry,
             dialer: dialer,
+            profiles: profiles,
             authorizer: authorizer,
             storage: storage,
-            sizeLimiter: .sample,
+            sizeLimiter: sizeLimiter,
             timeouts: timeouts,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
@@ -92,6 +97,7 @@ extension ResultSizeLimiter {
 final class PermissiveAuthorizer: EndpointAuthorizer {
     private struct State {
         var secret: EndpointSecret?
+        var isFull = false
         var isUnapproved = false
         var events: [EndpointCallEvent] = []
         var tokenResults: [Bool] = []
@@ -101,6 +107,10 @@ final class PermissiveAuthorizer: EndpointAuthorizer {
     private let (stream, out) = AsyncStream.makeStream(of: EndpointID.self)
 
     var events: [EndpointCallEvent] { state.withLock { $0.events } }
+    /// The stored secret in clear text.
+    var secret: String? { state.withLock { $0.secret }?.reveal() }
+    /// Makes the storage of exchanged secrets fail.
+    func set(isFull: Bool) { state.withLock { $0.isFull = isFull } }
     func rejectAll() { state.withLock { $0.isUnapproved = true } }
 
     func set(secret: String, of id: EndpointID) throws {
@@ -133,6 +143,15 @@ final class PermissiveAuthorizer: EndpointAuthorizer {
     var tokenResults: [Bool] { state.withLock { $0.tokenResults } }
     func recordSecretResult(for endpoint: Endpoint, accepted: Bool) async {
         state.withLock { $0.tokenResults.append(accepted) }
+    }
+
+    func storeExchangedSecret(_ secret: EndpointSecret, of endpoint: Endpoint) async throws {
+        let isFull = state.withLock { state in
+            if !state.isFull { state.secret = secret }
+            return state.isFull
+        }
+        if isFull { throw AccessError.notSaved(path: "secrets", reason: "the disk is full") }
+        out.yield(endpoint.id)
     }
 
     func audit(_ event: EndpointCallEvent, by principal: Principal) async { state.withLock { $0.events.append(event) } }

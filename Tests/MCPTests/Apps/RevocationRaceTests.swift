@@ -150,6 +150,7 @@ private struct EarlyAuthorizer: EndpointAuthorizer {
         await authorizer.access(to: endpoint, for: principal)
     }
     func recordSecretResult(for endpoint: Endpoint, accepted: Bool) async {}
+    func storeExchangedSecret(_ secret: EndpointSecret, of endpoint: Endpoint) async throws {}
     func audit(_ event: EndpointCallEvent, by principal: Principal) async {}
     func changes() async -> AsyncStream<EndpointID> { await authorizer.changes() }
 }

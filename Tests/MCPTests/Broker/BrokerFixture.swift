@@ -12,7 +12,7 @@ import Tunnels
 
 /// Apps with scripted tools and results.
 final class FakeAppCaller: AppCaller {
-    private let lists = Mutex<[EndpointID: Result<CachedToolList, AppError>]>([:])
+    private let lists = Mutex<[EndpointID: Result<AppToolList, AppError>]>([:])
     private let received = Mutex<[ToolCall]>([])
     private let result: JSONObject
     /// The token that the apps accept; nil if they are unreachable.
@@ -22,9 +22,9 @@ final class FakeAppCaller: AppCaller {
 
     var calls: [ToolCall] { received.withLock { $0 } }
 
-    func set(_ list: Result<CachedToolList, AppError>, of id: EndpointID) { lists.withLock { $0[id] = list } }
+    func set(_ list: Result<AppToolList, AppError>, of id: EndpointID) { lists.withLock { $0[id] = list } }
 
-    func tools(of endpoint: Endpoint, for principal: Principal) async throws(AppError) -> CachedToolList {
+    func tools(of endpoint: Endpoint, for principal: Principal) async throws(AppError) -> AppToolList {
         guard let list = lists.withLock({ $0[endpoint.id] }) else { throw .notMCP }
         return try list.get()
     }
@@ -43,6 +43,7 @@ final class FakeAppCaller: AppCaller {
         accessResults.withLock { $0[endpoint.id] }
     }
     func wantsSecret(_ endpoint: Endpoint) -> Bool { accessResults.withLock { $0[endpoint.id] == false } }
+    func requiresSecret(_ endpoint: Endpoint) -> Bool { false }
 
     func call(_ call: ToolCall, of principal: Principal) async -> JSONObject {
         received.withLock { $0.append(call) }
@@ -51,7 +52,7 @@ final class FakeAppCaller: AppCaller {
 }
 
 /// Approvals and secrets in memory.
-final class FakeEndpointApprovals: EndpointApprovals {
+final class FakeEndpointApprovals: EndpointApprovalStore {
     struct State {
         var unapproved: Set<EndpointID> = []
         var held: [EndpointID: String] = [:]

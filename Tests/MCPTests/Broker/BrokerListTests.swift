@@ -44,7 +44,7 @@ import Testing
         )
         for number in 10..<20 {
             let id = try await fixture.addEndpoint("com.example.shop", on: "Test-iPhone-\(number).local")
-            fixture.apps.set(.success(CachedToolList(tools: Array(repeating: [:], count: 50))), of: id)
+            fixture.apps.set(.success(AppToolList(tools: Array(repeating: [:], count: 50))), of: id)
             fixture.approvals.state.withLock { $0.held[id] = "x" }
         }
 
@@ -59,6 +59,43 @@ import Testing
             #expect(json["result"]?["structuredContent"]?["endpoints"]?.array?.count == 10)
             #expect(body.count <= 2_200, "\(body.count)")
         }
+    }
+
+    @Test func `endpoints that are possibly the same app name each other, to principals that may see all`() async throws
+    {
+        let fixture = BrokerFixture()
+        var sightings: [Sighting] = []
+        let phone = try #require(UDID("00008030-001A2B3C4D5E6F70"))
+        for (source, host) in [(Sighting.Source.usbmuxd, nil), (.bonjour, SanitizedText("test-iphone.local"))] {
+            sightings.append(
+                Sighting(
+                    id: Sighting.ID(source: source, key: source.rawValue),
+                    kind: .appreveal,
+                    app: SanitizedText("com.example.shop"),
+                    appIsBundleID: true,
+                    name: SanitizedText("Shop"),
+                    host: host,
+                    device: host == nil ? phone : nil,
+                    routes: [
+                        host == nil
+                            ? .usb(USBRoute(udid: phone, port: 9_876))
+                            : .network(NetworkRoute(address: "10.0.0.5", port: 9_876, host: host))
+                    ]
+                )
+            )
+        }
+        await fixture.registry.setDeviceNames([phone: SanitizedText("Test iPhone")])
+        for sighting in sightings { await fixture.registry.apply(.seen(sighting)) }
+        let ids = await fixture.registry.endpoints.map(\.id)
+        #expect(ids.count == 2)
+
+        let rows = try await fixture.call("endpoint_list").structure?["endpoints"]?.array
+        #expect(rows?.map { $0["possiblySameAs"] } == ids.reversed().map { [.string($0.text)] })
+
+        let limited = BrokerFixture.grant([.registryRead], on: .endpoints([ids[0]]))
+        let seen = try await fixture.call("endpoint_list", of: limited).structure?["endpoints"]?.array
+        #expect(seen?.count == 1)
+        #expect(seen?.first?["possiblySameAs"] == nil)
     }
 
     @Test func `a summary has the endpoint's app, device, route, state and missing token`() async throws {
@@ -76,6 +113,28 @@ import Testing
         )
         #expect(result.text == "online, needs token: \(id)")
         #expect(result.structure?["revision"]?.int != nil)
+    }
+
+    @Test func `a summary has the endpoint's limits, and its capabilities beside tools`() async throws {
+        let fixture = BrokerFixture()
+        let id = try await fixture.addEndpoint(txt: [])
+        await fixture.registry.setCapabilities(["tools", "resources"], of: id)
+        let port = Sighting(
+            id: Sighting.ID(source: .config, key: "port"),
+            kind: .tcp,
+            app: SanitizedText("port"),
+            appIsBundleID: false,
+            name: SanitizedText("port"),
+            routes: [.network(NetworkRoute(address: "127.0.0.1", port: 4_001))]
+        )
+        await fixture.registry.apply(.seen(port))
+
+        let rows = try await fixture.call("endpoint_list").structure?["endpoints"]?.array ?? []
+
+        #expect(rows.first { $0["id"]?.string == id.text }?["capabilities"] == ["resources"])
+        #expect(rows.first { $0["id"]?.string == id.text }?["limits"] == nil)
+        #expect(rows.first { $0["kind"] == "tcp" }?["limits"] == ["no MCP tools: use port_forward"])
+        #expect(rows.first { $0["kind"] == "tcp" }?["capabilities"] == nil)
     }
 
     @Test func `an unapproved endpoint is described by its ID only`() async throws {

@@ -13,7 +13,7 @@ import Testing
     @Test func `an unknown tool name gets the nearest names`() async throws {
         let fixture = BrokerFixture()
         let id = try await fixture.addEndpoint()
-        fixture.apps.set(.success(CachedToolList(tools: Self.tools)), of: id)
+        fixture.apps.set(.success(AppToolList(tools: Self.tools)), of: id)
 
         let result = try await fixture.call("endpoint_tools", ["endpoint": "shop", "name": "take_screenshot"])
 
@@ -24,7 +24,7 @@ import Testing
         let fixture = BrokerFixture()
         let id = try await fixture.addEndpoint()
         fixture.apps.set(
-            .success(CachedToolList(tools: Self.tools, staleness: .tokenRequired(.missing), hasChanged: true)),
+            .success(AppToolList(tools: Self.tools, staleness: .tokenRequired(.missing), hasChanged: true)),
             of: id
         )
 

@@ -126,6 +126,19 @@ import Testing
         #expect(table.contains("WDJB-MJHT  in 4 min  user 1000, /usr/bin/agent (process 42)  \"ignore previous"))
     }
 
+    @Test func `list and show name the endpoints that are possibly the same app`() throws {
+        var cabled = SampleEndpoints.endpoint("com.example.shop", on: "phone", phone: SampleEndpoints.phone)
+        var wireless = SampleEndpoints.endpoint("com.example.shop", on: "Test iPhone")
+        #expect(EndpointTableView.note(on: [wireless, cabled]) == nil)
+        cabled.possiblySameAs = [wireless.id]
+        wireless.possiblySameAs = [cabled.id]
+
+        let note = EndpointTableView.note(on: [wireless, cabled])
+        #expect(note == "Possibly the same app: shop-phone, shop-test-iphone.")
+        let shown = ShowCommand.text(wireless, now: SampleEndpoints.date, isColoured: false)
+        #expect(shown.contains("  maybe       the same app as shop-phone\n"), "\(shown)")
+    }
+
     @Test func `show prints the approval state and the command to approve`() {
         var endpoint = SampleEndpoints.endpoint("com.example.shop", on: "Test iPhone")
         endpoint.approval = .pending

@@ -51,29 +51,29 @@ import Testing
         #expect(await answer == .nothing)
     }
 
-    private static func line(_ text: String) -> LineInput { .line(Array(text.utf8)) }
+    private static func line(_ text: String) -> LineReadResult { .line(Array(text.utf8)) }
 
     @Test(arguments: [
         ("one\ntwo\n", line("one")), ("one", line("one")), ("", .nothing), ("\n", line("")),
         (String(repeating: "x", count: 101), .tooLong),
         (String(repeating: "x", count: 100) + "\n", line(String(repeating: "x", count: 100))),
     ])
-    func `one line is read, up to the limit`(input: String, line: LineInput) throws {
+    func `one line is read, up to the limit`(input: String, line: LineReadResult) throws {
         var ends: [CInt] = [0, 0]
         try #require(pipe(&ends) == 0)
         defer { close(ends[0]) }
         write(ends[1], input, input.utf8.count)
         close(ends[1])
 
-        #expect(LineInput.read(from: ends[0], limit: 100) == line)
+        #expect(LineReadResult.read(from: ends[0], limit: 100) == line)
     }
 
     @Test(arguments: [
-        (LineInput.nothing, "standard input is empty"), (.tooLong, "more than 8192 bytes"),
+        (LineReadResult.nothing, "standard input is empty"), (.tooLong, "more than 8192 bytes"),
         (.line([0x70, 0xFF]), "not UTF-8"),
         (.line([0x20, 0x0D]), "is empty"),
     ])
-    func `the error for an invalid input does not contain the input`(input: LineInput, what: String) {
+    func `the error for an invalid input does not contain the input`(input: LineReadResult, what: String) {
         let error = #expect(throws: CLIError.self) { try SecretInput.text(in: input, command: "patchbay join -") }
 
         #expect(error?.message.contains(what) == true)

@@ -31,7 +31,7 @@ struct EndpointPairTool: BrokerTool {
     )
     let directory: EndpointDirectory
     let apps: any AppCaller
-    let approvals: any EndpointApprovals
+    let approvals: any EndpointApprovalStore
 
     func call(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult {
         let endpoint = try await directory.endpoint(matching: request.required(Self.endpoint), for: principal)
@@ -59,7 +59,7 @@ struct EndpointPairTool: BrokerTool {
             return Self.result(
                 .needsCode,
                 for: endpoint,
-                next: "the app rejects that token, so the token was not stored; \(Self.tokenHint(endpoint.id))"
+                next: "the app rejects that token, so the token was not stored; \(tokenHint(of: endpoint))"
             )
         }
         // A token without a port belongs to the launch that accepts it, which may not have been seen yet.
@@ -72,11 +72,12 @@ struct EndpointPairTool: BrokerTool {
             for: principal
         )
         guard isAccepted == true else {
+            // A profile's server is not asked, because its token may work only once.
+            let reason = apps.requiresSecret(endpoint) ? "" : "the app is not reachable now, so "
             return Self.result(
                 .kept,
                 for: endpoint,
-                next:
-                    "the app is not reachable now, so the token is stored unchecked; use endpoint_wait, then endpoint_call"
+                next: "\(reason)the token is stored unchecked; use endpoint_wait, then endpoint_call"
             )
         }
         return Self.result(.paired, for: endpoint, next: "the app accepts the token, which is stored for this launch")
@@ -105,14 +106,16 @@ struct EndpointPairTool: BrokerTool {
                 next: "the app requires its token, and your grant does not allow secret.use"
             )
         }
-        return Self.result(.needsCode, for: endpoint, next: Self.tokenHint(id))
+        return Self.result(.needsCode, for: endpoint, next: tokenHint(of: endpoint))
     }
 
-    private static func tokenHint(_ id: EndpointID) -> String {
-        """
-        the app logs "Session URL: …" at each launch; give the newest here as code, or ask the person to type: \
-        patchbay secret set \(id)
-        """
+    private func tokenHint(of endpoint: Endpoint) -> String {
+        // Only AppReveal logs a session URL.
+        let source =
+            apps.requiresSecret(endpoint)
+            ? "give the token of the app's current launch here as code"
+            : "the app logs \"Session URL: …\" at each launch; give the newest here as code"
+        return "\(source), or ask the person to type: patchbay secret set \(endpoint.id)"
     }
 
     private static func result(_ state: PairingState, for endpoint: Endpoint, next: String) -> ToolResult {

@@ -21,7 +21,7 @@ struct EndpointToolsTool: BrokerTool {
 
     func call(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult {
         let endpoint = try await directory.endpoint(matching: request.required(Self.endpoint), for: principal)
-        let list: CachedToolList
+        let list: AppToolList
         do { list = try await apps.tools(of: endpoint, for: principal) } catch {
             throw ToolError(error.message(for: .brokerAgent, at: endpoint.id))
         }
@@ -33,7 +33,7 @@ struct EndpointToolsTool: BrokerTool {
         if list.hasChanged { structure["changed"] = true }
         if let name = try request[Self.name] {
             guard let tool = list.tools.first(where: { $0["name"]?.string == name }) else {
-                let near = NearTools(name, list.tools)
+                let near = ToolNameSuggestions(name, list.tools)
                 throw ToolError(
                     "\(endpoint.id) has no tool \"\(SanitizedText(name))\"\(near): endpoint_tools without name lists them"
                 )

@@ -48,7 +48,7 @@ struct EndpointWaitTool: BrokerTool {
                 "no endpoint that matches \"\(SanitizedText(filter, limit: 60))\" was \(event.rawValue) within \(seconds) s"
             return ToolResult("timeout: \(message)", ["event": "timeout"])
         }
-        guard let summary = await directory.summary(of: found) else {
+        guard let summary = await directory.summary(of: principal.view(of: found)) else {
             return ToolResult(event.rawValue, ["event": .string(event.rawValue)])
         }
         return ToolResult(

@@ -29,7 +29,7 @@ final class UpstreamConnection: Sendable {
     /// - Throws: `Failure.unwritten`, `AppError`, `CancellationError`.
     func send(
         _ bytes: [UInt8],
-        by admission: Admission? = nil,
+        by admission: DeliveryAuthorization? = nil,
         within limit: Duration,
         clock: any Clock<Duration>
     ) async throws {
@@ -48,7 +48,7 @@ final class UpstreamConnection: Sendable {
     ///   `CancellationError`; no bytes were written.
     func sendSome(
         _ bytes: ArraySlice<UInt8>,
-        by admission: Admission? = nil,
+        by admission: DeliveryAuthorization? = nil,
         within limit: Duration,
         clock: any Clock<Duration>
     ) async throws -> Int {
@@ -72,7 +72,7 @@ final class UpstreamConnection: Sendable {
 
     private func write(
         _ bytes: ArraySlice<UInt8>,
-        by admission: Admission?
+        by admission: DeliveryAuthorization?
     ) throws(AppError) -> (count: Int, code: CInt) {
         let number = connection.descriptor.number
         func send(_ bytes: ArraySlice<UInt8>) -> (count: Int, code: CInt) {

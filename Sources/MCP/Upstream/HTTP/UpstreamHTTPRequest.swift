@@ -43,7 +43,7 @@ struct UpstreamHTTPRequest: Sendable {
 
     /// Returns the dialled address, or a device's own loopback. Servers that guard against DNS rebinding reject
     /// host names and accept numeric addresses.
-    private static func host(of route: Route) -> String {
+    static func host(of route: Route) -> String {
         switch route {
         case .network(let network):
             network.address.contains(":")

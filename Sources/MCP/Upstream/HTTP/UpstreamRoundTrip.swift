@@ -9,7 +9,7 @@ import SystemIO
 struct UpstreamRoundTrip {
     private static let eventStream = "text/event-stream"
     /// The size in bytes above which a response is large and needs a permit.
-    private static let largeSize = 1 << 20
+    static let largeSize = 1 << 20
     /// Permits for large responses in memory, of all apps together. Further ones wait in the kernel's socket buffers.
     static let largeResponses = AsyncSemaphore(permits: 3)
 
@@ -67,7 +67,7 @@ struct UpstreamRoundTrip {
     mutating func run(
         _ bytes: [UInt8],
         over connection: UpstreamConnection,
-        by admission: Admission? = nil
+        by admission: DeliveryAuthorization? = nil
     ) async throws -> UpstreamResponse {
         (start, lastActivity) = (watch.elapsed, watch.elapsed)
         do {
@@ -92,7 +92,7 @@ struct UpstreamRoundTrip {
     private mutating func send(
         _ bytes: [UInt8],
         over connection: UpstreamConnection,
-        by admission: Admission?
+        by admission: DeliveryAuthorization?
     ) async throws {
         do {
             try await connection.send(bytes, by: admission, within: limits.total, clock: clock)

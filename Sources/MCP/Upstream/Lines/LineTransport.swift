@@ -45,7 +45,7 @@ actor LineTransport: UpstreamTransport {
     private var redactor: TokenRedactor
     private let writeSemaphore = AsyncSemaphore(permits: 1)
     /// The unwritten rest of a partly written line, and the admission of that line.
-    private var unwritten: (bytes: ArraySlice<UInt8>, admission: Admission?) = ([], nil)
+    private var unwritten: (bytes: ArraySlice<UInt8>, admission: DeliveryAuthorization?) = ([], nil)
     private var lastUse: Duration
 
     init(_ connection: UpstreamConnection, clock: any Clock<Duration>, handler: UpstreamMessageHandler) {
@@ -231,7 +231,7 @@ actor LineTransport: UpstreamTransport {
 
     /// Writes a line. A partly written line of a cancelled writer is completed first, because half a line would corrupt
     /// the next one.
-    private func write(_ message: JSON, _ admission: Admission?, within limit: Duration) async throws {
+    private func write(_ message: JSON, _ admission: DeliveryAuthorization?, within limit: Duration) async throws {
         let permit = try await writeSemaphore.acquire()
         defer { permit.release() }
         if let end { throw end == .responseLost ? .unwritten : end }

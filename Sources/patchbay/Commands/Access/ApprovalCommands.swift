@@ -10,6 +10,9 @@ struct ApproveCommand: AsyncParsableCommand {
             Approves the preferred network address of the endpoint, or the address in --address, and prints it. Each \
             other address, host or app needs its own approval. USB and configured endpoints need no approval.
 
+            For an endpoint on a cable, the address may be that of an endpoint that is possibly the same app. Both are \
+            then one endpoint.
+
               patchbay approve shop-test-iphone
               patchbay approve shop-test-iphone --address 192.168.1.20
             """

@@ -8,7 +8,8 @@ struct PermissionOptions: ParsableArguments {
         name: .customLong("scope"),
         help: ArgumentHelp(
             "Grant this scope; repeatable.",
-            discussion: "Default: registry.read, endpoint.call, tunnel.open and secret.use.",
+            discussion: "Default: registry.read, endpoint.call, tunnel.open and secret.use. Others: shell (tunnels to "
+                + "OpenAgents), secret.read (URLs of Dart VM services), invite.create and admin.",
             valueName: "scope"
         )
     )

@@ -18,7 +18,7 @@ struct AddCommand: AsyncParsableCommand {
     var name: String
     @Argument(help: ArgumentHelp("Set the server's address: ADDRESS:PORT.", valueName: "address:port"))
     var address: String
-    @Option(help: ArgumentHelp("Set the protocol: appreveal, app-debug, mcp, dart-vm, tcp…", valueName: "kind"))
+    @Option(help: ArgumentHelp("Set the protocol: appreveal, mcp, tcp… or the name of a profile.", valueName: "kind"))
     var kind = "tcp"
     @Option(help: ArgumentHelp("Set the app's bundle identifier.", valueName: "app"))
     var app: String?

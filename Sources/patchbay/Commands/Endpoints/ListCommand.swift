@@ -43,11 +43,14 @@ struct ListCommand: AsyncParsableCommand {
             return try await feed.run(options.client)
         }
         let list = try await options.client.endpoints(state: state, app: app)
+        let notes = [VMServiceText.hint(for: list.endpoints), EndpointTableView.note(on: list.endpoints)]
+            .compactMap { $0 }
         try format.show(
             list,
             ids: list.endpoints.map(\.id.text).sorted(),
             table: EndpointTableView.table(of: list.endpoints),
             ifEmpty: emptyMessage,
+            footer: notes.isEmpty ? nil : notes.joined(separator: "\n"),
             on: output
         )
     }
@@ -88,6 +91,15 @@ enum EndpointTableView {
             return row
         }
         return table
+    }
+
+    /// A line about endpoints on a cable that may be the same app as others. Nil if there are none.
+    static func note(on endpoints: [Endpoint]) -> String? {
+        let cabled = endpoints.filter { $0.location.udid != nil }.sorted { $0.id < $1.id }
+        let groups = cabled.compactMap { endpoint in
+            endpoint.possiblySameAs.map { ([endpoint.id] + $0).map(\.text).joined(separator: ", ") }
+        }
+        return groups.isEmpty ? nil : "Possibly the same app: \(groups.joined(separator: "; "))."
     }
 
     /// Formats the best route and the number of further routes, with the number of unapproved routes.

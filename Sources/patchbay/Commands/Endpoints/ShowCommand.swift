@@ -28,16 +28,22 @@ struct ShowCommand: AsyncParsableCommand {
         var endpoint = try EndpointSelector(text: selector, command: "patchbay show").choose(among: list.endpoints)
         if probe { endpoint = try await client.probe(endpoint.id) }
         let output = options.output
-        if format.json { return try output.document(endpoint) }
+        let urls = try await VMServiceText.urls(of: endpoint, client)
+        if format.json {
+            return try output.document(VMServiceText.Document(endpoint: endpoint, vmService: try? urls?.get()))
+        }
         // Only owners may read the approvals, so an error is ignored.
         let approvals = try? await client.approvals()
         let approval = approvals?.first { $0.endpoint == endpoint.id }
-        try output.line(Self.text(endpoint, approval, isColoured: output.isColoured))
+        try output.line(
+            Self.text(endpoint, approval, vmService: VMServiceText.facts(urls), isColoured: output.isColoured)
+        )
     }
 
     static func text(
         _ endpoint: Endpoint,
         _ approval: Approval? = nil,
+        vmService: [(String, String?)] = [],
         now: Date = Date(),
         isColoured: Bool
     ) -> String {
@@ -45,11 +51,13 @@ struct ShowCommand: AsyncParsableCommand {
         var facts: [(String, String?)] = [
             ("name", endpoint.name.text),
             ("app", ([endpoint.app] + (endpoint.version.map { [$0] } ?? [])).map(\.text).joined(separator: " ")),
-            ("kind", endpoint.kind.text), ("phone", Self.phone(of: endpoint)),
+            ("kind", endpoint.kind.text), ("can", Self.list(endpoint.capabilities)),
+            ("cannot", Self.list(endpoint.limits)), ("phone", Self.phone(of: endpoint)),
             ("host", endpoint.location.host?.text),
             ("approval", Self.approval(of: endpoint, approval, now: now)),
         ]
         facts += endpoint.routes.isEmpty ? [("routes", "none")] : Self.routes(endpoint.routes)
+        facts += vmService
         facts += [
             (
                 "sources",
@@ -58,6 +66,8 @@ struct ShowCommand: AsyncParsableCommand {
             ("first seen", Formatting.ago(endpoint.firstSeenAt, now: now)),
             ("last seen", endpoint.lastSeenAt.map { Formatting.ago($0, now: now) } ?? "never"),
             ("launch", endpoint.launchID?.text),
+            ("also", endpoint.formerIDs.map { "called \($0.map(\.text).joined(separator: ", "))" }),
+            ("maybe", endpoint.possiblySameAs.map { "the same app as \($0.map(\.text).joined(separator: ", "))" }),
         ]
         facts += txt(endpoint.txt)
         if endpoint.txtTruncated == true {
@@ -67,6 +77,10 @@ struct ShowCommand: AsyncParsableCommand {
         let title = ANSIStyle.bold.paint(endpoint.id.text, isOn: isColoured) + "  " + state
         let lines = facts.compactMap { name, value in value.map { "  \(name.padded(to: 10))  \($0)" } }
         return ([title + (endpoint.reason.map { ": \($0)" } ?? "")] + lines).joined(separator: "\n")
+    }
+
+    private static func list(_ words: [String]?) -> String? {
+        words.flatMap { $0.isEmpty ? nil : $0.joined(separator: "; ") }
     }
 
     /// The name and the UDID of the phone: `Anna’s iPhone (00008030-…)`.
@@ -98,6 +112,7 @@ struct ShowCommand: AsyncParsableCommand {
                 if case .network(let network) = route.route, let name = network.interface { " on \(name)" } else { "" }
             let mark = index == 0 && routes.count > 1 ? " (preferred)" : ""
             var facts = [route.approval.rawValue]
+            if route.route.isInbound { facts.append("the app connected to Patchbay") }
             if let mismatch = route.mismatch { facts.append("\"\(mismatch)\" answered there") }
             if route.isSecretHeld { facts.append("token stored") }
             let trust = facts.joined(separator: ", ")

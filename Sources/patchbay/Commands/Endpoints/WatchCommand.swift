@@ -137,7 +137,7 @@ struct WatchPrinter {
         case .changed:
             sign = "~"
             guard let before else { break }
-            let difference = EndpointDiff(from: before, to: endpoint)
+            let difference = EndpointDiffFormatter(from: before, to: endpoint)
             guard !difference.words.isEmpty else { return nil }
             more = difference.words.joined(separator: "; ")
         case .removed: (sign, more) = ("-", "")

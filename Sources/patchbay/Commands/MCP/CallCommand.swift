@@ -68,17 +68,28 @@ struct CallCommand: AsyncParsableCommand {
         let object = try await jsonArguments().map { try Self.object(in: $0) } ?? [:]
         let client = try options.client
         let endpoints = try await client.endpoints().endpoints
-        let id = try EndpointSelector(text: selector, command: "patchbay call").choose(among: endpoints).id
+        let endpoint = try EndpointSelector(text: selector, command: "patchbay call").choose(among: endpoints)
+        let id = endpoint.id
         let list = try await client.tools(of: id)
-        // A stale list may lack a new tool, so an unknown tool is not rejected here.
-        let schema = list.isStale ? list.tool(named: tool) : try ToolsCommand.find(tool, in: list, of: id)
+        // A stale list may lack a new tool, and the broker knows the reason for a missing tool of a profile. An unknown
+        // tool is therefore not rejected here.
+        let isBrokerAsked = list.isStale || endpoint.limits?.isEmpty == false
+        let schema = isBrokerAsked ? list.tool(named: tool) : try ToolsCommand.find(tool, in: list, of: id)
         let arguments = try Self.arguments(words, mergedInto: object, schema: schema?["inputSchema"])
         let result = try await result(of: id, arguments, from: client)
         let text = ToolResultPrinter(result)
         if text.isError {
-            guard format.json else { throw CLIError(status: .error, message: text.lines.joined(separator: "\n")) }
+            let isUnknown = result["_meta"]?["patchbay/failure"] == "unknown-tool"
+            let status = isUnknown ? ExitStatus.notFound : .error
+            guard format.json else {
+                throw CLIError(
+                    status: status,
+                    message: text.lines.joined(separator: "\n"),
+                    hint: isUnknown ? "patchbay tools \(id)" : nil
+                )
+            }
             try options.output.json(["result": .object(result)])
-            throw ExitCode(ExitStatus.error.rawValue)
+            throw ExitCode(status.rawValue)
         }
         var lines = text.lines
         if let file {
@@ -93,7 +104,7 @@ struct CallCommand: AsyncParsableCommand {
     }
 
     /// Returns the content for the file of `--output`.
-    private static func bytes(
+    static func bytes(
         _ payload: ToolResultPrinter.Payload?,
         for file: OutputFile,
         from client: PatchbayClient

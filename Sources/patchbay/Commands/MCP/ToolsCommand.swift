@@ -56,7 +56,7 @@ struct ToolsCommand: AsyncParsableCommand {
     /// - Throws: `CLIError` with the most similar names.
     static func find(_ name: String, in list: ToolList, of id: EndpointID) throws(CLIError) -> JSONObject {
         if let tool = list.tool(named: name) { return tool }
-        let names = NearNames.of(name, among: list.tools.compactMap { $0["name"]?.string })
+        let names = SimilarNameFinder.of(name, among: list.tools.compactMap { $0["name"]?.string })
         throw CLIError(
             status: .notFound,
             message: "\(id) has no tool \"\(SanitizedText(name))\"",

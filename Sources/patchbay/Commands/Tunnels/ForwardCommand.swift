@@ -69,7 +69,7 @@ struct ForwardCommand: AsyncParsableCommand {
         if format.json {
             try options.output.jsonLine(ListResponse(opened))
         } else {
-            for tunnel in opened { try options.output.line(TunnelTableView.line(tunnel)) }
+            try await Self.show(opened, client, on: options.output)
         }
         if let failed = opened.first(where: { $0.state.name == "failed" }) {
             throw CLIError(
@@ -99,6 +99,13 @@ struct ForwardCommand: AsyncParsableCommand {
         }
     }
 
+    private static func show(_ tunnels: [Tunnel], _ client: PatchbayClient, on output: Console) async throws {
+        for tunnel in tunnels {
+            try output.line(TunnelTableView.line(tunnel))
+            if let line = try await VMServiceText.line(for: tunnel, client) { try output.line(line) }
+        }
+    }
+
     private func spec(_ local: ListenAddress, _ target: TunnelTarget) -> TunnelSpec {
         TunnelSpec(
             local: local,
@@ -117,7 +124,7 @@ struct ForwardCommand: AsyncParsableCommand {
             specs,
             opened: { tunnels in
                 if format.json { return try output.jsonLine(ListResponse(tunnels)) }
-                for tunnel in tunnels { try output.line(TunnelTableView.line(tunnel)) }
+                try await Self.show(tunnels, client, on: output)
             },
             failed: { failure in
                 if format.json { return try output.jsonLine(failure) }

@@ -1,0 +1,30 @@
+import AccessControl
+import Hummingbird
+import Model
+
+/// `/v1/endpoints/{id}/vm-service`.
+enum VMServiceRoutes {
+    /// Shows the URLs of a Dart VM service for its preferred approved network route. The broker does not connect to the
+    /// service: the Dart Development Service must be its only client.
+    @Sendable static func show(_ request: APIRequest) async throws -> Response {
+        let endpoint = try await request.endpoint()
+        guard endpoint.kind == .dartVM else {
+            throw Problem(
+                .badRequest,
+                "\(endpoint.id) is an endpoint of kind \(endpoint.kind); only those of kind dart-vm have a VM service"
+            )
+        }
+        try await request.requireApproval(of: endpoint)
+        let principal = request.principal
+        let access = try await request.services.accessStore.secrets.read(
+            of: endpoint,
+            by: principal.actor,
+            from: principal.source
+        )
+        let services = access.routes.lazy.compactMap { DartVMService(at: $0.route, authCode: $0.secret?.reveal()) }
+        guard let service = services.first else {
+            throw Problem(.unavailable, "\(endpoint.id) is offline; its VM service has an address when the app is back")
+        }
+        return try request.json(service)
+    }
+}

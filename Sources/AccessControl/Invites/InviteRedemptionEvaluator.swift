@@ -1,0 +1,137 @@
+import Crypto
+import FoundationEssentials
+import Model
+
+/// Decides what a presented invite gives: a new grant, the same grant again, or nothing. Changes nothing itself.
+struct InviteRedemptionEvaluator {
+    /// Number of wrong secrets after which an invite is burnt.
+    static let wrongLimit = 5
+    /// Seconds during which the same client gets the same grant again.
+    static let repeatWindow = 60
+
+    enum Outcome {
+        case granted(ChangeSet, GrantRecord, Token)
+        /// A repeated redemption by the same client; nothing changes.
+        case again(GrantRecord, Token)
+        /// The reason, for the audit log, and the change that the attempt causes.
+        case refused(String, ChangeSet?)
+    }
+
+    let state: AccessState
+    /// The keys that derive the grant's secret.
+    let keys: DerivedKeys
+    /// The connection that the token came over.
+    let source: RequestSource
+    let now: MonotonicTime
+
+    /// Redeems an invite for a grant.
+    ///
+    /// - Parameters:
+    ///   - token: The presented token, parsed.
+    ///   - spec: A validated redemption.
+    /// - Returns: The outcome, with the change to commit.
+    /// - Throws: `AccessError.tooWide` when the secret is right and the client asks for more than the invite allows.
+    ///   The invite stays unspent.
+    func redeem(_ token: Token, for spec: RedemptionSpec) throws(AccessError) -> Outcome {
+        // Does the same work whether the invite exists or not.
+        let record = state.invites[token.id]
+        let isRight = token.digest == record?.digest ?? AccessState.unknownDigest
+        guard token.kind == .invite, let record else { return .refused("unknown invite", nil) }
+        guard isRight else { return recordWrongSecret(record) }
+        let client = Data(SHA256.hash(data: Data(spec.client.utf8)))
+        if let grant = previousGrant(from: record, to: client) {
+            let token = keys.grant(grant.id, from: token, to: client)
+            guard token.digest == grant.digest, grant.binding.isMet(by: source) else {
+                return .refused("redeemed already", nil)
+            }
+            return .again(grant, token)
+        }
+        if let reason = refusal(of: record) { return .refused(reason, nil) }
+        let permissions = try permissions(of: record, for: spec)
+        let purged = try state.evictions(forGrantUnder: record.parent)
+        let grantToken = keys.grant(Token(random: .grant).id, from: token, to: client)
+        let expiresAt = now + record.grantLifetimeSeconds
+        let grant = GrantRecord(
+            id: grantToken.id,
+            digest: Data(grantToken.digest),
+            // Limits the length, because owners read the name in tables next to what they approve.
+            name: SanitizedText(spec.name.text),
+            permissions: permissions,
+            binding: binding(of: record),
+            parent: record.parent,
+            invite: record.id,
+            client: client,
+            createdAt: now,
+            expiresAt: min(expiresAt, parent(of: record)?.expiresAt ?? expiresAt),
+            lastUsedAt: now,
+            idleSeconds: record.grantIdleSeconds
+        )
+        return .granted(spend(record, for: grant, purging: purged), grant, grantToken)
+    }
+
+    /// Returns the reason why an invite cannot be redeemed now; nil when it can.
+    private func refusal(of record: InviteRecord) -> String? {
+        if let end = record.endReason { return "\(end.rawValue) invite" }
+        guard now < record.expiresAt else { return "expired invite" }
+        if record.parent != nil {
+            guard let parent = parent(of: record), parent.endReason(at: now) == nil else {
+                return "its inviter's grant ended"
+            }
+        }
+        return binding(of: record).isMet(by: source) ? nil : "meant for another user"
+    }
+
+    private func permissions(of record: InviteRecord, for spec: RedemptionSpec) throws(AccessError) -> Permissions {
+        let permissions = spec.permissions ?? record.permissions
+        guard permissions.isSubset(of: record.permissions), !permissions.scopes.isEmpty else {
+            throw .tooWide("the invite does not allow that; request less, the invite is still valid")
+        }
+        if permissions.allow(.admin) {
+            guard case .user = binding(of: record) else {
+                throw .tooWide(
+                    "\(Scope.admin.rawValue) requires a user of this machine on the unix socket; the invite is still valid"
+                )
+            }
+        }
+        return permissions
+    }
+
+    private func binding(of record: InviteRecord) -> GrantBinding { record.binding ?? .bearer }
+
+    private func parent(of record: InviteRecord) -> GrantRecord? { record.parent.flatMap { state.grants[$0] } }
+
+    private func spend(_ record: InviteRecord, for grant: GrantRecord, purging ids: [String]) -> ChangeSet {
+        var spent = record
+        spent.useCount += 1
+        if spent.useCount == spent.maxUses { spent.endReason = .spent }
+        var event = AuditEvent(.redeemed, by: .anonymous, from: source, invite: record.id, grant: grant.id)
+        event.useCount = spent.useCount
+        var change = ChangeSet([event])
+        change.spent = spent
+        change.purged = ids
+        change.grants = [grant]
+        return change
+    }
+
+    private func previousGrant(from record: InviteRecord, to client: Data) -> GrantRecord? {
+        state.grantRecords(fromInvite: record.id).first {
+            $0.client == client && now < $0.createdAt + Self.repeatWindow && $0.endReason(at: now) == nil
+        }
+    }
+
+    private func recordWrongSecret(_ record: InviteRecord) -> Outcome {
+        guard record.endReason == nil else { return .refused("wrong secret", nil) }
+        var record = record
+        record.failedAttempts += 1
+        let detail = "wrong secret \(record.failedAttempts) of \(Self.wrongLimit)"
+        var event = AuditEvent(.refused, by: .anonymous, from: source, invite: record.id, detail: detail)
+        if record.failedAttempts >= Self.wrongLimit {
+            record.endReason = .burnt
+            event = AuditEvent(.burnt, by: .broker, from: source, invite: record.id)
+            event.alert = true
+        }
+        var change = ChangeSet([event])
+        change.invites = [record]
+        return .refused("wrong secret", change)
+    }
+}

@@ -1,0 +1,128 @@
+import CLinux
+import Glibc
+import Synchronization
+import SystemIO
+
+/// One run of usbmuxd with an open connection to Patchbay. DeviceIDs are valid only within one session.
+///
+/// Owns the socket on which usbmuxd accepted Listen. usbmuxd holds a lock file until it has closed its clients, so this
+/// socket is closed before the next run can take over the address. The kernel reports that at once, even with unread
+/// data in the socket.
+///
+/// A stream that was opened with a DeviceID of this session leads to that device, if `owns(connection:)` holds after
+/// usbmuxd replied "ok".
+final class UsbmuxdInstance: Sendable {
+    private let socket: Descriptor
+    private let daemon: pid_t?
+    private let isInvalidated = Atomic(false)
+
+    /// - Parameter socket: A socket on which usbmuxd has accepted Listen.
+    init(listeningOn socket: consuming Descriptor) {
+        daemon = Self.daemon(behind: socket.number)
+        self.socket = socket
+    }
+
+    /// The descriptor, for reading by one task that keeps the session alive.
+    var number: CInt { socket.number }
+
+    /// False as soon as usbmuxd has closed the connection or `invalidate` was called.
+    var isAlive: Bool {
+        if isInvalidated.load(ordering: .acquiring) { return false }
+        let hangUp = Int16(truncatingIfNeeded: EPOLLRDHUP.rawValue)
+        var state = pollfd(fd: socket.number, events: hangUp, revents: 0)
+        return poll(&state, 1, 0) == 0
+    }
+
+    /// Ends the session when Patchbay stops listening.
+    func invalidate() { isInvalidated.store(true, ordering: .releasing) }
+
+    /// Returns true if this run of usbmuxd opened the stream. Valid only after the reply to Connect.
+    func owns(connection stream: CInt) -> Bool {
+        // Check the process first and `isAlive` last: it must hold at a time after the reply.
+        Self.daemon(behind: stream) == daemon && isAlive
+    }
+
+    /// The process that listens on a unix socket (SO_PEERCRED, unix(7)); nil for TCP.
+    private static func daemon(behind number: CInt) -> pid_t? {
+        // struct ucred has pid, uid and gid. glibc declares it only with _GNU_SOURCE.
+        var credentials: [CInt] = [0, 0, 0]
+        var size = socklen_t(3 * MemoryLayout<CInt>.size)
+        let status = getsockopt(number, SOL_SOCKET, SO_PEERCRED, &credentials, &size)
+        return status == 0 && credentials[0] != 0 ? credentials[0] : nil
+    }
+}
+
+/// Checks whether the devices of ended streams are still connected.
+///
+/// usbmuxd removes a device from its list before it closes the device's streams (device_remove in device.c). A list
+/// requested after the end of a stream therefore tells a normal close from a lost link. When usbmuxd itself ends, its
+/// session ends too.
+///
+/// One list answers all checks made before its request. A thousand streams that end together cause one or two list
+/// requests.
+final class DevicePresenceChecker: Sendable {
+    private struct PendingCheck: Sendable {
+        let deviceID: UInt32
+        let answer: @Sendable (Bool) -> Void
+    }
+
+    private struct State {
+        var pending: [PendingCheck] = []
+        var isClosed = false
+    }
+
+    private let session: UsbmuxdInstance
+    private let listClient: any UsbmuxClient
+    private let state = Mutex(State())
+    private let wake = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+
+    init(of session: UsbmuxdInstance, client listClient: any UsbmuxClient) {
+        self.session = session
+        self.listClient = listClient
+    }
+
+    /// Calls `answer` once; with false also if usbmuxd can no longer be reached.
+    func check(_ deviceID: UInt32, _ answer: @escaping @Sendable (Bool) -> Void) {
+        let isQueued =
+            session.isAlive
+            && state.withLock { state in
+                if !state.isClosed { state.pending.append(PendingCheck(deviceID: deviceID, answer: answer)) }
+                return !state.isClosed
+            }
+        if isQueued { wake.continuation.yield() } else { answer(false) }
+    }
+
+    /// Answers checks until cancelled.
+    func run() async {
+        for await _ in wake.stream {
+            let pending = drain()
+            let list = (try? await listClient.listDevices()) ?? []
+            // Only a list of this run counts: the next run assigns the same DeviceIDs.
+            let present = session.isAlive ? Set(list.map(\.deviceID)) : []
+            for check in pending { check.answer(present.contains(check.deviceID)) }
+        }
+    }
+
+    /// Answers all pending checks with false, because this run of usbmuxd has ended.
+    func close() {
+        state.withLock { $0.isClosed = true }
+        for check in drain() { check.answer(false) }
+    }
+
+    private func drain() -> [PendingCheck] {
+        state.withLock { state in
+            defer { state.pending = [] }
+            return state.pending
+        }
+    }
+}
+
+/// Classifies the end of streams to one device under one DeviceID.
+struct DeviceLinkChecker: LinkChecker {
+    let deviceID: UInt32
+    let presenceChecker: DevicePresenceChecker
+
+    func check(_ completion: @escaping @Sendable (_ isReachable: Bool) -> Void) {
+        presenceChecker.check(deviceID, completion)
+    }
+}

@@ -1,0 +1,113 @@
+import ArgumentParser
+import Client
+import FoundationEssentials
+import Model
+
+struct ProfileCheckCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Check a profile file, alone or against a live server.",
+        discussion: """
+            With a server, the broker sends the requests of the recognition to it, and then calls the read-only tools \
+            that need no argument, no token and no session. The command prints each step. The file need not be \
+            installed.
+
+              patchbay profiles check my-server.toml
+              patchbay profiles check my-server.toml --port 8080
+              patchbay profiles check my-server.toml -e lab
+            """
+    )
+
+    @Argument(help: ArgumentHelp("Check this profile.", valueName: "file"))
+    var file: String
+    @Option(name: [.short, .long], help: ArgumentHelp("Try the profile on this endpoint.", valueName: "id"))
+    var endpoint: String?
+    @Option(name: [.short, .long], help: ArgumentHelp("Try the profile on this port of a phone.", valueName: "port"))
+    var port: UInt16?
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp("Use the port of this phone; optional if one phone is attached.", valueName: "udid")
+    )
+    var device: String?
+    @OptionGroup var format: JSONOption
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+        if endpoint != nil, port != nil || device != nil {
+            throw ValidationError("--endpoint excludes --port and --device.")
+        }
+        if device != nil, port == nil { throw ValidationError("--device needs --port, the port on that phone.") }
+        if port == 0 { throw ValidationError("--port is 0; ports are 1 to 65535.") }
+    }
+
+    func run() async throws {
+        let text = try Self.text(of: file)
+        let client = try options.client
+        let spec = ProfileCheckSpec(file: file, text: text, target: try await target(client))
+        let check: ProfileCheck
+        do {
+            check = try await client.check(spec)
+        } catch ClientError.refused(let problem) where problem.code == .badRequest {
+            throw CLIError(
+                status: .configuration,
+                message: problem.detail,
+                hint: problem.hint,
+                problem: problem
+            )
+        }
+        if format.json {
+            try options.output.document(check)
+        } else {
+            for line in Self.lines(check, isTried: spec.target != nil) { try options.output.line(line) }
+        }
+        guard let step = check.steps.last, let mismatch = step.mismatch else { return }
+        throw CLIError(
+            status: .error,
+            message: "the server is not \(check.profile.title): it answers with \(mismatch) to \(step.request)",
+            hint: "compare the conditions of [[recognition]] with the server's response"
+        )
+    }
+
+    private func target(_ client: PatchbayClient) async throws -> TunnelTarget? {
+        if let endpoint {
+            let selector = EndpointSelector(text: endpoint, command: "patchbay profiles check \(file) --endpoint")
+            return .endpoint(try selector.choose(among: try await client.endpoints().endpoints).id)
+        }
+        guard let port else { return nil }
+        let selector = DeviceSelector(
+            text: device,
+            command: "patchbay profiles check \(file) --port \(port) --device UDID"
+        )
+        return .device(udid: try await selector.choose(client), port: port)
+    }
+
+    private static func text(of file: String) throws(CLIError) -> String {
+        guard let data = FileManager.default.contents(atPath: file) else {
+            throw .notFound("\(SanitizedText(file, limit: .max)) cannot be read", try: "check the path")
+        }
+        guard let text = String(validating: data, as: UTF8.self) else {
+            throw CLIError(status: .configuration, message: "\(SanitizedText(file, limit: .max)) is not text in UTF-8")
+        }
+        return text
+    }
+
+    /// Returns one line for the file, and one for each step.
+    static func lines(_ check: ProfileCheck, isTried: Bool) -> [String] {
+        let tools = Formatting.count(check.profile.toolCount, "tool")
+        var lines = ["\(check.profile.name): the profile is valid and has \(tools)."]
+        guard isTried else { return lines }
+        for step in check.steps {
+            let status = step.status.map { "status \($0)" } ?? "no HTTP response"
+            lines.append("\(step.request): \(status): \(step.mismatch ?? "as the profile says")")
+        }
+        guard let server = check.server else { return lines }
+        let facts = [("app", server.app), ("version", server.version), ("launch", server.launchID)]
+        let identity = facts.map { "\($0) \($1?.text ?? "-")" }.joined(separator: ", ")
+        lines.append("Recognised: \(identity).")
+        for tool in check.tools {
+            let reason = tool.reason.map { ": \($0)" } ?? ""
+            lines.append("tool \(tool.name): \(tool.outcome.rawValue)\(reason)")
+        }
+        return lines
+    }
+}

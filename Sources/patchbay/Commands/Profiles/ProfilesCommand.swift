@@ -1,0 +1,61 @@
+import ArgumentParser
+import Client
+import Model
+
+struct ProfilesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "profiles",
+        abstract: "List the profiles of debug servers, and check a profile file.",
+        discussion: """
+            A profile describes a plain HTTP debug server: how to recognise it, and its tools.
+
+              patchbay profiles
+              patchbay profiles check my-server.toml --port 8080
+            """,
+        subcommands: [ProfileListCommand.self, ProfileCheckCommand.self],
+        defaultSubcommand: ProfileListCommand.self
+    )
+}
+
+struct ProfileListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the profiles with their ports, files and numbers of tools.",
+        discussion: """
+            The broker reads the profiles at its start: the installed ones, and yours in the folder `profiles` next to \
+            the configuration file.
+
+              patchbay profiles --json | jq '.profiles[].file'
+            """,
+        aliases: ["ls"]
+    )
+
+    @OptionGroup var format: ListOptions
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let profiles = try await options.client.profiles()
+        try format.show(
+            ListResponse(profiles),
+            ids: profiles.map(\.name),
+            table: Self.table(of: profiles),
+            ifEmpty: "No profiles. `make install` installs those of Patchbay.",
+            on: options.output
+        )
+    }
+
+    static func table(of profiles: [ProfileSummary]) -> Table {
+        var table = Table(columns: [
+            .init(title: "NAME"), .init(title: "TITLE", isFlexible: true), .init(title: "PORTS"),
+            .init(title: "TOOLS"), .init(title: "FILE", isFlexible: true),
+        ])
+        table.rows = profiles.map { profile in
+            let ports = profile.ports.map { "\($0)" }.joined(separator: ", ")
+            return [
+                .init(profile.name), .init(profile.title), .init(ports.isEmpty ? "-" : ports),
+                .init("\(profile.toolCount)"), .init(Console.plain(profile.file)),
+            ]
+        }
+        return table
+    }
+}

@@ -1,0 +1,106 @@
+import FoundationEssentials
+import Glibc
+import Model
+import Profiles
+
+/// The profiles of this broker: the installed ones, and the user's own.
+struct ProfileCatalog: Sendable {
+    struct Entry: Sendable {
+        let profile: Profile
+        let file: String
+
+        var summary: ProfileSummary { ProfileSummary(of: profile, in: file) }
+    }
+
+    /// The profiles in the order of their names.
+    let entries: [Entry]
+
+    var profiles: [Profile] { entries.map(\.profile) }
+
+    /// Loads the profiles. A user's profile replaces the installed one with the same name.
+    ///
+    /// - Parameters:
+    ///   - installedFolder: The folder of the installed profiles; nil if there is none.
+    ///   - userFolder: The folder of the user's own profiles; nil if there is none.
+    /// - Throws: `ConfigurationError` for a file that cannot be read or is invalid.
+    init(installedFolder: String?, userFolder: String?) throws(ConfigurationError) {
+        let installed = try Self.entries(in: installedFolder)
+        let own = try Self.entries(in: userFolder)
+        entries = installed.merging(own) { $1 }.values.sorted { $0.profile.name < $1.profile.name }
+    }
+
+    private static func entries(in folder: String?) throws(ConfigurationError) -> [String: Entry] {
+        var entries: [String: Entry] = [:]
+        for file in try files(in: folder) {
+            let text = try ConfigurationLoader.text(of: file)
+            let profile: Profile
+            do { profile = try Profile(parsing: text, file: file) } catch { throw .profile(error) }
+            if let other = entries[profile.name] {
+                throw .wrong(
+                    file: file,
+                    reason: "name is \"\(profile.name)\", which is the name of \(other.file) too; use another name"
+                )
+            }
+            entries[profile.name] = Entry(profile: profile, file: file)
+        }
+        return entries
+    }
+
+    /// Returns the TOML files of a folder; none if the folder does not exist.
+    private static func files(in folder: String?) throws(ConfigurationError) -> [String] {
+        guard let folder, FileManager.default.fileExists(atPath: folder) else { return [] }
+        do {
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+            return names.filter { $0.hasSuffix(".toml") && !$0.hasPrefix(".") }.sorted().map { "\(folder)/\($0)" }
+        } catch {
+            throw .unreadable(file: folder, reason: "its files cannot be listed; let the broker's user read the folder")
+        }
+    }
+}
+
+/// The folders of the profiles.
+extension ProfileCatalog {
+    /// Returns the folder of the installed profiles: `share/patchbay/profiles` beside the folder of the executable, or
+    /// `config/profiles` of the source tree in which the executable was built. Nil if neither exists.
+    static func installedFolder(executable: String? = Self.executable) -> String? {
+        guard let executable else { return nil }
+        var places = ["\(folder(of: folder(of: executable)))/share/patchbay/profiles"]
+        if let build = executable.firstRange(of: "/.build/") {
+            places.append("\(executable[..<build.lowerBound])/config/profiles")
+        }
+        return places.first { FileManager.default.fileExists(atPath: $0) }
+    }
+
+    /// Returns the folder `profiles` next to the configuration file; nil if it does not exist.
+    ///
+    /// - Parameters:
+    ///   - file: The configuration file; nil if there is none.
+    ///   - searchPaths: The paths of configuration files. Without a file, the first of their folders with profiles is used.
+    /// - Returns: The folder.
+    static func userFolder(file: String?, searchPaths: [String]) -> String? {
+        let folders = (file.map { [$0] } ?? searchPaths).map { "\(folder(of: $0))/profiles" }
+        return folders.first { FileManager.default.fileExists(atPath: $0) }
+    }
+
+    /// The path of this program; nil if /proc is not mounted.
+    private static var executable: String? {
+        try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    }
+
+    private static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return String(path[..<slash])
+    }
+}
+
+extension ProfileSummary {
+    init(of profile: Profile, in file: String) {
+        self.init(
+            name: profile.name,
+            title: profile.title,
+            ports: profile.ports,
+            file: file,
+            toolCount: profile.tools.count
+        )
+    }
+}

@@ -1,0 +1,50 @@
+import TestSupport
+import SystemIO
+import Testing
+
+@testable import Devices
+
+@Suite struct UsbmuxdSessionTests {
+    @Test func `a session owns a stream while its usbmuxd lives, with or without unread data`() async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { client in
+                client.send(MuxMessage.propertyList(MuxMessage.detached(1), tag: 0))
+                client.waitForEnd()
+            }
+            let session = UsbmuxdInstance(listeningOn: try await fake.address.connect(clock: ContinuousClock()))
+            let stream = try await fake.address.connect(clock: ContinuousClock())
+            #expect(session.owns(connection: stream.number))
+
+            fake.stop()
+            try await eventually("usbmuxd has hung up") { !session.isAlive }
+
+            #expect(!session.owns(connection: stream.number))
+        }
+    }
+
+    @Test func `a session does not own a stream of another process`() async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
+            let elsewhere = try EchoServer(in: scratch)
+            let session = UsbmuxdInstance(listeningOn: try await fake.address.connect(clock: ContinuousClock()))
+            // The kernel reports no process behind TCP, so this stream counts as one of another process.
+            let address = UsbmuxAddress.tcp(host: "127.0.0.1", port: elsewhere.port)
+            let stream = try await address.connect(clock: ContinuousClock())
+
+            #expect(session.isAlive)
+            #expect(!session.owns(connection: stream.number))
+        }
+    }
+
+    @Test func `an invalidated session owns no stream`() async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
+            let session = UsbmuxdInstance(listeningOn: try await fake.address.connect(clock: ContinuousClock()))
+            let stream = try await fake.address.connect(clock: ContinuousClock())
+
+            session.invalidate()
+
+            #expect(!session.owns(connection: stream.number))
+        }
+    }
+}

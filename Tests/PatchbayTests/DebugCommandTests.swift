@@ -1,0 +1,49 @@
+import ArgumentParser
+import JSON
+import Testing
+
+@testable import patchbay
+
+@Suite struct DebugCommandTests {
+    @Test func `a diff marks added, removed and changed values`() {
+        let diff: JSONObject = [
+            "changes": [
+                ["pointer": "/a", "before": "1", "after": "2"], ["pointer": "/b", "before": "3"],
+                ["pointer": "/c", "after": "4"],
+            ], "omittedChanges": 5,
+        ]
+
+        #expect(DebugDiffCommand.lines(of: diff) == ["~ /a: 1 -> 2", "- /b: 3", "+ /c: 4", "5 more changes"])
+        #expect(DebugDiffCommand.lines(of: ["changes": []]) == ["The states are equal."])
+    }
+
+    @Test func `the table of states has their number, size, picture and action`() {
+        let table = DebugListCommand.table(of: [
+            [
+                "number": 7, "time": "2026-11-22T10:00:00Z", "bytes": 1_500, "picture": "held",
+                "action": "tap\u{1B}[2J",
+            ]
+        ])
+
+        let cells = table.rows[0].map(\.text)
+        #expect([cells[0], cells[2], cells[3]] == ["7", "1.5 kB", "held"])
+        #expect(!cells[4].contains("\u{1B}"))
+        #expect(cells[4].hasPrefix("tap"))
+    }
+
+    @Test func `the commands parse their arguments, and list is the default`() throws {
+        try CommandSuggestion.check(["debug", "shop"], against: Patchbay.self)
+        let list = try #require(try Patchbay.parseAsRoot(["debug", "shop"]) as? DebugListCommand)
+        #expect(list.app.selector == "shop")
+        let show = try #require(
+            try Patchbay.parseAsRoot(["debug", "show", "shop", "7", "--pointer", "/a"]) as? DebugShowCommand
+        )
+        #expect(show.app.selector == "shop")
+        #expect((show.number, show.pointer) == (7, "/a"))
+        let send = try #require(try Patchbay.parseAsRoot(["debug", "replay", "shop", "6"]) as? DebugSendCommand)
+        #expect(send.number == 6)
+        #expect(throws: (any Error).self) {
+            _ = try Patchbay.parseAsRoot(["debug", "shot", "shop", "--output", "x", "--max-px", "5000"])
+        }
+    }
+}

@@ -1,0 +1,132 @@
+import FoundationEssentials
+import Model
+import Profiles
+import TestSupport
+import Testing
+
+@testable import patchbayd
+
+@Suite struct ProfileCatalogTests {
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().path
+    private static let shipped = ["app-debug", "debugbridge", "devicekit", "webdriveragent"]
+
+    private static func text(_ name: String, title: String = "Shop") -> String {
+        """
+        name = "\(name)"
+        title = "\(title)"
+        ports = [8080]
+        [[recognition]]
+        path = "/"
+        json = { type = "object", required = ["shop"] }
+        [[tool]]
+        name = "home"
+        description = "Returns the page."
+        path = "/"
+
+        """
+    }
+
+    /// Loads profiles of a folder with these files.
+    private static func load(
+        _ files: [String: String],
+        in scratch: ScratchFolder
+    ) throws -> Result<ProfileCatalog, ConfigurationError> {
+        let folder = try scratch.makeFolder("profiles")
+        for (name, text) in files { try scratch.write(text, to: "profiles/\(name)") }
+        return Result { () throws(ConfigurationError) in
+            try ProfileCatalog(installedFolder: "\(root)/config/profiles", userFolder: folder)
+        }
+    }
+
+    @Test func `the installed profiles are loaded, in the order of their names`() throws {
+        let catalog = try ProfileCatalog(installedFolder: "\(Self.root)/config/profiles", userFolder: nil)
+
+        #expect(catalog.profiles.map(\.name) == Self.shipped)
+        #expect(catalog.entries.map(\.summary.file) == Self.shipped.map { "\(Self.root)/config/profiles/\($0).toml" })
+        #expect(catalog.entries[0].summary.toolCount == 6 && catalog.entries[0].summary.ports == [9_876])
+    }
+
+    @Test func `a user's profile is added, and replaces an installed one with the same name`() async throws {
+        try await withScratchFolder { scratch in
+            let files = [
+                "shop.toml": Self.text("shop"), "mine.toml": Self.text("app-debug", title: "Mine"), "notes.txt": "no",
+                ".hidden.toml": "no",
+            ]
+            let catalog = try Self.load(files, in: scratch).get()
+
+            #expect(catalog.profiles.map(\.name) == (Self.shipped + ["shop"]).sorted())
+            #expect(catalog.profiles.first?.title == "Mine")
+            #expect(catalog.entries[0].file.hasSuffix("/profiles/mine.toml"))
+        }
+    }
+
+    @Test(
+        arguments: [
+            (
+                ["a.toml": Self.text("shop").replacing("ports", with: "prots")],
+                "/profiles/a.toml, line 3, column 1: prots is not a key here; did you mean \"ports\"?"
+            ),
+            (["a.toml": "[!]"], "/profiles/a.toml, line 1, column 2: expected a key or a value"),
+            (
+                ["a.toml": Self.text("shop"), "b.toml": Self.text("shop")],
+                "/profiles/b.toml: name is \"shop\", which is the name of "
+            ),
+        ] as [([String: String], String)]
+    )
+    func `an invalid file is an error with its place and a suggestion`(
+        files: [String: String],
+        message: String
+    ) async throws {
+        try await withScratchFolder { scratch in
+            guard case .failure(let error) = try Self.load(files, in: scratch) else {
+                Issue.record("the files are accepted")
+                return
+            }
+            #expect(error.description.contains(message), "\(error)")
+        }
+    }
+
+    @Test func `the example of docs/profiles.md is valid`() throws {
+        let page = try String(contentsOf: URL(filePath: "\(Self.root)/docs/profiles.md"), encoding: .utf8)
+        let example = try #require(page.firstMatch(of: /```toml\n(?<text>[^`]*)```/)?.text)
+
+        let profile = try Profile(parsing: String(example), file: "example.toml")
+        #expect(profile.tools.map(\.name) == ["screenshot", "add_to_cart"])
+    }
+
+    @Test func `folders that do not exist have no profiles`() throws {
+        #expect(try ProfileCatalog(installedFolder: nil, userFolder: "/none").profiles.isEmpty)
+    }
+
+    @Test func `the installed profiles are found beside the folder of the executable, or in the source tree`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            _ = try scratch.makeFolder("usr/share/patchbay/profiles")
+            _ = try scratch.makeFolder("tree/config/profiles")
+            let path = scratch.path
+
+            #expect(
+                ProfileCatalog.installedFolder(executable: "\(path)/usr/bin/patchbayd")
+                    == "\(path)/usr/share/patchbay/profiles"
+            )
+            #expect(
+                ProfileCatalog.installedFolder(executable: "\(path)/tree/.build/x/debug/patchbayd")
+                    == "\(path)/tree/config/profiles"
+            )
+            #expect(ProfileCatalog.installedFolder(executable: "\(path)/opt/bin/patchbayd") == nil)
+        }
+    }
+
+    @Test func `the user's profiles are next to the configuration file`() async throws {
+        try await withScratchFolder { scratch in
+            let folder = try scratch.makeFolder("etc/profiles")
+            let file = "\(scratch.path)/etc/patchbay.toml"
+
+            #expect(ProfileCatalog.userFolder(file: file, searchPaths: []) == folder)
+            #expect(ProfileCatalog.userFolder(file: nil, searchPaths: ["/none/patchbay.toml", file]) == folder)
+            #expect(ProfileCatalog.userFolder(file: "/none/patchbay.toml", searchPaths: [file]) == nil)
+        }
+    }
+}

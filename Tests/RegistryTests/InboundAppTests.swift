@@ -1,0 +1,61 @@
+import FoundationEssentials
+import Model
+import Testing
+
+@testable import Registry
+
+/// Apps that connected to the state debugger.
+@Suite struct InboundAppTests {
+    private let now = Date(timeIntervalSince1970: 1_000)
+
+    private func app(port: UInt16, at address: String = "10.0.0.2", place: Int = 1) -> Sighting {
+        let host = SanitizedText(address)
+        return Sighting(
+            id: Sighting.ID(source: .debuglink, key: "\(address)#\(place)"),
+            kind: .debug,
+            app: SanitizedText("debug-app"),
+            appIsBundleID: false,
+            name: SanitizedText("app on \(address)"),
+            host: host,
+            role: SanitizedText(place > 1 ? "\(place)" : ""),
+            routes: [.network(NetworkRoute(address: address, port: port, host: host, isInbound: true))]
+        )
+    }
+
+    @Test func `an app that is launched again keeps its ID and approval`() throws {
+        var table = EndpointTable()
+        _ = table.apply(.seen(app(port: 5_001)), at: now)
+        let first = try #require(table.endpoints.first)
+        #expect(first.id.text == "debug-app-10-0-0-2")
+        #expect(first.approval == .pending)
+        _ = table.setTrust(.approving(first), of: first.id, at: now)
+
+        _ = table.apply(.lost(app(port: 5_001).id), at: now)
+        #expect(table.endpoints.map(\.state) == [.offline])
+        _ = table.apply(.seen(app(port: 5_002)), at: now)
+        #expect(table.endpoints.map(\.id) == [first.id])
+        #expect(table.endpoints.map(\.approval) == [.approved])
+
+        // The next launch may connect before the end of the one before.
+        _ = table.apply(.seen(app(port: 5_003)), at: now)
+        #expect(table.endpoints.map(\.id) == [first.id])
+        #expect(table.endpoints.flatMap(\.routes).map(\.port) == [5_003])
+    }
+
+    @Test func `two apps of one machine need an approval each`() throws {
+        var table = EndpointTable()
+        _ = table.apply(.seen(app(port: 5_001)), at: now)
+        _ = table.setTrust(.approving(try #require(table.endpoints.first)), of: table.endpoints[0].id, at: now)
+        _ = table.apply(.seen(app(port: 5_002, place: 2)), at: now)
+
+        #expect(table.endpoints.map(\.id.text) == ["debug-app-10-0-0-2", "debug-app-10-0-0-2-2"])
+        #expect(table.endpoints.map(\.approval) == [.approved, .pending])
+    }
+
+    @Test func `apps of one address are limited like the adverts of one address`() {
+        var table = EndpointTable()
+        for place in 1...70 { _ = table.apply(.seen(app(port: UInt16(5_000 + place), place: place)), at: now) }
+
+        #expect(table.endpoints.count == EndpointLimits.standard.perAddress)
+    }
+}

@@ -1,0 +1,136 @@
+import FoundationEssentials
+import Model
+import Testing
+
+@testable import Registry
+
+/// The ID of an advertisement that turns out to be the app on a cable.
+@Suite struct MergedIDTests {
+    private let now = Date(timeIntervalSince1970: 1_000)
+    private let wireless = EndpointID("shop-iphone")
+    private let phone: UDID
+
+    init() throws { phone = try #require(UDID("00008030-001A2B3C4D5E6F70")) }
+
+    private func table(_ sightings: Sighting...) -> EndpointTable {
+        var table = EndpointTable()
+        for sighting in sightings { _ = table.apply(.seen(sighting), at: now) }
+        return table
+    }
+
+    @Test func `the ID of a listed advertisement leads to the cabled app with which it is merged`() throws {
+        let wireless = try #require(wireless)
+        let advert = Seen.network(launchID: "b1")
+        var table = table(advert)
+        #expect(table.endpoints.map(\.id) == [wireless])
+
+        let cable = Seen.usb("com.example.shop", udid: phone, launchID: "b1")
+        let changes = table.apply(.seen(cable), at: now)
+        let cabled = try #require(table.endpoints.first)
+        #expect(table.endpoints.count == 1)
+        #expect(cabled.id.text == "shop-phone-5e6f70")
+        #expect(changes.contains { $0 == .removed($0.endpoint) && $0.endpoint.id == wireless })
+        #expect(table[wireless]?.id == cabled.id)
+        #expect(cabled.formerIDs == [wireless] && cabled.isCalled("shop-iphone"))
+        #expect(EndpointTable(records: table.records, retired: table.retired)[wireless]?.id == cabled.id)
+
+        // The evidence ends with the cable, and the advertisement gets its own ID back.
+        _ = table.apply(.lost(cable.id), at: now)
+        #expect(table[wireless]?.id == wireless)
+        #expect(table[wireless]?.state == .online)
+        #expect(table[cabled.id]?.state == .offline && table[cabled.id]?.formerIDs == nil)
+        #expect(table.records.allSatisfy { $0.formerIDs?.isEmpty ?? true })
+
+        _ = table.apply(.seen(cable), at: now)
+        #expect(table[wireless]?.id == cabled.id)
+    }
+
+    @Test func `an offline advertisement that returns with the launch of a cabled app leaves no second endpoint`()
+        throws
+    {
+        let wireless = try #require(wireless)
+        let advert = Seen.network(launchID: "b1")
+        var table = table(advert)
+        _ = table.apply(.lost(advert.id), at: now)
+        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone, launchID: "b2")), at: now)
+        #expect(table.endpoints.count == 2)
+
+        _ = table.apply(.seen(Seen.network(port: 4_000, launchID: "b2")), at: now)
+
+        #expect(table.endpoints.map(\.id.text) == ["shop-phone-5e6f70"])
+        #expect(table[wireless]?.id.text == "shop-phone-5e6f70")
+    }
+
+    @Test func `after a restart the advertisement gets its own ID back when the phone is gone`() throws {
+        let wireless = try #require(wireless)
+        let cable = Seen.usb("com.example.shop", udid: phone, launchID: "b1")
+        let before = table(Seen.network(launchID: "b1"), cable)
+        #expect(before.endpoints.count == 1)
+
+        var after = EndpointTable(records: before.records, retired: before.retired)
+        _ = after.apply(.seen(Seen.network(launchID: "b1")), at: now)
+
+        #expect(after[wireless]?.id == wireless)
+        #expect(after[wireless]?.routes.count == 1)
+    }
+
+    @Test func `an advertisement with its own approval keeps its endpoint, and its ID is no alias`() throws {
+        let wireless = try #require(wireless)
+        var table = table(Seen.network(launchID: "b1"))
+        _ = table.setTrust(.approving(try #require(table[wireless])), of: wireless, at: now)
+
+        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone, launchID: "b1")), at: now)
+
+        #expect(table.endpoints.count == 2)
+        #expect(table[wireless]?.id == wireless)
+        #expect(table[wireless]?.state == .online && table[wireless]?.approvedRoutes.count == 1)
+    }
+
+    @Test func `an advertisement whose address an owner approves for a cabled app joins it`() throws {
+        let wireless = try #require(wireless)
+        let cable = Seen.usb("com.example.shop", udid: phone)
+        var table = table(Seen.network(), cable)
+        let advert = try #require(table[wireless])
+        let cabled = try #require(table.endpoints.first { $0.id != wireless })
+
+        _ = table.setTrust(.approving(advert), of: cabled.id, at: now)
+
+        #expect(table.endpoints.map(\.id) == [cabled.id])
+        #expect(table[wireless]?.routes.map(\.approval) == [.approved, .approved])
+
+        // Without the approval, both are separate again.
+        _ = table.setTrust(.none, of: cabled.id, at: now)
+        #expect(Set(table.endpoints.map(\.id)) == [cabled.id, wireless])
+        #expect(table[wireless]?.approval == .pending)
+        #expect(table[cabled.id]?.routes.count == 1)
+    }
+
+    @Test func `another app cannot take an ID that leads to a cabled app`() throws {
+        let wireless = try #require(wireless)
+        var table = table(
+            Seen.network(launchID: "b1"),
+            Seen.usb("com.example.shop", udid: phone, launchID: "b1")
+        )
+
+        _ = table.apply(.seen(Seen.network("org.other.shop", port: 5_000, name: "other")), at: now)
+
+        #expect(table[wireless]?.id.text == "shop-phone-5e6f70")
+        #expect(table.endpoints.map(\.id.text) == ["shop-iphone-2", "shop-phone-5e6f70"])
+    }
+
+    @Test func `repeated merges of forged advertisements leave a limited number of aliases`() throws {
+        var table = table(Seen.usb("com.example.shop", udid: phone, launchID: "b1"))
+        for number in 1...20 {
+            let host = "forged\(number).local"
+            _ = table.apply(.seen(Seen.network(host: host)), at: now)
+            _ = table.apply(.seen(Seen.network(host: host, launchID: "b1")), at: now)
+            _ = table.apply(.lost(Seen.network(host: host).id), at: now)
+        }
+
+        let record = try #require(table.records.first)
+        #expect(table.records.count == 1)
+        #expect(record.formerIDs?.count == EndpointIndex.mergedLimit)
+        #expect(record.formerIDs?.last?.text == "shop-forged20")
+        #expect(EndpointID("shop-forged1").flatMap { table[$0] } == nil)
+    }
+}
