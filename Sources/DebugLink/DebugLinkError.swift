@@ -23,6 +23,8 @@ package enum DebugLinkError: Error, Hashable, Sendable {
     case noSuchValue(JSONPointer, state: Int)
     /// The app sent no picture with this state.
     case noPicture(state: Int)
+    /// No held state of the app has a picture.
+    case noPictures
     /// The picture was dropped to save memory.
     case pictureDropped(state: Int)
     /// The picture is not valid base64.
@@ -75,6 +77,7 @@ extension DebugLinkError: CustomStringConvertible {
             "state \(state) has no value at \"\(pointer)\"; read the state without a pointer to see its members"
         case .noPicture(let state):
             "the app sent no picture with state \(state); choose another state"
+        case .noPictures: "no held state has a picture; the app must send it as the member imageData"
         case .pictureDropped(let state):
             "the picture of state \(state) was dropped to save memory; choose a newer state"
         case .invalidPicture(let state):

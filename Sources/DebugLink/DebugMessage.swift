@@ -24,7 +24,8 @@ struct DebugMessage: Sendable {
         self.bytes = bytes
         stateRange = state
         pictureRange = (members["imageData"] ?? members["png"]).flatMap {
-            bytes[$0.lowerBound] == UInt8(ascii: "\"") ? $0 : nil
+            // An empty text is no picture.
+            bytes[$0.lowerBound] == UInt8(ascii: "\"") && $0.count > 2 ? $0 : nil
         }
         action = members["action"].flatMap { range in
             guard let json = try? JSON(parsing: bytes[range]), !json.isNull else { return nil }

@@ -27,8 +27,9 @@ import Testing
         #expect(message.pictureSize == 12)
     }
 
-    @Test func `a message without action and picture is accepted`() throws {
-        let message = try Self.message(#"{"state":1,"action":null,"imageData":null}"#)
+    @Test(arguments: ["null", "\"\""])
+    func `a message without action and picture is accepted`(picture: String) throws {
+        let message = try Self.message(#"{"state":1,"action":null,"imageData":\#(picture)}"#)
 
         #expect(message.action == nil)
         #expect(message.pictureSize == nil)

@@ -105,7 +105,7 @@ import Testing
 
     private static let failures: [(tool: String, arguments: JSONObject, reason: String)] = [
         ("state", [:], "state 1 is not held, because the app has no states"),
-        ("shot", [:], "state 1 is not held, because the app has no states"),
+        ("shot", [:], "no held state has a picture; the app must send it as the member imageData"),
         ("send_state", ["number": 4], "state 4 is not held"), ("send_state", [:], "the argument number is missing"),
         ("state", ["number": "x"], "the argument number must be a whole number"),
         ("state", ["pointer": "a"], "the argument pointer is no JSON pointer"),

@@ -42,9 +42,8 @@ import Testing
     }
 
     @Test func `without a picture the oldest states are dropped`() throws {
-        var history = try Self.history(pictures: [0, 0, 0])
+        var history = try Self.history(pictures: [4, 4, 4])
         let texts = ["1", "2", "3"].map { $0.utf8.count }
-        // An empty picture is a picture of two quotes.
         for _ in 0..<3 { history.shed() }
         #expect(history.bytes == texts.reduce(0, +))
         #expect(history.droppedPictures == 3)

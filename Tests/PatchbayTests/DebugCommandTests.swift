@@ -1,5 +1,7 @@
 import ArgumentParser
+import Foundation
 import JSON
+import Model
 import Testing
 
 @testable import patchbay
@@ -29,6 +31,24 @@ import Testing
         #expect([cells[0], cells[2], cells[3]] == ["7", "1.5 kB", "held"])
         #expect(!cells[4].contains("\u{1B}"))
         #expect(cells[4].hasPrefix("tap"))
+    }
+
+    @Test func `an endpoint of another kind is named with the command for its tools`() {
+        let endpoint = Endpoint(
+            id: EndpointID("shop")!,
+            kind: .appDebug,
+            app: SanitizedText("shop"),
+            name: SanitizedText("shop"),
+            state: .online,
+            approval: .approved,
+            firstSeenAt: .distantPast,
+            lastSeenAt: nil
+        )
+
+        let error = DebugAppOptions.otherKind(endpoint)
+
+        #expect(error.message == "shop is of kind app-debug, and not an app of the state debugger")
+        #expect(error.hint == "patchbay tools shop")
     }
 
     @Test func `the commands parse their arguments, and list is the default`() throws {

@@ -110,7 +110,7 @@ struct DebugToolCall: Sendable {
         if let number = try integer("number") { return number }
         let withPicture = try await apps.states(of: app).last { if case .held = $0.picture { true } else { false } }
         if let withPicture { return withPicture.number }
-        throw DebugLinkError.noPicture(state: try await stateNumber(of: app))
+        throw DebugLinkError.noPictures
     }
 
     // MARK: Arguments and results

@@ -70,6 +70,8 @@ import Testing
 
             let again = try await LineApp(like: model, version: "4", port: app.port, in: scratch)
             #expect(try await broker.ask("call", id, "tap_element").joined().contains(#""version": "4""#))
+            // The app's output is read in the background.
+            try await again.program.waitForLine("call: tap_element")
             #expect(again.program.output.count { $0 == "call: tap_element" } == 1)
         }
     }

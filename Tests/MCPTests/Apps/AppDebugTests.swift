@@ -93,17 +93,21 @@ import Testing
         }
     }
 
-    @Test func `another server gets no call, and its route becomes a mismatch`() async throws {
+    @Test func `another server gets no call, and the app is called as soon as it is back`() async throws {
         let server = PlainServer { _, _ in .json(#"{"status":"ok"}"#) }
         let fixture = try fixture(server)
         let app = try #require(await fixture.appear(kind: .appDebug))
 
         let result = await fixture.call(ToolCall("record_start", of: app), of: fixture.owner)
 
-        #expect(Self.text(result).contains("a server that is not app-debug"), "\(Self.text(result))")
-        #expect(result["_meta"]?["patchbay/failure"] == "changed")
+        #expect(Self.text(result).contains("to GET /actions, so it is not app-debug"), "\(Self.text(result))")
+        #expect(result["_meta"]?["patchbay/failure"] == "invalid-response")
         #expect(server.lines == ["GET /actions"])
-        #expect(try await fixture.registry.endpoint(app.id).routes.first?.mismatch != nil)
+        #expect(try await fixture.registry.endpoint(app.id).routes.first?.mismatch == nil)
+
+        server.relaunch(as: .appDebug())
+        let screenshot = await fixture.call(ToolCall("screenshot", of: app), of: fixture.owner)
+        #expect(screenshot["content"]?.array?.first?["type"] == "image")
     }
 
     @Test func `a busy server is not mistaken for another one`() async throws {

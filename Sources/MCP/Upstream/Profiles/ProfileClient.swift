@@ -79,7 +79,7 @@ actor ProfileClient {
 
     /// Checks that a server of the profile's kind answers. No secret is sent.
     ///
-    /// - Throws: `AppError`, `.mismatch` if another server answers; `CancellationError`.
+    /// - Throws: `AppError`, `.invalidResponse` if another server answers; `CancellationError`.
     func recognize(_ attempt: Attempt) async throws -> RecognizedServer {
         let attempt = Attempt(secret: nil, admission: nil, limits: attempt.limits, end: attempt.end)
         var recognizer = ProfileRecognizer(profile)
@@ -98,13 +98,15 @@ actor ProfileClient {
         }
         switch recognizer.outcome {
         case .match(let server): return server
-        case .mismatch(let reason): throw mismatch("it answers with \(reason)")
-        case .undecided: throw mismatch("it was not asked")
+        case .mismatch(let reason): throw unrecognized(reason)
+        case .undecided: throw unrecognized("no response")
         }
     }
 
-    private func mismatch(_ reason: String) -> AppError {
-        .mismatch(route, found: SanitizedText("a server that is not \(profile.title): \(reason)"))
+    /// The error for another server. It is not a lasting mismatch, because each handshake recognises the server again
+    /// before a secret is sent.
+    private func unrecognized(_ reason: String) -> AppError {
+        .invalidResponse("\(reason), so it is not \(profile.title)")
     }
 
     // MARK: Tools

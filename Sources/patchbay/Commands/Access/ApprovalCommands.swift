@@ -47,7 +47,12 @@ struct ApproveCommand: AsyncParsableCommand {
             return try output.line("\(approved.id) needs no approval: it has only USB or configured routes.")
         }
         let route = approved.routes.first { $0.route.address == address && $0.isApproved }
-        let place = route.map { "\($0.route.location), announced by \($0.route.host?.text ?? "?") as \($0.app)" }
+        let place = route.map { approved in
+            if case .network(let network) = approved.route, network.isInbound {
+                return "\(network.address), from which the app connects"
+            }
+            return "\(approved.route.location), announced by \(approved.route.host?.text ?? "?") as \(approved.app)"
+        }
         try output.line("Approved \(approved.id) at \(place ?? address).")
     }
 }

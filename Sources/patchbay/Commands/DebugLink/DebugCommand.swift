@@ -46,7 +46,9 @@ struct DebugAppOptions: ParsableArguments {
     func call(_ tool: String, _ arguments: JSONObject = [:], maxPixels: Int? = nil) async throws -> ToolResultPrinter {
         let client = try options.client
         let endpoints = try await client.endpoints().endpoints
-        let id = try EndpointSelector(text: selector, command: "patchbay debug").choose(among: endpoints).id
+        let endpoint = try EndpointSelector(text: selector, command: "patchbay debug").choose(among: endpoints)
+        let id = endpoint.id
+        guard endpoint.kind == .debug else { throw Self.otherKind(endpoint) }
         do {
             let result = try await client.call(tool, of: id, arguments: arguments, maxPixels: maxPixels)
             let printer = ToolResultPrinter(result)
@@ -57,6 +59,15 @@ struct DebugAppOptions: ParsableArguments {
         } catch let error as ClientError {
             throw CallCommand.unknownResultError(after: error, of: id) ?? error
         }
+    }
+
+    /// The error for an endpoint without states.
+    static func otherKind(_ endpoint: Endpoint) -> CLIError {
+        CLIError(
+            status: .usage,
+            message: "\(endpoint.id) is of kind \(endpoint.kind), and not an app of the state debugger",
+            hint: "patchbay tools \(endpoint.id)"
+        )
     }
 
     /// Calls a tool whose result is one JSON document.
