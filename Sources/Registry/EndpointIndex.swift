@@ -27,8 +27,8 @@ struct EndpointIndex: Sendable {
     private var idsByIdentity: [IdentityKey: Set<EndpointID>] = [:]
     /// The endpoints that came from advertisements, by network address.
     private var idsByAddress: [String: Set<EndpointID>] = [:]
-    /// The current ID of an endpoint by a former ID: from the time before its app was identified, or of an endpoint that
-    /// was merged into this one.
+    /// The current ID of an endpoint by a former ID. An endpoint has a former ID if its app was identified later, or if
+    /// another endpoint was merged into it.
     private var aliases: [EndpointID: EndpointID] = [:]
     /// The endpoints that came from advertisements.
     private(set) var advertised: Set<EndpointID> = []

@@ -64,8 +64,8 @@ struct ServiceInstance: Sendable {
         return (sighting, sighting?.blocked)
     }
 
-    /// The port of a Dart VM service with a loopback address that came over another interface, and that no responder of
-    /// this host was asked for. Nil for every other service.
+    /// The port of a Dart VM service with a loopback address from another interface. Nil for every other service, and if
+    /// a responder of this host was asked already.
     func portToConfirm(of key: ServiceKey, at addresses: Set<IPAddress>) -> UInt16? {
         let addresses = addresses.isEmpty ? Set(details?.address.map { [$0] } ?? []) : addresses
         guard let details, details.port != 0, askedPort != details.port, key.interface != IPAddress.loopbackInterface,

@@ -5,8 +5,8 @@ import SystemIO
 struct ServerRequestSender: Sendable {
     let sessions: SessionStore
     let session: SessionStore.Session
-    /// The client's request whose stream is used, and whose end ends the requests to the client; nil to use the
-    /// stream of any running request of the session.
+    /// The client's request whose stream is used. Its end ends the requests to the client. Nil to use the stream of any
+    /// running request of the session.
     let boundRequest: InFlightRequest?
 
     /// Sends a request, and returns the client's response. Cancelling the task cancels the request.

@@ -24,8 +24,8 @@ final class UpstreamConnector: Sendable {
 
     private struct State {
         var connected: Connected?
-        /// The client of a profile's server, kept for as long as its launch and route are the same: the server may hold
-        /// a session for it.
+        /// The client of a profile's server. It is kept while its launch and route are the same, because the server may
+        /// hold a session for it.
         var profileClient: (launch: Launch, client: ProfileClient)?
         /// The launch for which the server gave no session, so that client sessions are not tried again.
         var launchWithoutSessions: Launch?
