@@ -106,6 +106,11 @@ enum HTTPParseError: Error, Hashable, Sendable {
     case unfinished
 }
 
+extension HTTPParseError {
+    /// The error for the caller of a request with this response.
+    var appError: AppError { self == .unfinished ? .responseLost : .invalidResponse("\(self)") }
+}
+
 extension HTTPParseError: CustomStringConvertible {
     var description: String {
         switch self {

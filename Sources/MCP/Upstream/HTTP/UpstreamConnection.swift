@@ -41,6 +41,25 @@ final class UpstreamConnection: Sendable {
         }
     }
 
+    /// Sends a request. A server may reject a request by its head, answer, and close before the body is written.
+    ///
+    /// - Returns: The begin of such an early response; nil if the kernel has accepted the whole request.
+    /// - Throws: `AppError.unwritten` and the other errors of `send`.
+    func sendRequest(
+        _ bytes: [UInt8],
+        by admission: DeliveryAuthorization?,
+        within limit: Duration,
+        clock: any Clock<Duration>
+    ) async throws -> [UInt8]? {
+        do {
+            try await send(bytes, by: admission, within: limit, clock: clock)
+            return nil
+        } catch Failure.unwritten {
+            guard let early = try? receiveNow(), !early.isEmpty else { throw AppError.unwritten }
+            return early
+        }
+    }
+
     /// Writes some bytes and returns their number. The bytes that complete a message are written only while the
     /// permission is valid.
     ///

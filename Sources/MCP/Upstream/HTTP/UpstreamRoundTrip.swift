@@ -71,35 +71,20 @@ struct UpstreamRoundTrip {
     ) async throws -> UpstreamResponse {
         (start, lastActivity) = (watch.elapsed, watch.elapsed)
         do {
-            try await send(bytes, over: connection, by: admission)
+            let early = try await connection.sendRequest(bytes, by: admission, within: limits.total, clock: clock)
+            if let early { try await feed(early) }
             while !isComplete { try await readMore(from: connection) }
             return try await makeResponse()
         } catch is UpstreamConnection.Failure {
             throw AppError.responseLost
-        } catch HTTPParseError.unfinished {
-            throw AppError.responseLost
         } catch let error as HTTPParseError {
-            throw AppError.invalidResponse("\(error)")
+            throw error.appError
         } catch let error as JSONError {
             throw AppError.invalidResponse(
                 "invalid JSON (\(error.reason.rawValue), at byte \(error.offset))"
             )
         } catch let error as RPCError {
             throw AppError.invalidResponse("invalid JSON-RPC (\(error.message))")
-        }
-    }
-
-    private mutating func send(
-        _ bytes: [UInt8],
-        over connection: UpstreamConnection,
-        by admission: DeliveryAuthorization?
-    ) async throws {
-        do {
-            try await connection.send(bytes, by: admission, within: limits.total, clock: clock)
-        } catch UpstreamConnection.Failure.unwritten {
-            // A server may reject a request by its head, answer, and close before the body is written.
-            guard let early = try? connection.receiveNow(), !early.isEmpty else { throw AppError.unwritten }
-            try await feed(early)
         }
     }
 

@@ -37,32 +37,17 @@ struct ProfileRoundTrip {
         by admission: DeliveryAuthorization?
     ) async throws -> Response {
         do {
-            try await send(bytes, over: connection, by: admission)
+            let early = try await connection.sendRequest(bytes, by: admission, within: limits.total, clock: clock)
+            if let early { try await feed(early) }
             while !isComplete { try await readMore(from: connection) }
         } catch is UpstreamConnection.Failure {
             throw AppError.responseLost
-        } catch HTTPParseError.unfinished {
-            throw AppError.responseLost
         } catch let error as HTTPParseError {
-            throw AppError.invalidResponse("\(error)")
+            throw error.appError
         }
         guard let head else { throw AppError.responseLost }
         let content = ProfileResponse(status: head.status, contentType: head["content-type"], body: body)
         return Response(content: content, permit: permit)
-    }
-
-    private mutating func send(
-        _ bytes: [UInt8],
-        over connection: UpstreamConnection,
-        by admission: DeliveryAuthorization?
-    ) async throws {
-        do {
-            try await connection.send(bytes, by: admission, within: limits.total, clock: clock)
-        } catch UpstreamConnection.Failure.unwritten {
-            // A server may reject a request by its head, answer, and close before the body is written.
-            guard let early = try? connection.receiveNow(), !early.isEmpty else { throw AppError.unwritten }
-            try await feed(early)
-        }
     }
 
     private mutating func readMore(from connection: UpstreamConnection) async throws {
