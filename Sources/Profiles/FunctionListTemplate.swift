@@ -1,5 +1,6 @@
 import JSON
 import Model
+import TOML
 
 /// The functions that a server lists itself: one request lists them, and another calls one.
 package struct FunctionListTemplate: Hashable, Sendable {
@@ -19,7 +20,7 @@ package struct FunctionListTemplate: Hashable, Sendable {
     var templates: [RequestTemplate] { [list, call] }
 
     /// Parses the table `[functions]`.
-    init(_ table: ProfileTable) throws(ProfileError) {
+    init(_ table: TOMLTable) throws(TOMLError) {
         try table.allow(["list", "call", "pointer", "name", "description", "schema", "timeout"])
         guard let list = try table.table("list") else { throw table.error("list", "is missing; it must be a table") }
         try list.allow(RequestTemplate.keys)

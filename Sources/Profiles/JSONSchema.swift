@@ -1,5 +1,6 @@
 import JSON
 import Model
+import TOML
 
 /// The part of JSON Schema that profiles use, for arguments of tools and for the recognition of responses.
 package struct JSONSchema: Hashable, Sendable {
@@ -111,7 +112,7 @@ extension JSONSchema {
             } else if !allowsOtherProperties {
                 let names = properties.map(\.name)
                 return "\"\(SanitizedText(path(member.name)))\" is not an argument"
-                    + NameSuggestionFormatter.text(for: member.name, among: names, listedAs: "arguments")
+                    + SimilarNameFinder.suggestion(for: member.name, among: names, listedAs: "arguments")
             }
         }
         return nil
@@ -128,7 +129,7 @@ extension JSONSchema {
 
 extension JSONSchema {
     /// Parses the table of a schema.
-    init(_ table: ProfileTable) throws(ProfileError) {
+    init(_ table: TOMLTable) throws(TOMLError) {
         try table.allow([
             "type", "enum", "const", "minimum", "maximum", "maxLength", "items", "properties", "required",
             "additionalProperties", "default", "description",
@@ -153,7 +154,7 @@ extension JSONSchema {
     }
 
     /// Parses a table with one schema for each name.
-    static func properties(_ table: ProfileTable) throws(ProfileError) -> [Property] {
+    static func properties(_ table: TOMLTable) throws(TOMLError) -> [Property] {
         var properties: [Property] = []
         for member in table.values.members {
             guard let schema = try table.table(member.name) else { continue }

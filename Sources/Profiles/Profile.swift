@@ -74,7 +74,7 @@ extension Profile {
         let tools = allTools(with: functions)
         if let tool = tools.first(where: { $0.name == name }) { return tool }
         guard let limit = limits.first(where: { $0.missingTools.contains(name) }) else {
-            let suggestion = NameSuggestionFormatter.text(for: name, among: tools.map(\.name), listedAs: "tools")
+            let suggestion = SimilarNameFinder.suggestion(for: name, among: tools.map(\.name), listedAs: "tools")
             throw .unknownTool(name, reason: "\(title) does not have it\(suggestion)")
         }
         let alternative = limit.alternative.map { "; use \($0)" } ?? ""

@@ -1,13 +1,16 @@
 import FoundationEssentials
 import Glibc
 import Model
+import TOML
+import TestSupport
 import Testing
 
 @testable import patchbayd
 
 @Suite struct ConfigurationTests {
     private func parse(_ text: String) throws -> Configuration {
-        try ConfigurationLoader.parse(text, file: "patchbay.toml")
+        let table = TOMLTable(try TOMLDocument(parsing: text, file: "patchbay.toml"))
+        return try Configuration(table, profileKinds: [.appDebug])
     }
 
     private func errorMessage(_ text: String) -> String {
@@ -51,12 +54,57 @@ import Testing
         #expect(configuration.debugLink.forward == "Anna’s MacBook")
     }
 
-    @Test func `the error for an unknown key names the key and its table`() {
-        #expect(errorMessage("[tunnels]\nmax_conections = 3").contains("tunnels.max_conections"))
+    @Test(arguments: [
+        (
+            "[broker]\n\n[tunnels]\nmax_conections = 3",
+            "4: tunnels.max_conections: there is no such key; did you mean \"max_connections\"?"
+        ),
+        ("[tunnel]\n", "1: tunnel: there is no such key; did you mean \"tunnels\"?"),
+        (
+            "[debuglink]\nport = 1",
+            "2: debuglink.port: there is no such key; the keys are enabled, listen, name, forward"
+        ),
+        (
+            "[[endpoint]]\nname = \"x\"\naddress = \"::1\"\nport = 1\nprot = 2",
+            "5: [[endpoint]] number 1: prot: there is no such key; did you mean \"port\"?"
+        ),
+    ]) func `the error for an unknown key has its line and the nearest key`(text: String, message: String) {
+        #expect(errorMessage(text) == "patchbay.toml:\(message)")
+    }
+
+    @Test(arguments: [
+        ("aprevel", "there is no kind \"aprevel\"; did you mean \"appreveal\"? The kinds are app-debug, appreveal, "),
+        (
+            "bo gus",
+            "there is no kind \"bo gus\"; the kinds are app-debug, appreveal, dart-vm, debug, mcp, openagents, tcp"
+        ),
+    ]) func `the error for an unknown kind lists the kinds that exist`(kind: String, message: String) {
+        let text = "[[endpoint]]\nname = \"x\"\nkind = \"\(kind)\"\naddress = \"::1\"\nport = 1"
+
+        #expect(errorMessage(text).hasPrefix("patchbay.toml:3: [[endpoint]] number 1: kind: \(message)"))
+    }
+
+    @Test func `the kinds of profiles and of the configured service types exist`() throws {
+        let text = """
+            [discovery]
+            types = ["_lab._tcp"]
+            [[endpoint]]
+            name = "a"
+            kind = "app-debug"
+            address = "::1"
+            port = 1
+            [[endpoint]]
+            name = "b"
+            kind = "lab"
+            address = "::1"
+            port = 1
+            """
+
+        #expect(try parse(text).endpoints.map(\.kind.text) == ["app-debug", "lab"])
     }
 
     @Test func `a syntax error has its line and column`() {
-        #expect(errorMessage("[broker]\nlog_level = ").contains("line 2, column"))
+        #expect(errorMessage("[broker]\nlog_level = ").hasPrefix("patchbay.toml:2:13: "))
     }
 
     @Test(arguments: [("[!]\n", 2), ("[broker]\nlog_level = [}\n", 14)])
@@ -64,7 +112,7 @@ import Testing
         text: String,
         column: Int
     ) {
-        #expect(errorMessage(text).contains("column \(column): expected a key or a value"), "\(errorMessage(text))")
+        #expect(errorMessage(text).contains(":\(column): expected a key or a value"), "\(errorMessage(text))")
     }
 
     @Test(arguments: [
@@ -72,15 +120,21 @@ import Testing
         ("[devices]\nprobe_ports = [70000]", "probe_ports"),
         ("[devices]\nprobe_ports = [0]", "probe_ports"),
         ("[devices]\nclient = \"usb\"", "client"),
-        ("[discovery]\ntypes = [\"appreveal\"]", "service type"),
+        ("[discovery]\ntypes = [\"appreveal\"]", "discovery.types, item 1 must be a service type"),
         ("[discovery]\nenabled = \"yes\"", "enabled"),
         (
             "[discovery]\ntypes = [\"_mcp._tcp\", \"_debug._tcp\", \"_mcp._tcp\"]",
             "discovery.types has \"_mcp._tcp\" twice"
         ),
         ("[discovery]\ntypes = [\"_mcp._tcp\", \"_MCP._TCP\"]", "discovery.types has \"_mcp._tcp\" twice"),
-        ("[discovery]\ntypes = [\"_mcp._tcp\", \"_mcp._tcp.\"]", "\"_mcp._tcp.\" is not a service type"),
-        ("[[endpoint]]\nname = \"x\"\nkind = \"mcp\"\naddress = \"127.0.0.1\"\nport = 99999999", "99999999 is no port"),
+        (
+            "[discovery]\ntypes = [\"_mcp._tcp\", \"_mcp._tcp.\"]",
+            "item 2 must be a service type such as \"_mcp._tcp\", but is \"_mcp._tcp.\""
+        ),
+        (
+            "[[endpoint]]\nname = \"x\"\nkind = \"mcp\"\naddress = \"127.0.0.1\"\nport = 99999999",
+            "port must be a number from 1 to 65535, but is 99999999"
+        ),
         ("[tunnels]\nmax_connections = 0", "max_connections"), ("[devices]\nmax_streams = 0", "max_streams"),
         ("[broker]\nlog_level = \"loud\"", "log_level"),
         ("[[endpoint]]\nname = \"x\"\nkind = \"mcp\"\naddress = \"example.com\"\nport = 1", "numeric"),
@@ -93,53 +147,67 @@ import Testing
     @Test(arguments: [
         ("[devices]\nclient = \"usb\"", "devices.client must be \"native\" or \"libusbmuxd\""),
         ("[discovery]\nenabled = \"yes\"", "discovery.enabled must be true or false"),
-        ("[discovery]\ntypes = \"_mcp._tcp\"", "discovery.types must be a list such as [\"_mcp._tcp\"]"),
-        ("[discovery]\ntypes = [1]", "discovery.types must be a list such as"),
-        ("[discovery]\ntypes = [\"_mcp._tcp\", \"x\"]", "discovery.types, item 2 cannot be used: \"x\" is not"),
-        ("[discovery]\nreadvertise = \"usb\"", "discovery.readvertise must be [] or [\"usb\"]"),
+        ("[discovery]\ntypes = \"_mcp._tcp\"", "discovery.types must be a list of values in [], but is"),
+        ("[discovery]\ntypes = [1]", "discovery.types, item 1 must be a service type such as \"_mcp._tcp\", but is 1"),
+        ("[discovery]\ntypes = [\"_mcp._tcp\", \"x\"]", "discovery.types, item 2 must be a service type such as"),
+        ("[discovery]\nreadvertise = \"usb\"", "discovery.readvertise must be a list of values in []"),
         ("[discovery]\nreadvertise = [\"wifi\"]", "discovery.readvertise, item 1 must be \"usb\""),
-        ("[devices]\nprobe_ports = [80, 70000]", "devices.probe_ports, item 2 cannot be used: 70000 is no port"),
-        ("[tunnels]\nmax_connections = \"1\"", "tunnels.max_connections must be a whole number"),
-        ("tunnels = 3", "tunnels must be a table: [tunnels]"), ("api = 3", "api must be a table: [api]"),
-        ("[api]\ntcp = 1", "api.tcp must be true or false"),
-        ("[api]\nport = 70000", "api.port cannot be used: 70000 is no port"),
-        ("[api]\nallowed_origins = \"x\"", "api.allowed_origins must be a list such as [\"http://localhost:5173\"]"),
-        ("[endpoint]\nname = \"x\"", "endpoint must be written [[endpoint]]"),
-        ("[[endpoint]]\nname = \"x\"\naddress = \"::1\"", "[[endpoint]] number 1: port is missing"),
-        ("[debuglink]\nlisten = \"desk:80\"", "debuglink.listen cannot be used: \"desk:80\" is no numeric address"),
-        ("[debuglink]\nlisten = \"9999\"", "debuglink.listen cannot be used: \"9999\" is no numeric address"),
-        ("[debuglink]\nport = 1", "there is no key debuglink.port"),
-        ("[[endpoint]]\nname = 3\naddress = \"::1\"\nport = 1", "[[endpoint]] number 1: name must be a text in quotes"),
         (
-            "[[endpoint]]\nname = \"x\"\naddress = \"::1\"\nport = 1\nkind = \"bo gus\"",
-            "[[endpoint]] number 1 (\"x\"): the kind"
+            "[devices]\nprobe_ports = [80, 70000]",
+            "devices.probe_ports, item 2 must be a number from 1 to 65535, but is 70000"
         ),
+        ("[tunnels]\nmax_connections = \"1\"", "tunnels.max_connections must be a whole number"),
+        ("tunnels = 3", "tunnels must be a table, but is 3"), ("api = 3", "api must be a table, but is 3"),
+        ("[api]\ntcp = 1", "api.tcp must be true or false"),
+        ("[api]\nport = 70000", "api.port must be a number from 1 to 65535, but is 70000"),
+        ("[api]\nremote = true", "api.remote must be a numeric address with a port, such as"),
+        ("[api]\nremote = \"desk.local:7283\"", "api.remote must be a numeric address with a port, such as"),
+        ("[api]\nremote = \"0.0.0.0:0\"", "api.remote must be a numeric address with a port, such as"),
+        ("[api]\nremote = \"7283\"", "api.remote must be a numeric address with a port, such as"),
+        ("[api]\nallowed_origins = \"x\"", "api.allowed_origins must be a list of values in []"),
+        ("[endpoint]\nname = \"x\"", "endpoint must have the header [[endpoint]]"),
+        ("[[endpoint]]\nname = \"x\"\naddress = \"::1\"", "[[endpoint]] number 1: port is missing"),
+        ("[debuglink]\nlisten = \"desk:80\"", "debuglink.listen must be a numeric address with a port, such as"),
+        ("[debuglink]\nlisten = \"9999\"", "debuglink.listen must be a numeric address with a port, such as"),
+        ("[[endpoint]]\nname = 3\naddress = \"::1\"\nport = 1", "[[endpoint]] number 1: name must be a text in quotes"),
         ("[[endpoint]]\nname = \"x\"\naddress = \"::1\"\nport = 1\nhost = 2", "[[endpoint]] number 1: host"),
     ])
     func `the error for an invalid value uses the file's terms and describes valid values`(
         text: String,
         sentence: String
     ) {
-        #expect(errorMessage(text).hasPrefix("patchbay.toml: "), "\(errorMessage(text))")
+        #expect(errorMessage(text).contains(#/^patchbay.toml:[0-9]+: /#), "\(errorMessage(text))")
         #expect(errorMessage(text).contains(sentence), "\(errorMessage(text))")
     }
 
     @Test(arguments: [
-        ("[broker]\nsocket = \"x.sock\"", "broker.socket is \"x.sock\"; it must be an absolute path"),
-        ("[broker]\nstate_directory = \"state\"", "broker.state_directory is \"state\"; it must be an absolute path"),
-        ("[devices]\nusbmuxd = \"blah\"", "devices.usbmuxd is \"blah\"; it must be \"/path\""),
+        (
+            "[broker]\nsocket = \"x.sock\"",
+            "broker.socket must be an absolute path of at most 107 bytes, but is \"x.sock\""
+        ),
+        (
+            "[broker]\nstate_directory = \"state\"",
+            "broker.state_directory must be an absolute path in quotes, but is \"state\""
+        ),
+        ("[devices]\nusbmuxd = \"blah\"", "devices.usbmuxd must be \"/path\""),
         (
             "[tunnels]\nmax_connections = 99999999",
-            "tunnels.max_connections is 99999999; it must be a whole number from 1"
+            "tunnels.max_connections must be a whole number from 1 to 500000, but is 99999999"
         ),
         ("[discovery]\ninterfaces = []", "discovery.interfaces is empty"),
         (
             "[discovery]\nreadvertise = [\"usb\"]\n[devices]\nenabled = false",
             "discovery.readvertise needs discovery.enabled = true and devices.enabled = true"
         ),
-        ("[debuglink]\nname = \"\"", "debuglink.name is \"\"; it must be a Bonjour name"),
-        ("[api]\nallowed_origins = [\"http://a:1/\"]", "api.allowed_origins has \"http://a:1/\"; it must have what"),
-        ("[api]\nallowed_origins = [\"http://a:1\", \"null\"]", "api.allowed_origins has \"null\"; it must have what"),
+        ("[debuglink]\nname = \"\"", "debuglink.name must be a Bonjour name"),
+        (
+            "[api]\nallowed_origins = [\"http://a:1/\"]",
+            "api.allowed_origins, item 1 must be an origin as browsers send it"
+        ),
+        (
+            "[api]\nallowed_origins = [\"http://a:1\", \"null\"]",
+            "api.allowed_origins, item 2 must be an origin as browsers send it"
+        ),
     ])
     func `values that would fail at startup are rejected when the file is loaded`(
         text: String,
@@ -159,6 +227,22 @@ import Testing
         #expect(throws: ConfigurationError.self) { try unknown.readvertiseOwner() }
     }
 
+    @Test func `a value that this machine cannot use has its line`() async throws {
+        try await withScratchFolder { scratch in
+            let file = try scratch.write("\n[discovery]\nreadvertise_user = \"no such user\"", to: "patchbay.toml")
+
+            #expect(
+                throws: ConfigurationError.invalid(
+                    .invalid(
+                        file: file,
+                        at: FilePosition(line: 3, column: 1),
+                        reason: "discovery.readvertise_user is \"no such user\"; this machine has no such user"
+                    )
+                )
+            ) { try ConfigurationLoader(environment: [:]).load(file) }
+        }
+    }
+
     @Test func `an endpoint without a kind is tcp, as in patchbay add`() throws {
         let endpoint = try parse("[[endpoint]]\nname = \"x\"\naddress = \"::1\"\nport = 1").endpoints.first
 
@@ -174,7 +258,7 @@ import Testing
     @Test func `the error for an unreadable file has the reason`() throws {
         func errorMessage(_ path: String) -> String {
             do {
-                return "\(try ConfigurationLoader(environment: [:]).load(explicit: path))"
+                return "\(try ConfigurationLoader(environment: [:]).load(path))"
             } catch {
                 return "\(error)"
             }
@@ -190,7 +274,8 @@ import Testing
 
     @Test func `a missing file gives the default configuration, and the searched paths are reported`() throws {
         let environment = ["HOME": "/nowhere"]
-        let configuration = try ConfigurationLoader(environment: environment).load(explicit: nil)
+        let loader = ConfigurationLoader(environment: environment)
+        let configuration = try loader.load(loader.file(explicit: nil))
 
         #expect(configuration == Configuration())
         let origin = Patchbayd.origin(of: configuration, environment)

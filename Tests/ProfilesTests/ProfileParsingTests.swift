@@ -1,5 +1,6 @@
 import Model
 import Profiles
+import TOML
 import Testing
 
 /// Each mistake in a file is an error with file, position, key and valid form.
@@ -53,7 +54,7 @@ import Testing
 
         init(_ text: String, _ message: String) {
             self.text = text
-            self.message = "sample.toml, \(message)"
+            self.message = "sample.toml:\(message)"
         }
 
         init(before text: String, _ message: String) { self.init(text + minimal, message) }
@@ -61,111 +62,111 @@ import Testing
     }
 
     static let mistakes: [Mistake] = [
-        Mistake("name = ", "line 1, column 8: Error while parsing key-value pair"),
-        Mistake(before: "ports = [}\n", "line 1, column 10: expected a key or a value, saw another character"),
-        Mistake(after: "[!]\n", "line 11, column 2: expected a key or a value, saw another character"),
-        Mistake("name = \"a\u{0}\"", "line 1, column 1: the file is not text"),
-        Mistake(before: "titel = 1\n", #"line 1, column 1: titel is not a key here; did you mean "title"?"#),
+        Mistake("name = ", "1:8: Error while parsing key-value pair"),
+        Mistake(before: "ports = [}\n", "1:10: expected a key or a value, saw another character"),
+        Mistake(after: "[!]\n", "11:2: expected a key or a value, saw another character"),
+        Mistake("name = \"a\u{0}\"", "1:1: the file is not text"),
+        Mistake(before: "titel = 1\n", #"1: titel: there is no such key; did you mean "title"?"#),
         Mistake(
             after: "timout = 3\n",
-            #"line 11, column 1: [[tool]] number 1: timout is not a key here; did you mean "timeout"?"#
+            #"11: [[tool]] number 1: timout: there is no such key; did you mean "timeout"?"#
         ),
         Mistake(
             after: "method = 'PATCH'\n",
-            #"line 11, column 1: [[tool]] number 1: method must be one of GET, POST, PUT, DELETE, but is "PATCH""#
+            #"11: [[tool]] number 1: method must be one of GET, POST, PUT, DELETE, but is "PATCH""#
         ),
         Mistake(
             after: "timeout = '3'\n",
-            #"line 11, column 1: [[tool]] number 1: timeout must be a whole number from 1 to 600, but is "3""#
+            #"11: [[tool]] number 1: timeout must be a whole number from 1 to 600, but is "3""#
         ),
         Mistake(
             after: "timeout = 99999999999999\n",
-            "line 11, column 1: [[tool]] number 1: timeout must be a whole number from 1 to 600, but is 99999999999999"
+            "11: [[tool]] number 1: timeout must be a whole number from 1 to 600, but is 99999999999999"
         ),
         Mistake(
             before: "ports = [9876, 0]\n",
-            "line 1, column 16: ports, item 2 must be a number from 1 to 65535, but is 0"
+            "1: ports, item 2 must be a number from 1 to 65535, but is 0"
         ),
-        Mistake(before: "ports = 9876\n", "line 1, column 1: ports must be a list, but is 9876"),
+        Mistake(before: "ports = 9876\n", "1: ports must be a list of values in [], but is 9876"),
         Mistake(
             before: "ports = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n",
-            "line 1, column 1: ports has 9 ports; at most 8 are possible"
+            "1: ports has 9 ports; at most 8 are possible"
         ),
-        Mistake(before: "title = 1979-05-27\n", "line 1, column 1: title must not be a date"),
+        Mistake(before: "title = 1979-05-27\n", "1: title must not be a date"),
         Mistake(
             "name = 'sample'\n[[recognition]]\npath = '/'\njson = {}\n[[tool]]\nname = 'x'\ndescription = 'x'\n",
-            "line 5, column 1: [[tool]] number 1: path is missing; it must be a path on the server itself, such as "
+            "5: [[tool]] number 1: path is missing; it must be a path on the server itself, such as "
                 + "\"/state/{key}\""
         ),
         Mistake(
             "name = 'sample'\n[[recognition]]\npath = '/'\n[[tool]]\n",
-            "line 2, column 1: recognition must have a request with json, or other servers would match"
+            "2: recognition must have a request with json, or other servers would match"
         ),
         Mistake(
             "name = 'sample'\n[[recognition]]\npath = '/'\njson = {}\n",
-            "line 1, column 1: tool is missing; a profile needs a [[tool]] or [functions]"
+            "1: tool is missing; a profile needs a [[tool]] or [functions]"
         ),
         Mistake(
             "name = 'mcp'\n",
-            "line 1, column 1: name is \"mcp\", which is one of Patchbay's own kinds; use another name"
+            "1: name is \"mcp\", which is one of Patchbay's own kinds; use another name"
         ),
         Mistake(
             after: "body = '{\"a\": '\nmethod = 'POST'\n",
-            "line 11, column 1: [[tool]] number 1: body must be JSON; it is invalid at byte 6"
+            "11: [[tool]] number 1: body must be JSON; it is invalid at byte 6"
         ),
         Mistake(
             after: "body = '1'\n",
-            "line 11, column 1: [[tool]] number 1: body is not possible with the method GET"
+            "11: [[tool]] number 1: body is not possible with the method GET"
         ),
         Mistake(
             after: "session = true\n",
-            "line 11, column 1: [[tool]] number 1: session is true, but the profile has no [session]"
+            "11: [[tool]] number 1: session is true, but the profile has no [session]"
         ),
         Mistake(
             after: "required = ['x']\n",
-            "line 11, column 1: [[tool]] number 1: required has \"x\", which is not an argument; there are no arguments"
+            "11: [[tool]] number 1: required has \"x\", which is not an argument; there are no arguments"
         ),
         Mistake(
             after: "arguments.identifier = { type = 'strnig' }\n",
-            "line 11, column 26: [[tool]] number 1: arguments.identifier.type must be one of string, number, integer, "
+            "11: [[tool]] number 1: arguments.identifier.type must be one of string, number, integer, "
                 + "boolean, array, object, null, but is \"strnig\""
         ),
         Mistake(
             after: "arguments.identifier = { typ = 'string' }\n",
-            "line 11, column 26: [[tool]] number 1: arguments.identifier.typ is not a key here; did you mean \"type\"?"
+            "11: [[tool]] number 1: arguments.identifier.typ: there is no such key; did you mean \"type\"?"
         ),
         Mistake(
             after: "arguments.identifier = { type = 'string' }\n",
-            "line 11, column 1: [[tool]] number 1: arguments has \"identifier\", which neither the request nor the "
+            "11: [[tool]] number 1: arguments has \"identifier\", which neither the request nor the "
                 + "result uses"
         ),
         Mistake(
             after: "result = { type = 'json', pointer = 'value' }\n",
-            "line 11, column 27: [[tool]] number 1: result.pointer must be a JSON pointer, such as \"/value/name\", "
+            "11: [[tool]] number 1: result.pointer must be a JSON pointer, such as \"/value/name\", "
                 + "but is \"value\""
         ),
         Mistake(
             after: "[[tool]]\nname = 'screenshot'\ndescription = 'x'\npath = '/x'\n",
-            "line 12, column 1: [[tool]] number 2: name is \"screenshot\", which is the name of another tool"
+            "12: [[tool]] number 2: name is \"screenshot\", which is the name of another tool"
         ),
         Mistake(
             after: "[[limit]]\ntext = 'no taps'\ninstead = 'screenshots'\n",
-            "line 13, column 1: [[limit]] number 1: instead is \"screenshots\", which is not a tool; did you mean "
+            "13: [[limit]] number 1: instead is \"screenshots\", which is not a tool; did you mean "
                 + "\"screenshot\"?"
         ),
         Mistake(
             after: "[authentication]\ntype = 'basic'\n",
-            "line 12, column 1: authentication.type must be \"none\", \"bearer\" or \"exchange\", but is \"basic\""
+            "12: authentication.type must be \"none\", \"bearer\" or \"exchange\", but is \"basic\""
         ),
         Mistake(
             after: "[session]\nheader = 'Host'\n",
-            "line 12, column 1: session.header must be the name of a header that begins with \"X-\", but is \"Host\""
+            "12: session.header must be the name of a header that begins with \"X-\", but is \"Host\""
         ),
         Mistake(
             after: "[identity]\napp.path = '/health'\n",
-            "line 12, column 1: identity.app.path must be a path of [[recognition]]: /actions"
+            "12: identity.app.path must be a path of [[recognition]]: /actions"
         ),
-        Mistake(after: "rpc = 'x'\n", "line 10, column 1: [[tool]] number 1: path is not a key here"),
+        Mistake(after: "rpc = 'x'\n", "10: [[tool]] number 1: path: there is no such key"),
     ]
 
     @Test(arguments: mistakes)
@@ -180,7 +181,7 @@ import Testing
     ]) func `a path that is not on the server itself is rejected`(path: String) {
         let text = Self.minimal.replacing("\"/screenshot\"", with: "\"\(path)\"")
 
-        #expect(Self.message(text).hasPrefix("sample.toml, line 10, column 1: [[tool]] number 1: path must be a path"))
+        #expect(Self.message(text).hasPrefix("sample.toml:10: [[tool]] number 1: path must be a path"))
     }
 
     @Test(arguments: [
@@ -191,7 +192,7 @@ import Testing
         let text =
             Self.minimal.replacing("/screenshot", with: path) + "arguments.key = { type = 'string' }\n"
 
-        #expect(Self.message(text) == "sample.toml, line 10, column 1: [[tool]] number 1: \(expected)")
+        #expect(Self.message(text) == "sample.toml:10: [[tool]] number 1: \(expected)")
     }
 
     @Test func `positions are right behind comments, multi-line texts and lists`() {
@@ -210,13 +211,13 @@ import Testing
 
         #expect(
             Self.message(text)
-                == "sample.toml, line 8, column 5: ports, item 3 must be a number from 1 to 65535, but is \"three\""
+                == "sample.toml:8: ports, item 3 must be a number from 1 to 65535, but is \"three\""
         )
     }
 
     @Test func `a message has no control characters of the file`() {
         let message = Self.message("\"a\\u001b[31m\" = 1\n")
 
-        #expect(message.hasPrefix("sample.toml, line 1, column 1: a\u{FFFD}[31m is not a key"))
+        #expect(message.hasPrefix("sample.toml:1: a\u{FFFD}[31m: there is no such key"))
     }
 }

@@ -1,10 +1,8 @@
 import JSON
 import Model
+package import TOML
 
 extension Profile {
-    /// The kinds that Patchbay knows without a profile.
-    private static let reservedNames = ["appreveal", "mcp", "debug", "openagents", "dart-vm", "tcp"]
-
     /// The maximum number of ports. Every port of every phone is tried once a second.
     private static let portLimit = 8
 
@@ -13,9 +11,9 @@ extension Profile {
     /// - Parameters:
     ///   - text: The TOML text.
     ///   - file: The name for error messages.
-    /// - Throws: `ProfileError` with the position and the valid form.
-    package init(parsing text: String, file: String) throws(ProfileError) {
-        let table = ProfileTable(try TOMLDocument(parsing: text, file: file))
+    /// - Throws: `TOMLError` with the position and the valid form.
+    package init(parsing text: String, file: String) throws(TOMLError) {
+        let table = TOMLTable(try TOMLDocument(parsing: text, file: file))
         try table.allow([
             "name", "title", "ports", "capabilities", "timeout_hint", "error_pointer", "recognition", "identity",
             "authentication", "session", "rpc", "tool", "functions", "limit",
@@ -23,7 +21,7 @@ extension Profile {
         name = try table.required("name", "a name of small letters, digits and hyphens in quotes") { json in
             json.string.flatMap { $0.wholeMatch(of: #/[a-z][a-z0-9-]{0,31}/#) == nil ? nil : $0 }
         }
-        guard !Self.reservedNames.contains(name) else {
+        guard !EndpointKind.builtIn.contains(EndpointKind(name)) else {
             throw table.error("name", "is \"\(name)\", which is one of Patchbay's own kinds; use another name")
         }
         title = try table.line("title") ?? name
@@ -37,11 +35,11 @@ extension Profile {
         timeoutHint = try table.line("timeout_hint")
         errorPointer = try table.pointer("error_pointer")
         authentication =
-            try table.table("authentication").map { table throws(ProfileError) in
+            try table.table("authentication").map { table throws(TOMLError) in
                 try AuthenticationMethod(table)
             } ?? .none
-        session = try table.table("session").map { table throws(ProfileError) in try SessionSpec(table) }
-        functions = try table.table("functions").map { table throws(ProfileError) in try FunctionListTemplate(table) }
+        session = try table.table("session").map { table throws(TOMLError) in try SessionSpec(table) }
+        functions = try table.table("functions").map { table throws(TOMLError) in try FunctionListTemplate(table) }
 
         var recognition: [RecognitionStep] = []
         for table in try table.tables("recognition") { recognition.append(try RecognitionStep(table)) }
@@ -51,7 +49,7 @@ extension Profile {
         self.recognition = recognition
         let paths = recognition.compactMap(\.template.path.literal)
         identity =
-            try table.table("identity").map { table throws(ProfileError) in try IdentitySource(table, paths: paths) }
+            try table.table("identity").map { table throws(TOMLError) in try IdentitySource(table, paths: paths) }
             ?? IdentitySource()
 
         var rpcPath: PathTemplate?
@@ -83,7 +81,7 @@ extension Profile {
 
 extension AuthenticationMethod {
     /// Parses the table `[authentication]`.
-    fileprivate init(_ table: ProfileTable) throws(ProfileError) {
+    fileprivate init(_ table: TOMLTable) throws(TOMLError) {
         let types = ["none", "bearer", "exchange"]
         let shape = "\"none\", \"bearer\" or \"exchange\""
         let type = try table.required("type", shape) { $0.string.flatMap { types.contains($0) ? $0 : nil } }
@@ -103,7 +101,7 @@ extension AuthenticationMethod {
 
 extension ProfileLimitation {
     /// Parses a table of `[[limit]]`.
-    fileprivate init(_ table: ProfileTable, tools: [String]) throws(ProfileError) {
+    fileprivate init(_ table: TOMLTable, tools: [String]) throws(TOMLError) {
         try table.allow(["text", "missing", "instead"])
         guard let text = try table.line("text") else {
             throw table.error("text", "is missing; it must be a text in quotes")
@@ -112,15 +110,15 @@ extension ProfileLimitation {
         missingTools = try table.list("missing", of: "a text in quotes", \.string)
         alternative = try table.text("instead")
         if let alternative, !tools.contains(alternative) {
-            let suggestion = NameSuggestionFormatter.text(for: alternative, among: tools, listedAs: "tools")
+            let suggestion = SimilarNameFinder.suggestion(for: alternative, among: tools, listedAs: "tools")
             throw table.error("instead", "is \"\(alternative)\", which is not a tool\(suggestion)")
         }
     }
 }
 
-extension ProfileTable {
+extension TOMLTable {
     /// Returns a text for people and agents: one line without control characters.
-    func line(_ key: String) throws(ProfileError) -> String? {
+    func line(_ key: String) throws(TOMLError) -> String? {
         try optional(key, "one line of text without control characters") { json in
             json.string.flatMap { $0.isEmpty || SanitizedText($0, limit: .max).text != $0 ? nil : $0 }
         }

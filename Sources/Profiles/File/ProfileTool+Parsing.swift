@@ -1,4 +1,6 @@
 import JSON
+import Model
+import TOML
 
 extension ProfileTool {
     /// The timeout without the key `timeout`, and the allowed timeouts, in seconds.
@@ -8,7 +10,7 @@ extension ProfileTool {
     static func isName(_ text: String) -> Bool { text.wholeMatch(of: #/[A-Za-z0-9_-]{1,48}/#) != nil }
 
     /// Parses a table of `[[tool]]`.
-    init(_ table: ProfileTable, rpcPath: PathTemplate?, session: SessionSpec?) throws(ProfileError) {
+    init(_ table: TOMLTable, rpcPath: PathTemplate?, session: SessionSpec?) throws(TOMLError) {
         isRPC = table.values["rpc"] != nil
         try table.allow(
             [
@@ -37,7 +39,7 @@ extension ProfileTool {
         try Self.check(table, template, schema, result, hasPathSession: hasPathSession)
     }
 
-    private static func schema(_ table: ProfileTable) throws(ProfileError) -> JSONSchema {
+    private static func schema(_ table: TOMLTable) throws(TOMLError) -> JSONSchema {
         var properties: [JSONSchema.Property] = []
         if let arguments = try table.table("arguments") {
             for member in arguments.values.members where !Placeholder.isName(member.name) || member.name == "session" {
@@ -50,7 +52,7 @@ extension ProfileTool {
             let names = properties.map(\.name)
             throw table.error(
                 "required",
-                "has \"\(name)\", which is not an argument\(NameSuggestionFormatter.text(for: name, among: names, listedAs: "arguments"))"
+                "has \"\(name)\", which is not an argument\(SimilarNameFinder.suggestion(for: name, among: names, listedAs: "arguments"))"
             )
         }
         return JSONSchema(properties: properties, required: required)
@@ -58,10 +60,10 @@ extension ProfileTool {
 
     /// Returns the request of a JSON-RPC method. Without `params`, all arguments are the parameters.
     private static func rpc(
-        _ table: ProfileTable,
+        _ table: TOMLTable,
         _ path: PathTemplate?,
         _ schema: JSONSchema
-    ) throws(ProfileError) -> RequestTemplate {
+    ) throws(TOMLError) -> RequestTemplate {
         let method = try table.requiredText("rpc")
         guard let path else { throw table.error("rpc", "needs the path of JSON-RPC in the table [rpc]") }
         let all = schema.properties.map { JSONObject.Member(name: $0.name, value: .string("{\($0.name)}")) }
@@ -75,17 +77,17 @@ extension ProfileTool {
 
     /// Checks that placeholders and arguments match.
     private static func check(
-        _ table: ProfileTable,
+        _ table: TOMLTable,
         _ template: RequestTemplate,
         _ schema: JSONSchema,
         _ result: ResultFormat,
         hasPathSession: Bool
-    ) throws(ProfileError) {
+    ) throws(TOMLError) {
         let names = schema.properties.map(\.name)
         let known = names + (hasPathSession ? ["session"] : [])
         for name in template.placeholders where !known.contains(name) {
             let key = template.path.placeholders.contains(name) ? "path" : "body"
-            let suggestion = NameSuggestionFormatter.text(for: name, among: known, listedAs: "arguments")
+            let suggestion = SimilarNameFinder.suggestion(for: name, among: known, listedAs: "arguments")
             throw table.error(key, "has the placeholder {\(name)}, which is not an argument\(suggestion)")
         }
         for property in schema.properties {
@@ -106,7 +108,7 @@ extension ProfileTool {
 
 extension ResultFormat {
     /// Parses the table `result` of a tool. Without it, the result is JSON.
-    fileprivate init(_ tool: ProfileTable) throws(ProfileError) {
+    fileprivate init(_ tool: TOMLTable) throws(TOMLError) {
         guard let table = try tool.table("result") else {
             self = .json(JSONSelection())
             return

@@ -1,4 +1,5 @@
 import JSON
+import TOML
 
 /// One request of the recognition, and the conditions on its response.
 struct RecognitionStep: Hashable {
@@ -33,7 +34,7 @@ struct RecognitionStep: Hashable {
 
 extension RecognitionStep {
     /// Parses a table of `[[recognition]]`.
-    init(_ table: ProfileTable) throws(ProfileError) {
+    init(_ table: TOMLTable) throws(TOMLError) {
         try table.allow(RequestTemplate.keys + ["status", "not_status", "content_type", "json"])
         template = try RequestTemplate(table)
         if let placeholder = template.placeholders.first {
@@ -46,7 +47,7 @@ extension RecognitionStep {
         }
         self.status = excluded.map { .unequal($0) } ?? .equal(status ?? 200)
         contentType = try table.text("content_type").map { $0.lowercased() }
-        schema = try table.table("json").map { table throws(ProfileError) in try JSONSchema(table) }
+        schema = try table.table("json").map { table throws(TOMLError) in try JSONSchema(table) }
     }
 }
 
@@ -56,7 +57,7 @@ struct IdentitySource: Hashable {
         let path: String
         let pointer: JSONPointer
 
-        init(_ table: ProfileTable, paths: [String]) throws(ProfileError) {
+        init(_ table: TOMLTable, paths: [String]) throws(TOMLError) {
             try table.allow(["path", "pointer"])
             path = try table.requiredText("path")
             pointer = try table.pointer("pointer") ?? .root
@@ -73,7 +74,7 @@ struct IdentitySource: Hashable {
     init() {}
 
     /// Parses the table `[identity]`.
-    init(_ table: ProfileTable, paths: [String]) throws(ProfileError) {
+    init(_ table: TOMLTable, paths: [String]) throws(TOMLError) {
         try table.allow(["app", "version", "launch"])
         if let place = try table.table("app") { app = try Place(place, paths: paths) }
         if let place = try table.table("version") { version = try Place(place, paths: paths) }

@@ -1,4 +1,5 @@
 import JSON
+import TOML
 
 /// A request of a profile: method, path and JSON body, with placeholders for arguments.
 package struct RequestTemplate: Hashable, Sendable {
@@ -23,7 +24,7 @@ package struct RequestTemplate: Hashable, Sendable {
     }
 
     /// Parses the keys `method`, `path` and `body` of a table.
-    init(_ table: ProfileTable) throws(ProfileError) {
+    init(_ table: TOMLTable) throws(TOMLError) {
         let names = Method.allCases.map(\.rawValue).joined(separator: ", ")
         method = try table.optional("method", "one of \(names)") { $0.string.flatMap(Method.init) } ?? .get
         path = try Self.path(table)
@@ -31,14 +32,14 @@ package struct RequestTemplate: Hashable, Sendable {
         if body != nil, method == .get { throw table.error("body", "is not possible with the method GET") }
     }
 
-    static func path(_ table: ProfileTable) throws(ProfileError) -> PathTemplate {
+    static func path(_ table: TOMLTable) throws(TOMLError) -> PathTemplate {
         try table.required("path", "a path on the server itself, such as \"/state/{key}\"") {
             $0.string.flatMap(PathTemplate.init)
         }
     }
 
     /// Returns the JSON text of a key.
-    static func json(_ table: ProfileTable, _ key: String) throws(ProfileError) -> JSON? {
+    static func json(_ table: TOMLTable, _ key: String) throws(TOMLError) -> JSON? {
         guard let text = try table.text(key) else { return nil }
         do { return try JSON(parsing: text) } catch {
             throw table.error(key, "must be JSON; it is invalid at byte \(error.offset)")

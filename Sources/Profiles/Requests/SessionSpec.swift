@@ -1,4 +1,6 @@
 import JSON
+import Model
+import TOML
 
 /// The session that a server requires for some tools: how it is acquired, kept alive and released.
 struct SessionSpec: Hashable, Sendable {
@@ -37,7 +39,7 @@ extension SessionSpec {
     private static let maxLifetime = 86_400
 
     /// Parses the table `[session]`.
-    init(_ table: ProfileTable) throws(ProfileError) {
+    init(_ table: TOMLTable) throws(TOMLError) {
         try table.allow([
             "header", "existing", "acquire", "heartbeat", "release", "lifetime", "busy_status", "lost",
         ])
@@ -49,7 +51,7 @@ extension SessionSpec {
             throw table.error("acquire", "is missing; it must be a table with path and pointer")
         }
         self.acquire = try Source(acquire)
-        existing = try table.table("existing").map { table throws(ProfileError) in try Source(table) }
+        existing = try table.table("existing").map { table throws(TOMLError) in try Source(table) }
         heartbeat = try Self.template(table, "heartbeat")
         release = try Self.template(table, "release")
         guard let seconds = try table.number("lifetime", in: 1...Self.maxLifetime) else {
@@ -57,7 +59,7 @@ extension SessionSpec {
         }
         lifetime = .seconds(seconds)
         busyStatus = try table.number("busy_status", in: 400...599)
-        loss = try table.table("lost").map { table throws(ProfileError) in try Loss(table) }
+        loss = try table.table("lost").map { table throws(TOMLError) in try Loss(table) }
     }
 
     /// All requests of the session.
@@ -65,7 +67,7 @@ extension SessionSpec {
         [acquire.template] + [existing?.template, heartbeat, release].compactMap { $0 }
     }
 
-    private static func template(_ table: ProfileTable, _ key: String) throws(ProfileError) -> RequestTemplate? {
+    private static func template(_ table: TOMLTable, _ key: String) throws(TOMLError) -> RequestTemplate? {
         guard let table = try table.table(key) else { return nil }
         try table.allow(RequestTemplate.keys)
         return try RequestTemplate(table, placeholders: ["session"])
@@ -73,7 +75,7 @@ extension SessionSpec {
 }
 
 extension SessionSpec.Source {
-    init(_ table: ProfileTable) throws(ProfileError) {
+    init(_ table: TOMLTable) throws(TOMLError) {
         try table.allow(RequestTemplate.keys + ["pointer"])
         template = try RequestTemplate(table, placeholders: [])
         pointer = try table.pointer("pointer") ?? .root
@@ -81,7 +83,7 @@ extension SessionSpec.Source {
 }
 
 extension SessionSpec.Loss {
-    init(_ table: ProfileTable) throws(ProfileError) {
+    init(_ table: TOMLTable) throws(TOMLError) {
         try table.allow(["status", "pointer", "values"])
         guard let status = try table.number("status", in: 400...599) else {
             throw table.error("status", "is missing; it must be a number from 400 to 599")
@@ -94,13 +96,13 @@ extension SessionSpec.Loss {
 
 extension RequestTemplate {
     /// Parses a request of Patchbay's own, with these placeholders only.
-    init(_ table: ProfileTable, placeholders: [String]) throws(ProfileError) {
+    init(_ table: TOMLTable, placeholders: [String]) throws(TOMLError) {
         try self.init(table)
         for name in self.placeholders where !placeholders.contains(name) {
             let key = path.placeholders.contains(name) ? "path" : "body"
             throw table.error(
                 key,
-                "has the placeholder {\(name)}\(NameSuggestionFormatter.text(for: name, among: placeholders, listedAs: "placeholders"))"
+                "has the placeholder {\(name)}\(SimilarNameFinder.suggestion(for: name, among: placeholders, listedAs: "placeholders"))"
             )
         }
     }

@@ -1,10 +1,11 @@
 import Devices
 import Glibc
 import Model
+import SystemIO
 
 /// The content of the configuration file. Every key is optional; `config/patchbay.example.toml` lists them all.
 struct Configuration: Equatable, Sendable {
-    struct Broker: Equatable, Sendable, Decodable {
+    struct Broker: Equatable, Sendable {
         /// The unix socket; nil selects the default path.
         var socket: String?
         /// The directory for persistent state; nil selects the default path.
@@ -13,7 +14,7 @@ struct Configuration: Equatable, Sendable {
         var logLevel = "info"
     }
 
-    struct API: Equatable, Sendable, Decodable {
+    struct API: Equatable, Sendable {
         /// True if the API also listens on 127.0.0.1 and ::1, for clients with a grant.
         var tcp = true
         var port: UInt16 = 7_282
@@ -21,9 +22,11 @@ struct Configuration: Equatable, Sendable {
         var allowedOrigins: [String] = []
         /// True if processes of every user may connect to the unix socket. Their permissions are checked per request.
         var allowAnyUser = false
+        /// The address of the remote listener; nil leaves the choice to `patchbay remote`.
+        var remote: SocketAddress?
     }
 
-    struct Discovery: Equatable, Sendable, Decodable {
+    struct Discovery: Equatable, Sendable {
         var enabled = true
         var types = ServiceType.standard
         /// Interface names with the wildcards `*` and `?`. A denied interface is never used.
@@ -36,12 +39,12 @@ struct Configuration: Equatable, Sendable {
     }
 
     /// A transport on which an app cannot announce itself.
-    enum ReadvertisedTransport: String, Decodable, CaseIterable {
+    enum ReadvertisedTransport: String {
         case usb
     }
 
-    struct Devices: Equatable, Sendable, Decodable {
-        enum Client: String, Decodable, CaseIterable {
+    struct Devices: Equatable, Sendable {
+        enum Client: String, CaseIterable {
             case native
             case libusbmuxd
         }
@@ -59,20 +62,21 @@ struct Configuration: Equatable, Sendable {
         var maxStreams = UsbmuxConnectionLimiter.standard
     }
 
-    struct Tunnels: Equatable, Sendable, Decodable {
+    struct Tunnels: Equatable, Sendable {
         /// The maximum number of connections through all tunnels; further ones are rejected.
         var maxConnections = 2_000
     }
 
-    struct MCP: Equatable, Sendable, Decodable {
+    struct MCP: Equatable, Sendable {
         /// True if the tools of all apps are also served at one URL.
         var all = false
     }
 
     /// The state debugger that apps connect to.
-    struct DebugLink: Equatable, Sendable, Decodable {
+    struct DebugLink: Equatable, Sendable {
         var enabled = false
-        var listen = ConfiguredListenAddress.anyPort
+        /// All interfaces and any free port, unless configured.
+        var listen = SocketAddress.ipv6(0, port: 0, scope: 0)
         /// The name of the advertisement; nil selects `patchbay-` with the name of this machine.
         var name: String?
         /// The name of another state debugger that gets the apps' streams; nil for none.
@@ -106,25 +110,15 @@ extension Configuration {
     }
 
     /// Returns the socket path of the usbmuxd-compatible server; nil if the server is disabled.
-    /// - Throws: `ConfigurationError.badAddress`.
+    /// - Throws: `ConfigurationError.unusable` if usbmuxd itself has that path, `.badAddress`.
     func usbmuxServerPath(_ environment: [String: String]) throws(ConfigurationError) -> String? {
-        guard let text = devices.serveUsbmuxd else { return nil }
-        guard let path = (try? UsbmuxAddress(text))?.path else {
-            throw .badAddress(
-                reason:
-                    "devices.serve_usbmuxd must be \"unix:/path\": the mode of the unix socket keeps other users from "
-                    + "your phones"
-            )
-        }
-        guard devices.enabled else {
-            throw .badAddress(
-                reason: "devices.serve_usbmuxd needs devices.enabled = true; remove one of the two settings"
-            )
-        }
+        guard let path = devices.serveUsbmuxd.flatMap({ (try? UsbmuxAddress($0))?.path }) else { return nil }
         if let usbmuxd = try usbmuxdAddress(environment).path, Self.resolved(usbmuxd) == Self.resolved(path) {
-            throw .badAddress(
-                reason: "devices.serve_usbmuxd and usbmuxd's address are both \(path), so Patchbay would connect to "
-                    + "itself; set devices.usbmuxd to usbmuxd's own socket (\(UsbmuxAddress.standard)), or "
+            throw .unusable(
+                table: "devices",
+                key: "serve_usbmuxd",
+                reason: "is \(path), which is usbmuxd's address too, so Patchbay would connect to itself; set "
+                    + "devices.usbmuxd to usbmuxd's own socket (\(UsbmuxAddress.standard)), or "
                     + "devices.serve_usbmuxd to another path"
             )
         }
@@ -142,14 +136,25 @@ extension Configuration {
 }
 
 extension Configuration {
+    /// Checks the keys that depend on the environment and on this machine.
+    ///
+    /// - Throws: `ConfigurationError`.
+    func check(_ environment: [String: String]) throws(ConfigurationError) {
+        if devices.enabled { _ = try usbmuxdAddress(environment) }
+        _ = try usbmuxServerPath(environment)
+        _ = try readvertiseOwner()
+    }
+
     /// Returns the user ID of the user whose processes may connect to readvertised services.
     ///
-    /// - Throws: `ConfigurationError.badAddress` if the user does not exist.
+    /// - Throws: `ConfigurationError.unusable` if the user does not exist.
     func readvertiseOwner() throws(ConfigurationError) -> UInt32 {
         guard let name = discovery.readvertiseUser else { return geteuid() }
         guard let entry = getpwnam(name) else {
-            throw .badAddress(
-                reason: "discovery.readvertise_user is \"\(SanitizedText(name))\"; this machine has no such user"
+            throw .unusable(
+                table: "discovery",
+                key: "readvertise_user",
+                reason: "is \"\(SanitizedText(name))\"; this machine has no such user"
             )
         }
         return entry.pointee.pw_uid

@@ -2,9 +2,8 @@ import CLinux
 import FoundationEssentials
 import Glibc
 import Model
-import Profiles
 import SystemIO
-import TOMLKit
+import TOML
 
 /// Finds, reads and parses the configuration file. An unknown key is an error.
 struct ConfigurationLoader {
@@ -17,55 +16,38 @@ struct ConfigurationLoader {
         return [home.map { "\($0)/patchbay/patchbay.toml" }, "/etc/patchbay/patchbay.toml"].compactMap { $0 }
     }
 
-    /// Loads the configuration.
-    ///
-    /// - Parameter explicit: The file named with `--config`, which must exist.
-    /// - Returns: The configuration; the defaults if there is no file.
-    /// - Throws: `ConfigurationError`.
-    func load(explicit: String?) throws -> Configuration {
-        guard let file = explicit ?? searchPaths.first(where: { FileManager.default.fileExists(atPath: $0) })
-        else {
-            return Configuration()
-        }
-        var configuration = try Self.parse(Self.text(of: file), file: file)
-        configuration.file = file
-        return configuration
+    /// Returns the file named with `--config`, or the first file of the search paths; nil if there is none.
+    func file(explicit: String?) -> String? {
+        explicit ?? searchPaths.first { FileManager.default.fileExists(atPath: $0) }
     }
 
-    /// Parses and validates TOML text; `file` is the name for error messages.
+    /// Loads the configuration.
     ///
+    /// - Parameters:
+    ///   - file: The file, which must exist. Nil selects the defaults.
+    ///   - profileKinds: The endpoint kinds that profiles describe.
+    /// - Returns: The configuration.
     /// - Throws: `ConfigurationError`.
-    static func parse(_ text: String, file: String) throws -> Configuration {
-        if let position = TOMLPositions(text).misplacedCharacter {
-            throw ConfigurationError.syntax(
-                file: file,
-                line: position.line,
-                column: position.column,
-                reason: "expected a key or a value, saw another character"
-            )
+    func load(_ file: String?, profileKinds: [EndpointKind] = []) throws -> Configuration {
+        var configuration = Configuration()
+        guard let file else {
+            try configuration.check(environment)
+            return configuration
         }
+        let text = try Self.text(of: file)
         do {
-            let configuration = try TOMLDecoder(strictDecoding: true).decode(Configuration.self, from: text)
-            if let problem = ConfigurationValidator(configuration: configuration).problem {
-                throw ConfigurationError.wrong(file: file, reason: problem)
+            let table = TOMLTable(try TOMLDocument(parsing: text, file: file))
+            configuration = try Configuration(table, profileKinds: profileKinds)
+            configuration.file = file
+            do {
+                try configuration.check(environment)
+            } catch ConfigurationError.unusable(let name, let key, let reason) {
+                guard let owner = try table.table(name) else { throw table.error(name, reason) }
+                throw owner.error(key, reason)
             }
             return configuration
-        } catch let error as ConfigurationError {
-            throw error
-        } catch let error as TOMLParseError {
-            throw ConfigurationError.syntax(
-                file: file,
-                line: error.source.begin.line,
-                column: error.source.begin.column,
-                reason: error.description
-            )
-        } catch let error as UnexpectedKeysError {
-            throw ConfigurationError.unknownKeys(
-                file: file,
-                keys: error.keys.values.map { ConfigurationValueError.keyPath($0) }.sorted()
-            )
-        } catch let error as ConfigurationValueError {
-            throw ConfigurationError.wrong(file: file, reason: error.message)
+        } catch let error as TOMLError {
+            throw ConfigurationError.invalid(error)
         }
     }
 
@@ -81,13 +63,11 @@ struct ConfigurationLoader {
         let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw unreadable(file, errno) }
         defer { close(descriptor) }
-        var facts = stat()
-        guard fstat(descriptor, &facts) == 0 else { throw unreadable(file, errno) }
-        guard facts.st_mode & S_IFMT == S_IFREG else {
-            let isFolder = facts.st_mode & S_IFMT == S_IFDIR
+        guard let type = FileType(of: descriptor) else { throw unreadable(file, errno) }
+        guard type == .regular else {
             throw .unreadable(
                 file: file,
-                reason: "it is \(isFolder ? "a folder" : "no regular file"); name a TOML file"
+                reason: "it is \(type == .folder ? "a folder" : "no regular file"); name a TOML file"
             )
         }
         guard let data = FileManager.default.contents(atPath: file) else { throw unreadable(file, errno) }
@@ -110,27 +90,31 @@ enum ConfigurationError: Error, Equatable {
     /// The file cannot be read.
     case unreadable(file: String, reason: String)
     case notText(file: String)
-    case syntax(file: String, line: Int, column: Int, reason: String)
-    case unknownKeys(file: String, keys: [String])
-    case wrong(file: String, reason: String)
-    case profile(ProfileError)
+    /// The configuration file or a profile is invalid.
+    case invalid(TOMLError)
+    /// The file conflicts with another one.
+    case conflict(file: String, reason: String)
+    /// A value is well-formed, but not usable on this machine. `reason` continues the name of the key.
+    case unusable(table: String, key: String, reason: String)
     case badAddress(reason: String)
+    /// More than one file is invalid.
+    case several([ConfigurationError])
 }
 
 /// The message without control characters: keys and values from the file must not control the terminal.
 extension ConfigurationError: CustomStringConvertible {
-    var description: String { SanitizedText(message, limit: .max).text }
+    var description: String { messages.map { SanitizedText($0, limit: .max).text }.joined(separator: "\n") }
 
-    private var message: String {
+    /// One line for each error.
+    private var messages: [String] {
         switch self {
-        case .unreadable(let file, let reason): "\(file) cannot be read: \(reason)"
-        case .notText(let file): "\(file) is not text in UTF-8; give a TOML file such as patchbay.example.toml"
-        case .syntax(let file, let line, let column, let reason): "\(file), line \(line), column \(column): \(reason)"
-        case .unknownKeys(let file, let keys):
-            "\(file): there is no key \(keys.joined(separator: ", ")); patchbay.example.toml has every key there is"
-        case .wrong(let file, let reason): "\(file): \(reason)"
-        case .profile(let error): error.description
-        case .badAddress(let reason): reason
+        case .unreadable(let file, let reason): ["\(file) cannot be read: \(reason)"]
+        case .notText(let file): ["\(file) is not text in UTF-8; give a TOML file such as patchbay.example.toml"]
+        case .invalid(let error): [error.description]
+        case .conflict(let file, let reason): ["\(file): \(reason)"]
+        case .unusable(let table, let key, let reason): ["\(table).\(key) \(reason)"]
+        case .badAddress(let reason): [reason]
+        case .several(let errors): errors.flatMap(\.messages)
         }
     }
 }

@@ -22,28 +22,40 @@ struct ProfileCatalog: Sendable {
     /// - Parameters:
     ///   - installedFolder: The folder of the installed profiles; nil if there is none.
     ///   - userFolder: The folder of the user's own profiles; nil if there is none.
-    /// - Throws: `ConfigurationError` for a file that cannot be read or is invalid.
+    /// - Throws: `ConfigurationError` with every file that cannot be read or is invalid.
     init(installedFolder: String?, userFolder: String?) throws(ConfigurationError) {
-        let installed = try Self.entries(in: installedFolder)
-        let own = try Self.entries(in: userFolder)
+        var errors: [ConfigurationError] = []
+        let installed = Self.entries(in: installedFolder, &errors)
+        let own = Self.entries(in: userFolder, &errors)
+        guard errors.isEmpty else { throw .several(errors) }
         entries = installed.merging(own) { $1 }.values.sorted { $0.profile.name < $1.profile.name }
     }
 
-    private static func entries(in folder: String?) throws(ConfigurationError) -> [String: Entry] {
+    private static func entries(in folder: String?, _ errors: inout [ConfigurationError]) -> [String: Entry] {
         var entries: [String: Entry] = [:]
-        for file in try files(in: folder) {
-            let text = try ConfigurationLoader.text(of: file)
-            let profile: Profile
-            do { profile = try Profile(parsing: text, file: file) } catch { throw .profile(error) }
-            if let other = entries[profile.name] {
-                throw .wrong(
-                    file: file,
-                    reason: "name is \"\(profile.name)\", which is the name of \(other.file) too; use another name"
-                )
+        do throws(ConfigurationError) {
+            for file in try files(in: folder) {
+                do throws(ConfigurationError) {
+                    let entry = try entry(from: file)
+                    let name = entry.profile.name
+                    if let other = entries[name] {
+                        let reason = "name is \"\(name)\", which is the name of \(other.file) too; use another name"
+                        throw .conflict(file: file, reason: reason)
+                    }
+                    entries[name] = entry
+                } catch {
+                    errors.append(error)
+                }
             }
-            entries[profile.name] = Entry(profile: profile, file: file)
+        } catch {
+            errors.append(error)
         }
         return entries
+    }
+
+    private static func entry(from file: String) throws(ConfigurationError) -> Entry {
+        let text = try ConfigurationLoader.text(of: file)
+        do { return Entry(profile: try Profile(parsing: text, file: file), file: file) } catch { throw .invalid(error) }
     }
 
     /// Returns the TOML files of a folder; none if the folder does not exist.

@@ -2,22 +2,20 @@ import JSON
 import TOMLKit
 
 /// A parsed TOML file: its values as JSON in the order of the file, and the positions of its keys.
-struct TOMLDocument {
+package struct TOMLDocument {
     let file: String
     let values: JSONObject
     let positions: TOMLPositions
 
     /// Parses TOML text; `file` is the name for error messages.
-    init(parsing text: String, file: String) throws(ProfileError) {
+    package init(parsing text: String, file: String) throws(TOMLError) {
         let start = FilePosition(line: 1, column: 1)
         // TOMLKit would read the text only up to the NUL.
         guard !text.utf8.contains(0) else { throw .syntax(file: file, at: start, reason: "the file is not text") }
         positions = TOMLPositions(text)
-        if let position = positions.misplacedCharacter {
-            throw .syntax(file: file, at: position, reason: "expected a key or a value, saw another character")
-        }
-        let table: TOMLTable
-        do { table = try TOMLTable(string: text) } catch let error as TOMLParseError {
+        if let mistake = positions.mistake { throw .syntax(file: file, at: mistake.position, reason: mistake.reason) }
+        let table: TOMLKit.TOMLTable
+        do { table = try TOMLKit.TOMLTable(string: text) } catch let error as TOMLParseError {
             let begin = error.source.begin
             throw .syntax(
                 file: file,
@@ -31,12 +29,17 @@ struct TOMLDocument {
         values = try Self.object(table, at: [], file, positions)
     }
 
+    /// Returns the error of a value; `reason` follows the name of its key.
+    func error(at path: [TOMLPositions.Component], _ reason: String, separator: String = " ") -> TOMLError {
+        .invalid(file: file, at: positions[path], reason: "\(TOMLTable.keyPath(path))\(separator)\(reason)")
+    }
+
     private static func object(
-        _ table: TOMLTable,
+        _ table: TOMLKit.TOMLTable,
         at path: [TOMLPositions.Component],
         _ file: String,
         _ positions: TOMLPositions
-    ) throws(ProfileError) -> JSONObject {
+    ) throws(TOMLError) -> JSONObject {
         var members: [(position: FilePosition, member: JSONObject.Member)] = []
         for key in table.keys {
             guard let value = table[key] else { continue }
@@ -52,19 +55,15 @@ struct TOMLDocument {
         at path: [TOMLPositions.Component],
         _ file: String,
         _ positions: TOMLPositions
-    ) throws(ProfileError) -> JSON {
+    ) throws(TOMLError) -> JSON {
         if let text = value.string { return .string(text) }
         if let bool = value.bool { return .bool(bool) }
         if let number = value.int { return .number(JSONNumber(number)) }
         if let number = value.double, let json = try? JSON(parsing: "\(number)") { return json }
         if let table = value.table { return .object(try object(table, at: path, file, positions)) }
         guard let array = value.array else {
-            throw .invalid(
-                file: file,
-                at: positions[path],
-                path: ProfileTable.keyPath(path),
-                reason: "must not be a \(value.type)"
-            )
+            let reason = "\(TOMLTable.keyPath(path)) must not be a \(value.type)"
+            throw .invalid(file: file, at: positions[path], reason: reason)
         }
         var elements: [JSON] = []
         for index in 0..<array.count {

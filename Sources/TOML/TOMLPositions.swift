@@ -2,7 +2,7 @@
 ///
 /// The scanner is right for valid TOML, and ends for any text. It tells where keys and elements begin, and decodes no
 /// value.
-package struct TOMLPositions {
+struct TOMLPositions {
     /// One step of a path in the document.
     enum Component: Hashable {
         case key(String)
@@ -14,13 +14,15 @@ package struct TOMLPositions {
     private var line = 1
     private var lineStart = 0
     private var positions: [[Component]: FilePosition] = [:]
-    /// The position of a character that begins no key, or of a `}` in place of an element. TOMLKit 0.6 stops the process
-    /// at some of them, so such text must not be passed to it.
-    package private(set) var misplacedCharacter: FilePosition?
+    /// The first mistake that the scanner notices.
+    ///
+    /// TOMLKit 0.6 stops the process at some misplaced characters, so such text must not be passed to it. It also reports
+    /// a list without its bracket at a later line.
+    private(set) var mistake: (position: FilePosition, reason: String)?
     /// The number of tables in each `[[array]]`.
     private var tableCounts: [[Component]: Int] = [:]
 
-    package init(_ text: String) {
+    init(_ text: String) {
         bytes = Array(text.utf8)
         document()
     }
@@ -76,7 +78,7 @@ package struct TOMLPositions {
                 keys.append(String(decoding: bytes[min(start + 1, offset)..<max(start + 1, offset - 1)], as: UTF8.self))
             } else {
                 while let byte = byte(), Self.isBareKeyByte(byte) { advance() }
-                if offset == start { misplacedCharacter = misplacedCharacter ?? position }
+                if offset == start { note(Self.misplaced) }
                 keys.append(String(decoding: bytes[start..<offset], as: UTF8.self))
             }
             skipSpace()
@@ -127,25 +129,35 @@ package struct TOMLPositions {
     }
 
     private mutating func elements(until end: UInt8, _ scan: (inout TOMLPositions, Int) -> Void) {
+        let start = position
+        let bracket = Character(Unicode.Scalar(end))
+        let noun = end == UInt8(ascii: "]") ? "list" : "table"
+        let opening = "the \(noun) that begins in line \(start.line), column \(start.column)"
         advance()
         skipBlank()
         var index = 0
         while let byte = byte(), byte != end {
             let before = offset
-            if byte == UInt8(ascii: "}") { misplacedCharacter = misplacedCharacter ?? position }
+            if byte == UInt8(ascii: "}") { note(Self.misplaced) }
             scan(&self, index)
             skipBlank()
-            if self.byte() == UInt8(ascii: ",") { advance() }
+            if self.byte() == UInt8(ascii: ",") {
+                advance()
+            } else if let byte = self.byte(), byte != end {
+                note("expected , or \(bracket) of \(opening)")
+            }
             skipBlank()
             index += 1
             if offset == before { return }
         }
+        if byte() == nil { note("there is no \(bracket) at the end of \(opening)") }
         advance()
     }
 
     /// Scans a string of one of the four kinds.
     private mutating func string() {
         guard let quote = byte() else { return }
+        let start = position
         let isMultiline = byte(1) == quote && byte(2) == quote
         advance(isMultiline ? 3 : 1)
         while let byte = byte() {
@@ -155,10 +167,22 @@ package struct TOMLPositions {
                 // A multi-line string may end with two more quotes, which belong to it.
                 repeat { advance() } while isMultiline && self.byte() == quote
                 return
+            } else if byte == UInt8(ascii: "\n"), !isMultiline {
+                break
             } else {
                 advance()
             }
         }
+        note("the text that begins here has no quote at its end", at: start)
+    }
+
+    // MARK: Mistakes
+
+    private static let misplaced = "expected a key or a value, saw another character"
+
+    /// Records a mistake at the current position, or at the one given, unless there is an earlier one.
+    private mutating func note(_ reason: String, at place: FilePosition? = nil) {
+        if mistake == nil { mistake = (place ?? position, reason) }
     }
 
     // MARK: Bytes
