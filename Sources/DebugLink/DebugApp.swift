@@ -7,14 +7,18 @@ package struct DebugApp: Identifiable, Hashable, Sendable {
     /// The number of the connection. Numbers begin at 1 and are never reused while the broker runs.
     package let id: Int
     package let peer: SocketAddress
-    /// The number of the app among the connected apps of its machine. A new connection gets the lowest free number, so
-    /// an app that is launched again keeps its place.
-    package let place: Int
+    /// The number of the app among the connected apps of its machine; nil before its first message. A new app gets the
+    /// lowest free number, so an app that is launched again keeps its place.
+    package internal(set) var place: Int?
     package let connectedAt: Date
     /// False after the app has disconnected. Its states stay readable for a while.
     package internal(set) var isConnected = true
     /// The reason for the end of the connection; nil while it stands, and after a normal end.
     package internal(set) var failure: String?
+    /// The reason why the app's current frame does not end; nil while bytes arrive.
+    package internal(set) var stall: String?
+    /// Indicates whether another debugger gets the app's frames now.
+    package internal(set) var isForwarded = false
     /// The framing that the app uses; nil before its first message.
     package internal(set) var framing: DebugFraming?
     /// The number of the app's newest state, 0 before the first one.
@@ -26,7 +30,7 @@ package struct DebugApp: Identifiable, Hashable, Sendable {
     /// The number of states that were dropped because of their number or to save memory.
     package internal(set) var droppedStates = 0
 
-    package init(id: Int, peer: SocketAddress, place: Int = 1, connectedAt: Date) {
+    package init(id: Int, peer: SocketAddress, place: Int? = nil, connectedAt: Date) {
         (self.id, self.peer, self.place, self.connectedAt) = (id, peer, place, connectedAt)
     }
 }
@@ -55,6 +59,8 @@ package struct DebugStateSummary: Hashable, Sendable {
         case held(bytes: Int)
         /// The picture was dropped to save memory.
         case dropped
+        /// The app sent something else than a PNG or JPEG file in base64. It was not kept.
+        case invalid
     }
 
     /// The number of the state. The first state of an app has number 1.
@@ -70,8 +76,12 @@ package struct DebugStateSummary: Hashable, Sendable {
 /// A change for subscribers.
 package enum DebugLinkChange: Hashable, Sendable {
     case connected(DebugApp)
+    /// The app has sent its first message. The change is followed by `received`.
+    case identified(DebugApp)
     /// The app has a new state, the one with the number `lastState`.
     case received(DebugApp)
+    /// The app stopped in the middle of a frame, or continued.
+    case stalled(DebugApp)
     case disconnected(DebugApp)
 }
 
@@ -91,6 +101,8 @@ package struct DebugLinkLimits: Hashable, Sendable {
     package var incompleteBytes = 256 * 1_048_576
     /// The size limit of the content of one frame in bytes, 64 MiB.
     package var frame = DebugFrameDecoder.contentLimit
+    /// The time without a byte in the middle of a frame after which the app is reported, 30 s.
+    package var frameIdle = Duration.seconds(30)
 
     package init() {}
 }

@@ -27,6 +27,8 @@ package actor DebugAppTable {
     private let changes = Broadcast<DebugLinkChange>(slow: .ends(after: DebugAppTable.changeLimit))
     private var entries: [Int: Entry] = [:]
     private var lastID = 0
+    /// The clients that sent no message of an app.
+    package private(set) var refusals = DebugRefusals()
 
     init(limits: DebugLinkLimits) { self.limits = limits }
 
@@ -43,9 +45,10 @@ package actor DebugAppTable {
     /// Returns the description of an app.
     func app(_ number: Int) throws(DebugLinkError) -> DebugApp { try entry(number).app }
 
-    /// Returns the last disconnected app in the place of an app.
+    /// Returns the app in the place of an app whose launch ended last: this one if it has disconnected.
     func previousLaunch(of app: Int) throws(DebugLinkError) -> Int {
         let current = try entry(app).app
+        guard current.isConnected else { return app }
         let earlier = apps.last { !$0.isConnected && $0.peer.host == current.peer.host && $0.place == current.place }
         guard let earlier else { throw .noPreviousLaunch }
         return earlier.id
@@ -106,23 +109,35 @@ package actor DebugAppTable {
         let (shape, lastShape) = (
             StateShape(of: try await Self.parse(state)), StateShape(of: try await Self.parse(last))
         )
-        if let difference = shape.difference(from: lastShape) { throw DebugLinkError.differentShape(difference) }
+        if let difference = shape.difference(from: lastShape) {
+            throw DebugLinkError.differentShape(difference, fitting: await states(of: app, with: lastShape))
+        }
         try await sender.send(framing.frame(state))
+    }
+
+    /// Returns the numbers of the held states with a shape.
+    private func states(of app: Int, with shape: StateShape) async -> [Int] {
+        var fitting: [Int] = []
+        for number in (try? states(of: app).map(\.number)) ?? [] {
+            guard let state = try? state(number, of: app), let json = try? await Self.parse(state) else { continue }
+            if StateShape(of: json).difference(from: shape) == nil { fitting.append(number) }
+        }
+        return fitting
     }
 
     // MARK: Connections
 
-    /// Adds an app that has connected.
+    /// Adds a client that has connected.
     ///
-    /// - Returns: The number of the app.
+    /// - Returns: The number of the client, which is the number of its app after its first message.
     func connect(_ peer: SocketAddress, sender: StateSender) throws(DebugLinkError) -> Int {
         guard entries.values.count(where: \.app.isConnected) < limits.apps else {
-            throw .tooManyApps(limit: limits.apps)
+            let failure = DebugLinkError.tooManyApps(limit: limits.apps)
+            refusals.add(peer, because: "\(failure)")
+            throw failure
         }
         lastID += 1
-        let taken = Set(entries.values.map(\.app).filter { $0.isConnected && $0.peer.host == peer.host }.map(\.place))
-        let place = (1...limits.apps).first { !taken.contains($0) } ?? 1
-        let app = DebugApp(id: lastID, peer: peer, place: place, connectedAt: Date())
+        let app = DebugApp(id: lastID, peer: peer, connectedAt: Date())
         let history = StateHistory(countLimit: limits.states, byteLimit: limits.bytesPerApp)
         entries[lastID] = Entry(app: app, history: history, sender: sender)
         changes.send(.connected(app))
@@ -130,30 +145,64 @@ package actor DebugAppTable {
     }
 
     /// Adds a message of a connected app.
-    func receive(_ message: DebugMessage, in framing: DebugFraming, from app: Int) {
-        guard var entry = entries[app] else { return }
+    ///
+    /// - Returns: True if it is the first one.
+    func receive(_ message: DebugMessage, in framing: DebugFraming, from app: Int) -> Bool {
+        guard var entry = entries[app] else { return false }
+        let isFirst = entry.app.place == nil
+        if isFirst { entry.app.place = freePlace(at: entry.app.peer.host) }
         entries[app] = nil  // The history has one owner, so the change does not copy it.
         entry.history.append(message, at: Date())
         entry.app.framing = framing
         entry.update()
         entries[app] = entry
         shed()
-        if let app = entries[app]?.app { changes.send(.received(app)) }
+        if let app = entries[app]?.app {
+            if isFirst { changes.send(.identified(app)) }
+            changes.send(.received(app))
+        }
+        return isFirst
     }
+
+    /// Returns the lowest number that no connected app of a machine has.
+    private func freePlace(at host: String) -> Int {
+        let taken = entries.values.map(\.app).filter { $0.isConnected && $0.peer.host == host }.compactMap(\.place)
+        return (1...limits.apps).first { !taken.contains($0) } ?? 1
+    }
+
+    /// Records why the current frame of an app does not end; nil if the app has continued.
+    ///
+    /// - Returns: False if the client has sent no message, and so is no app.
+    @discardableResult func setStall(_ stall: String?, of app: Int) -> Bool {
+        guard entries[app]?.app.place != nil else { return false }
+        entries[app]?.app.stall = stall
+        if let app = entries[app]?.app { changes.send(.stalled(app)) }
+        return true
+    }
+
+    /// Records whether another debugger gets the frames of an app.
+    func setForwarded(_ isForwarded: Bool, _ app: Int) { entries[app]?.app.isForwarded = isForwarded }
 
     /// Marks an app as disconnected.
     ///
     /// - Parameters:
     ///   - app: The number of the app.
     ///   - failure: The reason; nil for a normal end.
-    func disconnect(_ app: Int, because failure: String?) {
-        guard var entry = entries[app] else { return }
+    /// - Returns: The end as it is to be logged.
+    func disconnect(_ app: Int, because failure: String?) -> DebugConnectionEnd {
+        guard var entry = entries[app] else { return .unused }
         entry.sender = nil
+        entry.app.stall = nil
+        entry.app.isForwarded = false
         (entry.app.isConnected, entry.app.failure) = (false, failure)
-        entries[app] = entry.history.states.isEmpty ? nil : entry
+        let isApp = entry.app.place != nil
+        entries[app] = isApp ? entry : nil
         changes.send(.disconnected(entry.app))
         let disconnected = entries.keys.filter { entries[$0]?.app.isConnected == false }.sorted()
         for id in disconnected.dropLast(limits.disconnectedApps) { entries[id] = nil }
+        if isApp { return .disconnect(failure) }
+        guard let failure else { return .unused }
+        return refusals.add(entry.app.peer, because: failure) ? .refusal(failure) : .repeatedRefusal
     }
 
     /// Ends the streams of all subscribers.

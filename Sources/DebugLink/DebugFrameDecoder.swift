@@ -17,7 +17,7 @@ package struct DebugFrameDecoder: Sendable {
     private var header: [UInt8] = []
     private var content: [UInt8] = []
     /// The length of the current frame's content; nil while its header is incomplete.
-    private var length: Int?
+    private(set) var length: Int?
     private var failure: DebugLinkError?
 
     /// Creates a decoder.

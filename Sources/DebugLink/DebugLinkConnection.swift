@@ -1,12 +1,14 @@
 import Logging
 import Synchronization
+import SystemIO
 
 /// The connection of one app, until it ends.
 struct DebugLinkConnection: Sendable {
     let app: Int
+    let peer: SocketAddress
     let stream: DebugLinkSocket
     let apps: DebugAppTable
-    let frameLimit: Int
+    let limits: DebugLinkLimits
     let incompleteFrames: IncompleteFrameLimiter
     let tee: DebugLinkTee?
     let logger: Logger
@@ -16,40 +18,85 @@ struct DebugLinkConnection: Sendable {
         await withTaskGroup(of: Void.self) { group in
             if let tee { group.addTask { await tee.run() } }
             var failure: String?
+            var isStopping = false
             do { try await receiveMessages() } catch is CancellationError {
-                failure = "the broker stopped listening"
+                isStopping = true
             } catch {
                 failure = "\(error)"
             }
-            await apps.disconnect(app, because: failure)
+            let end = await apps.disconnect(app, because: failure)
+            if !isStopping { log(end) }
+            group.cancelAll()
+        }
+    }
+
+    private func log(_ end: DebugConnectionEnd) {
+        switch end {
+        case .unused, .repeatedRefusal: break
+        case .refusal(let reason):
+            logger.warning(
+                "a client of the state debugger was refused; it sent no message of an app",
+                metadata: ["peer": "\(peer)", "reason": "\(reason)"]
+            )
+        case .disconnect(let failure):
             logger.info(
                 "an app of the state debugger disconnected",
-                metadata: ["app": "\(app)", "reason": "\(failure ?? "closed by the app")"]
+                metadata: ["app": "\(app)", "peer": "\(peer)", "reason": "\(failure ?? "closed by the app")"]
             )
-            group.cancelAll()
         }
     }
 
     /// Receives messages until the end of the stream. The app's next bytes stay in the socket until a message is stored.
     private func receiveMessages() async throws {
-        var decoder = DebugFrameDecoder(limit: frameLimit)
+        var decoder = DebugFrameDecoder(limit: limits.frame)
         var incompleteBytes = 0
+        var isStalled = false
         defer { incompleteFrames.remove(incompleteBytes) }
         while true {
-            let bytes = try await stream.receive()
+            let limit = incompleteBytes > 0 && !isStalled ? limits.frameIdle : nil
+            guard let bytes = try await stream.receive(within: limit) else {
+                try await reportStall(
+                    .stalledInFrame(
+                        received: incompleteBytes,
+                        length: decoder.length,
+                        seconds: Int(limits.frameIdle.components.seconds)
+                    )
+                )
+                isStalled = true
+                continue
+            }
+            if isStalled {
+                await apps.setStall(nil, of: app)
+                isStalled = false
+            }
             if bytes.isEmpty {
                 guard decoder.incompleteBytes == 0 else { throw DebugLinkError.endedInFrame }
                 return
             }
             decoder.append(bytes)
             while let content = try decoder.next(), let framing = decoder.framing {
-                await apps.receive(try DebugMessage(parsing: content), in: framing, from: app)
+                if await apps.receive(try DebugMessage(parsing: content), in: framing, from: app) {
+                    logger.info(
+                        "an app of the state debugger connected",
+                        metadata: ["app": "\(app)", "peer": "\(peer)"]
+                    )
+                }
                 await tee?.forward(framing.frame(content))
             }
             incompleteFrames.remove(incompleteBytes)
             incompleteBytes = decoder.incompleteBytes
             try incompleteFrames.add(incompleteBytes)
         }
+    }
+
+    /// Reports an app that stopped in the middle of a frame. The app stays connected, because it may be stopped at a
+    /// breakpoint. A client without a message so far is no app, and is disconnected.
+    private func reportStall(_ stall: DebugLinkError) async throws {
+        guard await apps.setStall("\(stall)", of: app) else { throw stall }
+        logger.warning(
+            "an app of the state debugger stopped in a frame",
+            metadata: ["app": "\(app)", "peer": "\(peer)", "reason": "\(stall)"]
+        )
     }
 }
 

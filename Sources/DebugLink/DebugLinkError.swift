@@ -13,6 +13,9 @@ package enum DebugLinkError: Error, Hashable, Sendable {
     case invalidMessage(String)
     /// The connection ended in the middle of a frame.
     case endedInFrame
+    /// No byte of a frame arrived for this time. `length` is the announced length of its content; nil if its header is
+    /// incomplete.
+    case stalledInFrame(received: Int, length: Int?, seconds: Int)
     /// The incomplete frames of all apps together need more memory than the limit.
     case tooManyIncompleteBytes(limit: Int)
     /// The connection failed; with the reason.
@@ -27,12 +30,13 @@ package enum DebugLinkError: Error, Hashable, Sendable {
     case noPictures
     /// The picture was dropped to save memory.
     case pictureDropped(state: Int)
-    /// The picture is not valid base64.
+    /// The picture is not a PNG or JPEG file in base64.
     case invalidPicture(state: Int)
     /// The app's connection has ended.
     case disconnected(app: Int)
-    /// The app might not decode the state; with the difference from its last state.
-    case differentShape(String)
+    /// The app might not decode the state; with the difference from its last state, and the held states that have the
+    /// shape of its last state.
+    case differentShape(String, fitting: [Int])
     case invalidState(JSONError)
     /// No states of an earlier launch are held.
     case noPreviousLaunch
@@ -45,6 +49,16 @@ package enum DebugLinkError: Error, Hashable, Sendable {
     case pictureTooLarge(state: Int, bytes: Int, limit: Int)
     /// An argument of a tool cannot be used. The text continues the sentence after the name.
     case invalidArgument(String, String)
+}
+
+extension DebugLinkError {
+    /// Indicates whether the requested state, value or picture does not exist.
+    var isNotFound: Bool {
+        switch self {
+        case .noSuchApp, .noSuchState, .noSuchValue, .noPicture, .noPictures, .pictureDropped, .noPreviousLaunch: true
+        default: false
+        }
+    }
 }
 
 extension DebugLinkError: CustomStringConvertible {
@@ -61,6 +75,10 @@ extension DebugLinkError: CustomStringConvertible {
             "a message is not {\"state\": …, \"action\": …, \"imageData\": …}: \(reason); check the app's debugger client"
         case .endedInFrame:
             "the app disconnected in the middle of a frame; start the app again"
+        case .stalledInFrame(let received, let length, let seconds):
+            "the app sent \(received)\(length.map { " of \($0)" } ?? "") bytes of a frame, and then nothing for "
+                + "\(seconds) s; send the length in little-endian byte order, or continue the app if it is stopped at a "
+                + "breakpoint"
         case .tooManyIncompleteBytes(let limit):
             "the incomplete frames of all apps exceed \(limit) bytes; connect fewer apps, or send smaller pictures"
         case .connectionFailed(let reason):
@@ -81,12 +99,13 @@ extension DebugLinkError: CustomStringConvertible {
         case .pictureDropped(let state):
             "the picture of state \(state) was dropped to save memory; choose a newer state"
         case .invalidPicture(let state):
-            "the picture of state \(state) is not valid base64; choose another state"
+            "the picture of state \(state) is not a PNG or JPEG file in base64; choose another state, or correct imageData "
+                + "in the app"
         case .disconnected(let app):
             "app \(app) is not connected; start the app again, and choose a state of the new connection"
-        case .differentShape(let difference):
+        case .differentShape(let difference, let fitting):
             "the state was not sent, because the app may end when it cannot decode it: \(difference); "
-                + "choose a state with the members of the app's last state"
+                + Self.choice(of: fitting)
         case .invalidState(let error):
             "the state was not used: \(error); choose another state"
         case .notTaken(let seconds):
@@ -102,6 +121,12 @@ extension DebugLinkError: CustomStringConvertible {
         case .invalidArgument(let name, let problem):
             "the argument \(SanitizedText(name)) \(problem)"
         }
+    }
+
+    private static func choice(of fitting: [Int]) -> String {
+        fitting.isEmpty
+            ? "no held state has the members of the app's last state"
+            : "choose one of the states that fit: \(fitting.map(String.init).joined(separator: ", "))"
     }
 
     private static func hexadecimal(_ byte: UInt8) -> String {

@@ -96,18 +96,24 @@ package final class DebugLinkServer: Service {
         SocketOption.setKeepAlive(number)
         let stream = try DebugLinkSocket(socket, clock: clock)
         let app = try await apps.connect(peer, sender: StateSender(stream, clock: clock))
-        logger.info("an app of the state debugger connected", metadata: ["app": "\(app)", "peer": "\(peer)"])
         let tee = otherDebugger.map { dial in
-            DebugLinkTee(dial: dial, ownPort: address.port, clock: clock, logger: logger) { [apps, isApproved] state in
+            DebugLinkTee(
+                dial: dial,
+                ownPort: address.port,
+                clock: clock,
+                logger: logger,
+                onChange: { [apps] in await apps.setForwarded($0, app) }
+            ) { [apps, isApproved] state in
                 guard await isApproved(try await apps.app(app)) else { throw DebugLinkError.notApproved(app: app) }
                 try await apps.send(state[...], to: app)
             }
         }
         return DebugLinkConnection(
             app: app,
+            peer: peer,
             stream: stream,
             apps: apps,
-            frameLimit: limits.frame,
+            limits: limits,
             incompleteFrames: incompleteFrames,
             tee: tee,
             logger: logger

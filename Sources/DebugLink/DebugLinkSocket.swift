@@ -47,7 +47,12 @@ final class DebugLinkSocket: Sendable {
     /// Reads the next bytes; empty at the end of the stream.
     ///
     /// - Throws: `DebugLinkError.connectionFailed`, `SocketError`, `CancellationError`.
-    func receive() async throws -> [UInt8] {
+    func receive() async throws -> [UInt8] { try await receive(within: nil) ?? [] }
+
+    /// Reads the next bytes; empty at the end of the stream, nil if none arrived within the time limit.
+    ///
+    /// - Throws: `DebugLinkError.connectionFailed`, `SocketError`, `CancellationError`.
+    func receive(within limit: Duration?) async throws -> [UInt8]? {
         while true {
             // A peer that always sends never makes the poller wait, which checks for cancellation otherwise.
             try Task.checkCancellation()
@@ -60,7 +65,14 @@ final class DebugLinkSocket: Sendable {
             switch code {
             case 0: return bytes
             case EINTR: continue
-            case EAGAIN: try await Poller.shared.wait(for: .readable, of: reader.number)
+            case EAGAIN:
+                guard let limit else {
+                    try await Poller.shared.wait(for: .readable, of: reader.number)
+                    continue
+                }
+                guard try await Poller.shared.wait(for: .readable, of: reader.number, atMost: limit, by: clock) else {
+                    return nil
+                }
             default: throw DebugLinkError.connectionFailed(SocketError.message(for: code))
             }
         }

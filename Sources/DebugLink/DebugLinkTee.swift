@@ -18,6 +18,8 @@ final class DebugLinkTee: Sendable {
     private let ownPort: UInt16?
     /// Sends a state to the app.
     private let sendBack: @Sendable ([UInt8]) async throws -> Void
+    /// Called with true after a connect, and with false after the end of the connection.
+    private let onChange: @Sendable (Bool) async -> Void
     private let clock: any Clock<Duration>
     private let logger: Logger
     private let connection = Mutex<DebugLinkSocket?>(nil)
@@ -30,12 +32,14 @@ final class DebugLinkTee: Sendable {
         ownPort: UInt16?,
         clock: any Clock<Duration>,
         logger: Logger,
+        onChange: @escaping @Sendable (Bool) async -> Void = { _ in },
         sendBack: @escaping @Sendable ([UInt8]) async throws -> Void
     ) {
         self.dial = dial
         self.ownPort = ownPort
         self.clock = clock
         self.logger = logger
+        self.onChange = onChange
         self.sendBack = sendBack
     }
 
@@ -51,6 +55,7 @@ final class DebugLinkTee: Sendable {
                 backoff.reset()
                 connection.withLock { $0 = stream }
                 firstDial.open()
+                await onChange(true)
                 try await receiveStates(from: stream, after: initialBytes)
             } catch {
                 if !Task.isCancelled {
@@ -59,6 +64,7 @@ final class DebugLinkTee: Sendable {
             }
             connection.withLock { $0 = nil }
             firstDial.open()
+            await onChange(false)
             do { try await backoff.wait(clock: clock) } catch { return }
         }
     }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import JSON
 import Model
 
@@ -16,6 +17,8 @@ struct DebugMessage: Sendable {
     private var pictureRange: Range<Int>?
     /// The action; nil if the app sent none.
     let action: SanitizedText?
+    /// Indicates whether the app sent something else than a PNG or JPEG file in base64 as its picture.
+    private(set) var hasInvalidPicture = false
 
     /// Parses the content of a frame.
     init(parsing bytes: [UInt8]) throws(DebugLinkError) {
@@ -30,6 +33,10 @@ struct DebugMessage: Sendable {
         action = members["action"].flatMap { range in
             guard let json = try? JSON(parsing: bytes[range]), !json.isNull else { return nil }
             return SanitizedText(json.string ?? json.text, limit: Self.actionLimit)
+        }
+        if pictureRange != nil, picture() == nil {
+            hasInvalidPicture = true
+            dropPicture()
         }
     }
 
@@ -53,11 +60,25 @@ struct DebugMessage: Sendable {
 
     /// Decodes the picture.
     ///
-    /// - Returns: A PNG file as the app sent it; nil if there is none, or if it is not valid base64.
+    /// - Returns: A PNG or JPEG file as the app sent it; nil if there is none.
     func picture() -> [UInt8]? {
-        // Apple's encoder writes a slash as `\/`, so the text must be parsed as JSON first.
-        guard let range = pictureRange, let text = (try? JSON(parsing: bytes[range]))?.string else { return nil }
-        return Data(base64Encoded: text).map { Array($0) }
+        guard let range = pictureRange else { return nil }
+        let text = bytes[range].dropFirst().dropLast()
+        // Apple's encoder writes a slash as `\/`. Only such a text must be parsed, which takes longer.
+        let isEscaped = text.withUnsafeBytes { text in
+            text.baseAddress.map { memchr($0, CInt(UInt8(ascii: "\\")), text.count) != nil } ?? false
+        }
+        let data =
+            isEscaped
+            ? (try? JSON(parsing: bytes[range]))?.string.flatMap { Data(base64Encoded: $0) }
+            : Data(base64Encoded: Data(text))
+        guard let data, Self.beginsPicture(data) else { return nil }
+        return Array(data)
+    }
+
+    /// Returns whether a file begins as a PNG or JPEG file does.
+    private static func beginsPicture(_ file: Data) -> Bool {
+        file.starts(with: [0x89, 0x50, 0x4E, 0x47]) || file.starts(with: [0xFF, 0xD8])
     }
 
     /// Releases the memory of everything but the state.

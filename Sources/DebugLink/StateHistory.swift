@@ -12,6 +12,7 @@ struct StateHistory: Sendable {
 
         var picture: DebugStateSummary.Picture {
             if isPictureDropped { return .dropped }
+            if message.hasInvalidPicture { return .invalid }
             return message.pictureSize.map { .held(bytes: $0) } ?? .none
         }
     }
@@ -78,6 +79,7 @@ struct StateHistory: Sendable {
     func messageWithPicture(_ number: Int) throws(DebugLinkError) -> DebugMessage {
         let entry = try entry(number)
         guard !entry.isPictureDropped else { throw .pictureDropped(state: number) }
+        guard !entry.message.hasInvalidPicture else { throw .invalidPicture(state: number) }
         guard entry.message.pictureSize != nil else { throw .noPicture(state: number) }
         return entry.message
     }

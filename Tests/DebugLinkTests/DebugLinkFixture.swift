@@ -11,13 +11,16 @@ enum DebugLinkFixture {
         limits: DebugLinkLimits = DebugLinkLimits(),
         forwardingTo otherDebugger: DebuggerDial? = nil,
         isApproved: Bool = true,
+        clock: any Clock<Duration> = PollerClock(),
+        log: any LogHandler = SwiftLogNoOpLogHandler(),
         _ body: (DebugLinkServer) async throws -> Void
     ) async throws {
         let server = try DebugLinkServer(
             limits: limits,
             forwardingTo: otherDebugger,
             isApproved: { _ in isApproved },
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            clock: clock,
+            logger: Logger(label: "test") { _ in log }
         )
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await server.run() }
@@ -25,6 +28,9 @@ enum DebugLinkFixture {
             group.cancelAll()
         }
     }
+
+    /// Returns a text of this size, a multiple of 4, that begins as a JPEG file in base64 does.
+    static func picture(_ size: Int) -> String { "/9j/" + String(repeating: "A", count: size - 4) }
 }
 
 /// The changes of a server, for one reader.
@@ -41,6 +47,13 @@ struct Changes {
             guard case .received(let received) = $0 else { return false }
             return received.id == app && received.lastState >= number
         }
+    }
+
+    /// Waits until an app stops in a frame or continues, and returns the reason of the stop.
+    mutating func waitForStall() async throws -> String? {
+        let change = try await next { if case .stalled = $0 { true } else { false } }
+        guard case .stalled(let app) = change else { throw TestSupportError("no app has stopped") }
+        return app.stall
     }
 
     /// Waits until an app is connected, and returns its number.

@@ -1,3 +1,5 @@
+import Logging
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -53,6 +55,97 @@ import Testing
         }
     }
 
+    @Test func `a client without a message of an app is no app, and is logged once and counted`() async throws {
+        let log = WarningLog()
+        try await DebugLinkFixture.running(log: log) { server in
+            var changes = await Changes(of: server)
+            for number in 1...3 {
+                let client = try await FakeApp.connect(to: server, &changes)
+                #expect(await server.apps.apps.map(\.place) == [nil])
+                try await client.stream.send(Array("GET / HTTP/1.1\r\n".utf8))
+                #expect(try await changes.waitForEnd(of: client.id) == "\(DebugLinkError.wrongSignature(0x47))")
+
+                #expect(await server.apps.refusals.count == number)
+                #expect(await server.apps.refusals.lastReason == "\(DebugLinkError.wrongSignature(0x47))")
+                #expect(await server.apps.apps.isEmpty)
+            }
+            let silent = try await FakeApp.connect(to: server, &changes)
+            silent.stream.finish()
+            _ = try await changes.waitForEnd(of: silent.id)
+            #expect(await server.apps.refusals.count == 3)
+            // The number of an app is free again.
+            let app = try await FakeApp.connect(to: server, &changes)
+            try await app.send("1")
+            try await changes.waitForState(1, of: app.id)
+            #expect(await server.apps.apps.map(\.place) == [1])
+        }
+        let lines = log.lines
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains("127.0.0.1") == true)
+        #expect(lines.first?.contains("0x47") == true)
+    }
+
+    @Test func `an app that breaks its framing is disconnected, and its states and the reason are kept`() async throws {
+        try await DebugLinkFixture.running { server in
+            var changes = await Changes(of: server)
+            let app = try await FakeApp.connect(to: server, &changes)
+            try await app.send("1")
+            try await changes.waitForState(1, of: app.id)
+            try await app.stream.send([0x00])
+
+            let reason = try await changes.waitForEnd(of: app.id)
+
+            let kept = try #require(await server.apps.apps.first)
+            #expect(reason == "\(DebugLinkError.wrongSignature(0))")
+            #expect(kept.failure == reason)
+            #expect(try await server.apps.states(of: app.id).count == 1)
+            #expect(await server.apps.refusals.count == 0)
+        }
+    }
+
+    @Test func `an app that stops in a frame is reported with the reason, and continues`() async throws {
+        let (clock, log) = (ManualClock(), WarningLog())
+        try await DebugLinkFixture.running(clock: clock, log: log) { server in
+            var changes = await Changes(of: server)
+            let app = try await FakeApp.connect(to: server, &changes)
+            try await app.send("1")
+            try await changes.waitForState(1, of: app.id)
+            let frame = DebugFraming.objcio.frame(FakeApp.message("2"))
+            try await app.stream.send(Array(frame.prefix(8)))
+            await clock.waitForSleepers()
+            clock.advance(by: .seconds(30))
+
+            let stall = try await changes.waitForStall()
+            // The content of the frame is known from its header of 5 bytes.
+            let expected = DebugLinkError.stalledInFrame(received: 3, length: frame.count - 5, seconds: 30)
+            #expect(stall == "\(expected)")
+
+            try await app.stream.send(Array(frame.dropFirst(8)))
+            #expect(try await changes.waitForStall() == nil)
+            #expect(log.lines.count == 1)
+            try await changes.waitForState(2, of: app.id)
+        }
+    }
+
+    @Test func `a client that stops in its first frame is refused with the reason`() async throws {
+        let clock = ManualClock()
+        try await DebugLinkFixture.running(clock: clock) { server in
+            var changes = await Changes(of: server)
+            let client = try await FakeApp.connect(to: server, &changes)
+            // A length of 3 in big-endian byte order is 50,331,648 bytes.
+            try await client.stream.send([0xCE, 0, 0, 0, 3] + Array("{}\n".utf8))
+            await clock.waitForSleepers()
+            clock.advance(by: .seconds(30))
+
+            let reason = try await changes.waitForEnd(of: client.id)
+
+            let expected = DebugLinkError.stalledInFrame(received: 3, length: 50_331_648, seconds: 30)
+            #expect(reason == "\(expected)")
+            #expect(await server.apps.refusals.lastReason == reason)
+            #expect(await server.apps.apps.isEmpty)
+        }
+    }
+
     @Test func `an app that ends in the middle of a frame is disconnected with a named error`() async throws {
         try await DebugLinkFixture.running { server in
             var changes = await Changes(of: server)
@@ -81,5 +174,27 @@ import Testing
             try await app.send("{}")
             try await changes.waitForState(1, of: app.id)
         }
+    }
+}
+
+/// Collects the warnings of a server with their metadata.
+private struct WarningLog: LogHandler {
+    private final class Lines: Sendable {
+        let texts = Mutex<[String]>([])
+    }
+
+    private let collected = Lines()
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.warning
+
+    var lines: [String] { collected.texts.withLock { $0 } }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        collected.texts.withLock { $0.append("\(event.message) \(event.metadata ?? [:])") }
     }
 }

@@ -12,7 +12,7 @@ import Testing
             var changes = await Changes(of: server)
             let one = try await FakeApp.connect(to: server, &changes, .objcio)
             let two = try await FakeApp.connect(to: server, &changes, .jsonOverTCP)
-            try await one.send(#"{"a": 1}"#, picture: "AAEC")
+            try await one.send(#"{"a": 1}"#, picture: "/9j/")
             try await changes.waitForState(1, of: one.id)
             try await one.send(#"{"a": 2}"#)
             try await two.send(#"{"b": 1}"#)
@@ -27,7 +27,7 @@ import Testing
             #expect(states.map(\.action?.text) == ["tap", "tap"])
             #expect(states.map(\.picture) == [.held(bytes: 6), .none])
             #expect(try await apps.state(1, of: one.id) == Array(#"{"a": 1}"#.utf8)[...])
-            #expect(try await apps.picture(ofState: 1, of: one.id) == [0, 1, 2])
+            #expect(try await apps.picture(ofState: 1, of: one.id) == [0xFF, 0xD8, 0xFF])
             #expect(try await apps.diff(fromState: 1, to: 2, of: one.id).changes.map(\.pointer.description) == ["/a"])
             let pointer = try #require(JSONPointer("/b"))
             #expect(try await apps.value(at: pointer, inState: 1, of: two.id) == 1)
@@ -90,7 +90,7 @@ import Testing
             }
             let difference = #""/a" is a number, and a text in the app's last state"#
 
-            await #expect(throws: DebugLinkError.differentShape(difference)) {
+            await #expect(throws: DebugLinkError.differentShape(difference, fitting: [2, 4])) {
                 try await server.apps.send(state: 1, to: app.id)
             }
             await #expect(throws: DebugLinkError.invalidState(JSONError(reason: .unexpected, offset: 1))) {
@@ -154,11 +154,11 @@ import Testing
         try await DebugLinkFixture.running(limits: limits) { server in
             var changes = await Changes(of: server)
             let small = try await FakeApp.connect(to: server, &changes)
-            try await small.send("1", picture: String(repeating: "A", count: 1_000))
+            try await small.send("1", picture: DebugLinkFixture.picture(1_000))
             try await changes.waitForState(1, of: small.id)
             let large = try await FakeApp.connect(to: server, &changes)
             for number in 1...20 {
-                try await large.send("1", picture: String(repeating: "A", count: 2_000))
+                try await large.send("1", picture: DebugLinkFixture.picture(2_000))
                 try await changes.waitForState(number, of: large.id)
             }
 
@@ -174,7 +174,7 @@ import Testing
         try await DebugLinkFixture.running { server in
             var changes = await Changes(of: server)
             let app = try await FakeApp.connect(to: server, &changes)
-            let picture = String(repeating: "A", count: 2_000_000)
+            let picture = DebugLinkFixture.picture(2_000_000)
             let frame = DebugFraming.objcio.frame(FakeApp.message(#"{"a":1}"#, picture: picture))
 
             try await withThrowingTaskGroup(of: Void.self) { group in

@@ -21,10 +21,20 @@ import Testing
 
     @Test(arguments: ["imageData", "png"])
     func `a picture is decoded from base64 with escaped slashes`(name: String) throws {
-        let message = try Self.message(#"{"state":1,"\#(name)":"\/\/79AA=="}"#)
+        let message = try Self.message(#"{"state":1,"\#(name)":"\/9j\/AA=="}"#)
 
-        #expect(message.picture() == [0xFF, 0xFE, 0xFD, 0])
+        #expect(message.picture() == [0xFF, 0xD8, 0xFF, 0])
         #expect(message.pictureSize == 12)
+    }
+
+    @Test(arguments: ["%%%", "/9j/A", "/9j/AA==AAAA", "\\u00", "R0lGODlh", "\\/9j"])
+    func `something else than a PNG or JPEG file in base64 is dropped, and the state is kept`(text: String) throws {
+        let message = try Self.message(#"{"state":[1],"action":"tap","imageData":"\#(text)"}"#)
+
+        #expect(message.hasInvalidPicture)
+        #expect(message.pictureSize == nil)
+        #expect(message.size == 3)
+        #expect(message.state == Array("[1]".utf8)[...])
     }
 
     @Test(arguments: ["null", "\"\""])
@@ -43,7 +53,7 @@ import Testing
     }
 
     @Test func `without its picture a message needs the memory of its state`() throws {
-        var message = try Self.message(#"{"imageData":"AAAAAAAA","state":{"a":1},"action":"tap"}"#)
+        var message = try Self.message(#"{"imageData":"/9j/AAAA","state":{"a":1},"action":"tap"}"#)
 
         message.dropPicture()
 

@@ -139,10 +139,14 @@ import Testing
                 for (app, state) in [(first, "1"), (other, "2")] {
                     try await app.send(state)
                     try await changes.waitForState(1, of: app.id)
+                }
+                for app in [first, other] {
                     app.stream.finish()
                     _ = try await changes.waitForEnd(of: app.id)
                 }
                 let again = try await FakeApp.connect(to: server, &changes)
+                try await again.send("3")
+                try await changes.waitForState(1, of: again.id)
                 let apps = await server.apps.apps
                 #expect(apps.map(\.place) == [1, 2, 1])
 
@@ -150,10 +154,56 @@ import Testing
                 let stream = ToolStream(try await tools.dial(route))
                 let previous = try await stream.text("state", ["previous": true])
                 #expect(previous == "1")
-                let current = try await stream.call("state")
-                #expect(current["isError"] == true)
+                let current = try await stream.text("state")
+                #expect(current == "3")
                 again.stream.finish()
                 group.cancelAll()
+            }
+        }
+    }
+
+    @Test func `the states of an app that has disconnected are readable, and none is sent`() async throws {
+        try await DebugLinkFixture.running { server in
+            let tools = DebugToolServer(for: server.apps)
+            var changes = await Changes(of: server)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await tools.run() }
+                let app = try await FakeApp.connect(to: server, &changes)
+                try await app.send("1")
+                try await changes.waitForState(1, of: app.id)
+                app.stream.finish()
+                _ = try await changes.waitForEnd(of: app.id)
+
+                let route = try #require(await server.apps.apps.first?.route)
+                let stream = ToolStream(try await tools.dial(route))
+                for arguments: JSONObject in [[:], ["previous": true]] {
+                    #expect(try await stream.text("state", arguments) == "1")
+                    #expect(try JSON(parsing: try await stream.text("states", arguments))["connected"] == false)
+                }
+                let refused = try await stream.call("send_state", ["number": 1])
+                #expect(refused.text.contains("is not connected; start the app again"))
+                group.cancelAll()
+            }
+        }
+    }
+
+    @Test func `a missing state is marked as such, and an invalid argument is not`() async throws {
+        try await connected(sending: ["1"]) { _, tools in
+            let missing = try await tools.call("state", ["number": 99])
+            #expect(missing["_meta"]?["patchbay/failure"] == "not-found")
+            #expect(try await tools.call("state", ["number": "x"])["_meta"] == nil)
+        }
+    }
+
+    @Test func `an invalid picture is listed as such and not returned`() async throws {
+        try await connected(sending: ["1"], picture: "%%%") { _, tools in
+            let list = try JSON(parsing: try await tools.text("states"))
+            #expect(list["states"]?.array?.map { $0["picture"] } == ["invalid"])
+
+            for arguments: JSONObject in [[:], ["number": 1]] {
+                let result = try await tools.call("shot", arguments)
+                #expect(result["isError"] == true)
+                #expect(result.text.contains("the picture of state 1 is not a PNG or JPEG file in base64"))
             }
         }
     }

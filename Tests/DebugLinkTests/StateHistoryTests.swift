@@ -5,7 +5,8 @@ import Testing
 
 @Suite struct StateHistoryTests {
     private static func message(_ number: Int, picture: Int = 0) throws -> DebugMessage {
-        let text = #"{"state":\#(number),"imageData":"\#(String(repeating: "A", count: picture))"}"#
+        let picture = picture > 0 ? DebugLinkFixture.picture(picture) : ""
+        let text = #"{"state":\#(number),"imageData":"\#(picture)"}"#
         return try DebugMessage(parsing: Array(text.utf8))
     }
 
@@ -63,6 +64,15 @@ import Testing
 
         #expect(history.states.map(\.picture) == [.dropped])
         #expect(history.last == Array("1".utf8)[...])
+    }
+
+    @Test func `an invalid picture is reported, and its state is held`() throws {
+        var history = StateHistory(countLimit: 50, byteLimit: 1_000)
+        history.append(try DebugMessage(parsing: Array(#"{"state":{},"imageData":"%"}"#.utf8)), at: Date())
+
+        #expect(history.states.map(\.picture) == [.invalid])
+        #expect(history.last == Array("{}".utf8)[...])
+        #expect(throws: DebugLinkError.invalidPicture(state: 1)) { try history.messageWithPicture(1) }
     }
 
     @Test func `a state without a picture says so`() throws {

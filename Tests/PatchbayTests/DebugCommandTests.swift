@@ -51,8 +51,38 @@ import Testing
         #expect(error.hint == "patchbay tools shop")
     }
 
+    @Test func `a mistyped command is no endpoint`() {
+        let error = #expect(throws: CLIError.self) {
+            try CommandSuggestion.check(["debug", "sho", "shop"], against: Patchbay.self)
+        }
+
+        #expect(error?.message == "there is no command \"sho\" in patchbay debug")
+        #expect(error?.hint == "patchbay debug show")
+        #expect(throws: CLIError.self) {
+            try CommandSuggestion.check(["help", "debug", "a", "b"], against: Patchbay.self)
+        }
+    }
+
+    @Test func `a state with --json is one line of JSON, or an error`() throws {
+        #expect(try DebugShowCommand.document(in: ["{\n  \"a\": 1.0\n}"], limit: 10) == #"{"a":1.0}"#)
+        let cut = #expect(throws: CLIError.self) {
+            _ = try DebugShowCommand.document(in: ["{\"a", "The first 3 of 9 bytes."], limit: 3)
+        }
+        #expect(cut?.message == "the state has more than 3 bytes, so it is not one JSON document")
+        #expect(throws: CLIError.self) { _ = try DebugShowCommand.document(in: ["{,}"], limit: 10) }
+    }
+
+    @Test(arguments: [("not-found", CInt(66)), ("unknown-tool", 66), ("busy", 1)])
+    func `a state that is not held has the exit status of a missing object`(failure: String, status: CInt) {
+        let result: JSONObject = ["isError": true, "content": [], "_meta": ["patchbay/failure": .string(failure)]]
+
+        #expect(ToolResultPrinter(result).status.rawValue == status)
+        #expect(ToolResultPrinter(["content": []]).failure == nil)
+    }
+
     @Test func `the commands parse their arguments, and list is the default`() throws {
         try CommandSuggestion.check(["debug", "shop"], against: Patchbay.self)
+        try CommandSuggestion.check(["debug", "sho", "--json"], against: Patchbay.self)
         let list = try #require(try Patchbay.parseAsRoot(["debug", "shop"]) as? DebugListCommand)
         #expect(list.app.selector == "shop")
         let show = try #require(

@@ -7,7 +7,7 @@ import Testing
 @testable import patchbayd
 
 @Suite struct DebugAppSightingsTests {
-    private func app(_ id: Int, at address: UInt32 = 0x0A63_0001, place: Int = 1) -> DebugApp {
+    private func app(_ id: Int, at address: UInt32 = 0x0A63_0001, place: Int? = 1) -> DebugApp {
         DebugApp(id: id, peer: .ipv4(address, port: UInt16(50_000 + id)), place: place, connectedAt: Date())
     }
 
@@ -25,6 +25,13 @@ import Testing
         let again = seen(sightings.update([app(2, place: 2), app(3)]))
         #expect(again.map(\.id) == [first[0].id])
         #expect(again.map(\.routes) == [[.network(app(3).route)]])
+    }
+
+    @Test func `a client without a message is no sighting`() {
+        var sightings = DebugAppSightings()
+
+        #expect(sightings.update([app(1, place: nil)]) == [])
+        #expect(seen(sightings.update([app(1)])).count == 1)
     }
 
     @Test func `an app whose next launch is connected already is not lost`() {

@@ -40,7 +40,7 @@ enum DebugTool: String, CaseIterable, Sendable {
     private static let previous = Parameter(
         name: "previous",
         type: "boolean",
-        description: "true reads the states of the app's launch before this one, for example after a crash"
+        description: "true reads the states of the app's last launch that has ended, for example after a crash"
     )
 
     private var ownParameters: [Parameter] {

@@ -50,7 +50,7 @@ struct DebugToolCall: Sendable {
             return JSON.object(object)
         }
         return [
-            "connectedAt": .string(described.connectedAt.ISO8601Format()),
+            "connectedAt": .string(described.connectedAt.ISO8601Format()), "connected": .bool(described.isConnected),
             "droppedStates": .number(JSONNumber(described.droppedStates)), "states": .array(states),
         ]
     }
@@ -108,8 +108,12 @@ struct DebugToolCall: Sendable {
     /// The number of the state with the requested picture; without a number, of the newest one that has a picture.
     private func pictureNumber(of app: Int) async throws -> Int {
         if let number = try integer("number") { return number }
-        let withPicture = try await apps.states(of: app).last { if case .held = $0.picture { true } else { false } }
+        let states = try await apps.states(of: app)
+        let withPicture = states.last { if case .held = $0.picture { true } else { false } }
         if let withPicture { return withPicture.number }
+        if let invalid = states.last(where: { $0.picture == .invalid }) {
+            throw DebugLinkError.invalidPicture(state: invalid.number)
+        }
         throw DebugLinkError.noPictures
     }
 
@@ -147,12 +151,13 @@ struct DebugToolCall: Sendable {
 }
 
 extension DebugStateSummary.Picture {
-    /// The word for lists: `none`, `held` or `dropped`.
+    /// The word for lists: `none`, `held`, `dropped` or `invalid`.
     fileprivate var text: String {
         switch self {
         case .none: "none"
         case .held: "held"
         case .dropped: "dropped"
+        case .invalid: "invalid"
         }
     }
 }

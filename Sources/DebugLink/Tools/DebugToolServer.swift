@@ -20,11 +20,11 @@ package final class DebugToolServer: Service {
         (connections, continuation) = AsyncStream.makeStream()
     }
 
-    /// Opens a stream to the tools of the app behind an inbound route.
+    /// Opens a stream to the tools of the app behind an inbound route. The app may have disconnected.
     ///
     /// - Throws: `DialError`.
     package func dial(_ route: NetworkRoute) async throws -> Connection {
-        guard let app = await apps.apps.first(where: { $0.isConnected && $0.route == route }) else {
+        guard let app = await apps.apps.last(where: { $0.route == route }) else {
             throw DialError(.refused, "the app at \(route.address) is not connected; start it again")
         }
         var numbers: [CInt] = [-1, -1]
@@ -109,7 +109,9 @@ private struct DebugToolConnection: Sendable {
         do { return ["content": .array(try await call.run())] } catch is CancellationError {
             return nil
         } catch {
-            return ["content": [DebugToolCall.text("\(error)")], "isError": true]
+            var result: JSONObject = ["content": [DebugToolCall.text("\(error)")], "isError": true]
+            if (error as? DebugLinkError)?.isNotFound == true { result["_meta"] = ["patchbay/failure": "not-found"] }
+            return .object(result)
         }
     }
 

@@ -3,7 +3,7 @@ import Model
 import Registry
 import ServiceLifecycle
 
-/// Lists the apps that are connected to the state debugger as endpoints.
+/// Lists the apps that connected to the state debugger as endpoints.
 struct DebugAppSightingForwarder: Service {
     let apps: DebugAppTable
     let registry: EndpointRegistry
@@ -16,8 +16,10 @@ struct DebugAppSightingForwarder: Service {
                 let (_, changes) = await apps.subscribe()
                 await forward(&sightings)
                 for await change in changes {
-                    if case .received = change { continue }
-                    await forward(&sightings)
+                    switch change {
+                    case .connected, .received: continue
+                    case .identified, .stalled, .disconnected: await forward(&sightings)
+                    }
                 }
                 try Task.checkCancellation()
             }
@@ -25,7 +27,7 @@ struct DebugAppSightingForwarder: Service {
     }
 
     private func forward(_ sightings: inout DebugAppSightings) async {
-        for event in sightings.update(await apps.apps.filter(\.isConnected)) { await registry.apply(event) }
+        for event in sightings.update(await apps.apps) { await registry.apply(event) }
     }
 }
 

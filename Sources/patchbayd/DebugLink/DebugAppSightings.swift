@@ -2,36 +2,44 @@ import DebugLink
 import Model
 import SystemIO
 
-/// The sightings of the apps that are connected to the state debugger.
+/// The sightings of the apps that connected to the state debugger. An app that has disconnected is offline, and stays
+/// readable while its states are held.
 ///
 /// The protocol has no name of the app, so the address of the app's machine and its place there are its identity.
 struct DebugAppSightings {
-    private var listed: [Sighting.ID: DebugApp.ID] = [:]
+    private var listed: [Sighting.ID: Sighting] = [:]
 
-    /// Returns the changes since the last call.
-    mutating func update(_ connected: [DebugApp]) -> [SightingEvent] {
-        let current = Dictionary(connected.map { (Self.id(of: $0), $0.id) }) { _, newest in newest }
+    /// Returns the changes since the last call. A client without a message is no app.
+    mutating func update(_ apps: [DebugApp]) -> [SightingEvent] {
+        let sightings = apps.compactMap(Self.sighting)
+        let current = Dictionary(sightings.map { ($0.id, $0) }) { _, newest in newest }
         let lost = listed.keys.filter { current[$0] == nil }
-        let new = connected.filter { current[Self.id(of: $0)] == $0.id && listed[Self.id(of: $0)] != $0.id }
+        let changed = sightings.filter { current[$0.id] == $0 && listed[$0.id] != $0 }
         listed = current
-        return lost.map { .lost($0) } + new.map { .seen(Self.sighting(of: $0)) }
+        return lost.map { .lost($0) } + changed.map { .seen($0) }
     }
 
-    private static func id(of app: DebugApp) -> Sighting.ID {
-        Sighting.ID(source: .debuglink, key: "\(app.peer.host)#\(app.place)")
-    }
-
-    private static func sighting(of app: DebugApp) -> Sighting {
-        let isOnly = app.place == 1
+    private static func sighting(of app: DebugApp) -> Sighting? {
+        guard let place = app.place else { return nil }
+        let isOnly = place == 1
         return Sighting(
-            id: id(of: app),
+            id: Sighting.ID(source: .debuglink, key: "\(app.peer.host)#\(place)"),
             kind: .debug,
             app: SanitizedText("debug-app"),
             appIsBundleID: false,
-            name: SanitizedText(isOnly ? "app on \(app.peer.host)" : "app on \(app.peer.host) (\(app.place))"),
+            name: SanitizedText(isOnly ? "app on \(app.peer.host)" : "app on \(app.peer.host) (\(place))"),
             host: app.route.host,
-            role: SanitizedText(isOnly ? "" : "\(app.place)"),
-            routes: [.network(app.route)]
+            role: SanitizedText(isOnly ? "" : "\(place)"),
+            routes: [.network(app.route)],
+            availability: availability(of: app)
         )
+    }
+
+    private static func availability(of app: DebugApp) -> Sighting.Availability {
+        guard app.isConnected else {
+            let end = app.failure.map { "the state debugger ended the connection: \($0)" } ?? "the app disconnected"
+            return .offline("\(end); the states of this launch can still be read")
+        }
+        return app.stall.map { .suspect($0) } ?? .available
     }
 }

@@ -58,16 +58,16 @@ struct DebugLinkTests {
             let port = try await Self.advertisedPort(seenFrom: one)
             let earlier = try await DebugPeer.app(.earlier, on: one, to: "10.99.0.1", port)
             let later = try await DebugPeer.app(.later, on: two, to: "10.99.0.1", port)
+            for (number, app) in [earlier, later].enumerated() {
+                try await app.send(#"{"n":1.0,"app":\#(number)}"#, "start", picture: Self.png)
+                try await app.send(#"{"n":2,"app":\#(number)}"#, "tap")
+            }
             let first = try await Self.endpoint(at: "10.99.0.2", list).endpoint
             let second = try await Self.endpoint(at: "10.99.0.3", list).endpoint
             #expect(first.id.text == "debug-app-10-99-0-2")
             #expect([first.kind, second.kind] == [.debug, .debug])
             #expect([first.approval, second.approval] == [.pending, .pending])
 
-            for (number, app) in [earlier, later].enumerated() {
-                try await app.send(#"{"n":1.0,"app":\#(number)}"#, "start", picture: Self.png)
-                try await app.send(#"{"n":2,"app":\#(number)}"#, "tap")
-            }
             let refused = try await Self.output(broker, "debug", first.id.text)
             #expect(refused.contains("patchbay approve debug-app-10-99-0-2"), "\(refused)")
             for endpoint in [first, second] { _ = try await broker.ask("approve", endpoint.id.text) }
@@ -102,7 +102,13 @@ struct DebugLinkTests {
             // The broker's own advertisement is no endpoint.
             #expect(try await broker.endpoints().map(\.id) == [first.id, second.id])
             let tunnel = try await Self.output(broker, "forward", "tcp:0", "--endpoint", first.id.text, "--detach")
-            #expect(tunnel.contains("waiting") || tunnel.contains("connected to Patchbay"), "\(tunnel)")
+            #expect(tunnel.contains("no tunnel can lead to it"), "\(tunnel)")
+            #expect(tunnel.contains("patchbay debug \(first.id)"), "\(tunnel)")
+            #expect(try await broker.ask("tunnels").allSatisfy { !$0.contains(first.id.text) })
+            let missing = try await broker.start(["debug", "show", first.id.text, "99"])
+            #expect(try await missing.exitStatus(within: .seconds(20)) == .exited(66))
+            let status = try await broker.ask("status")
+            #expect(status.contains { $0.hasPrefix("debuglink  ok: listens on ") && $0.hasSuffix("2 apps connected") })
         }
     }
 
@@ -120,16 +126,21 @@ struct DebugLinkTests {
             )
             let list = try await LiveList(of: broker)
             let app = try await DebugPeer.app(.earlier, on: one, to: "10.99.0.1", 4711)
+            try await app.send(#"{"before":"crash"}"#, "tap")
             let launched = try await Self.endpoint(at: "10.99.0.2", list)
             _ = try await broker.ask("approve", launched.endpoint.id.text)
-            try await app.send(#"{"before":"crash"}"#, "tap")
             #expect(try await broker.ask("debug", launched.endpoint.id.text).count == 2)
 
             app.program.kill()
             let gone = try await Self.endpoint(at: "10.99.0.2", list, from: launched.next, isOnline: false)
             #expect(gone.endpoint.state == .offline)
+            let before = [#"{"before":"crash"}"#]
+            #expect(try await broker.ask("debug", "show", launched.endpoint.id.text) == before)
+            #expect(try await broker.ask("debug", "show", launched.endpoint.id.text, "--previous") == before)
             let again = try await DebugPeer.app(.later, on: one, to: "10.99.0.1", 4711)
-            let back = try await Self.endpoint(at: "10.99.0.2", list, from: gone.next).endpoint
+            try await again.send("{}", "start")
+            let returned = try await Self.endpoint(at: "10.99.0.2", list, from: gone.next)
+            let back = returned.endpoint
             #expect(back.id == launched.endpoint.id)
             #expect(back.approval == .approved)
             let last = try await broker.ask("debug", "show", back.id.text, "--previous")
@@ -140,11 +151,18 @@ struct DebugLinkTests {
             try await garbage.program.waitForLine("closed")
             let reason = "a frame begins with 0x47 instead of 0xCE"
             try await broker.daemon.waitForLine(reason)
+            #expect(try await broker.endpoints().map(\.id) == [back.id])
+            let status = try await broker.ask("status").joined(separator: "\n")
+            #expect(status.contains("1 refused, the last one from 10.99.0.3"))
             try await again.send(#"{"a":1}"#, "tap")
             #expect(try await broker.ask("debug", "show", back.id.text) == [#"{"a":1}"#])
+            try again.program.write("raw 00\n")
+            let broken = try await Self.endpoint(at: "10.99.0.2", list, from: returned.next, isOnline: false).endpoint
+            #expect(broken.reason?.contains("a frame begins with 0x00 instead of 0xCE") == true)
 
             try await broker.restart()
             let relaunched = try await DebugPeer.app(.later, on: one, to: "10.99.0.1", 4711)
+            try await relaunched.send("{}", "start")
             try await eventually("the app has its ID and approval after a restart of the broker") {
                 try await broker.endpoints().contains { endpoint in
                     endpoint.id == back.id && endpoint.state == .online && endpoint.approval == .approved
@@ -170,11 +188,11 @@ struct DebugLinkTests {
             let list = try await LiveList(of: broker)
             _ = try await list.first("the debugger is listed") { $0.name.text == "Annas Mac" && !$0.routes.isEmpty }
             let app = try await DebugPeer.app(.earlier, on: one, to: "10.99.0.1", 4711)
-            let listed = try await Self.endpoint(at: "10.99.0.2", list).endpoint
             let frame = DebugPeer.Client.earlier.frame(#"{"state":{"a":1},"action":"tap"}"#)
 
             try await app.send(#"{"a":1}"#, "tap")
 
+            let listed = try await Self.endpoint(at: "10.99.0.2", list).endpoint
             try await debugger.program.waitForLine("from 1 \(DebugPeer.hex(frame))")
             func replay(_ state: String) throws {
                 let frame = DebugPeer.Client.earlier.frame(state)

@@ -49,6 +49,31 @@ struct DebugPeer {
         return (peer, began)
     }
 
+    /// Starts an app that sends states until its input is closed.
+    static func states(to address: String, _ port: UInt16, in scratch: ScratchFolder) async throws -> DebugPeer {
+        let words = [script, "states", address, "\(port)"]
+        let peer = DebugPeer(program: try await Program("python3", words, in: scratch, input: .pipe))
+        try await peer.program.waitForLine("sending")
+        return peer
+    }
+
+    /// Sends bytes that are no messages, and returns the number of bytes and connections.
+    static func garbage(
+        _ size: Int,
+        seed: Int,
+        to address: String,
+        _ port: UInt16,
+        within limit: Duration,
+        in scratch: ScratchFolder
+    ) async throws -> (bytes: Int, connections: Int) {
+        let words = [script, "garbage", "\(size)", "\(seed)", address, "\(port)"]
+        let peer = DebugPeer(program: try await Program("python3", words, in: scratch))
+        let line = try await peer.program.waitForLine("garbage", within: limit)
+        let numbers = line.split(separator: " ").compactMap { Int($0) }
+        guard numbers.count == 2 else { throw TestSupportError("“\(line)” has no numbers") }
+        return (numbers[0], numbers[1])
+    }
+
     /// Sends a state byte for byte. None of the texts may have a space.
     func send(_ state: String, _ action: String, picture: String = "") async throws {
         try program.write("state \(state) \(action) \(picture)\n")

@@ -25,7 +25,7 @@ struct DebugCommand: AsyncParsableCommand {
 
 /// The launch whose states a `patchbay debug` command reads.
 struct DebugLaunchOptions: ParsableArguments {
-    @Flag(help: "Read the states of the app's launch before this one, for example after a crash.")
+    @Flag(help: "Read the states of the app's last launch that has ended, for example after a crash.")
     var previous = false
 
     /// The argument for the tool.
@@ -53,7 +53,7 @@ struct DebugAppOptions: ParsableArguments {
             let result = try await client.call(tool, of: id, arguments: arguments, maxPixels: maxPixels)
             let printer = ToolResultPrinter(result)
             guard !printer.isError else {
-                throw CLIError(status: .error, message: printer.lines.joined(separator: "\n"))
+                throw CLIError(status: printer.status, message: printer.lines.joined(separator: "\n"))
             }
             return printer
         } catch let error as ClientError {

@@ -7,7 +7,8 @@ struct DebugListCommand: AsyncParsableCommand {
         commandName: "list",
         abstract: "List the states that an app has sent.",
         discussion: """
-            Patchbay holds the last 50 states. A picture is `held`, `dropped` (to save memory), or `none`.
+            Patchbay holds the last 50 states, also after the app has disconnected. A picture is `held`, `dropped` (to save \
+            memory), `invalid` (no PNG or JPEG file in base64), or `none`.
 
               patchbay debug list debug-app-192-168-1-20
               patchbay debug list debug-app-192-168-1-20 --json | jq '.states[-1].action'

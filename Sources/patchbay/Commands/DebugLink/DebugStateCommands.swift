@@ -7,7 +7,10 @@ struct DebugShowCommand: AsyncParsableCommand {
         commandName: "show",
         abstract: "Show a state of an app, or one value in it, as JSON.",
         discussion: """
+            --json prints the state on one line, and fails if it exceeds the limit.
+
               patchbay debug show debug-app-192-168-1-20
+              patchbay debug show debug-app-192-168-1-20 --json | jq .user
               patchbay debug show debug-app-192-168-1-20 7 --pointer /user/name
             """
     )
@@ -20,13 +23,36 @@ struct DebugShowCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Show at most this many bytes, up to 1000000.", valueName: "bytes"))
     var limit = 1_000_000
     @OptionGroup var launch: DebugLaunchOptions
+    @OptionGroup var format: JSONOption
 
     func run() async throws {
         var arguments = launch.arguments
         arguments["limit"] = .number(JSONNumber(limit))
         arguments["number"] = number.map { .number(JSONNumber($0)) }
         arguments["pointer"] = pointer.map { .string($0) }
-        for line in try await app.call("state", arguments).lines { try app.output.line(Console.plain(line)) }
+        let lines = try await app.call("state", arguments).lines
+        if format.json { return try app.output.line(Self.document(in: lines, limit: limit)) }
+        for line in lines { try app.output.line(Console.plain(line)) }
+    }
+
+    /// Returns the JSON document of a result on one line.
+    ///
+    /// - Throws: `CLIError` if the broker truncated the state, or if the app sent no valid JSON.
+    static func document(in lines: [String], limit: Int) throws(CLIError) -> String {
+        guard lines.count == 1 else {
+            throw CLIError(
+                status: .error,
+                message: "the state has more than \(limit) bytes, so it is not one JSON document",
+                hint: "name one value with --pointer, or raise --limit"
+            )
+        }
+        do throws(JSONError) { return try JSON(parsing: lines[0]).text } catch {
+            throw CLIError(
+                status: .error,
+                message: "the app sent no valid JSON: \(error)",
+                hint: "read the text without --json"
+            )
+        }
     }
 }
 
