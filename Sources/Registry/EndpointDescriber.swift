@@ -19,7 +19,10 @@ struct EndpointDescriber: Sendable {
     func describe(_ before: Endpoint) -> Endpoint {
         var endpoint = before
         if sightings.isEmpty {
-            endpoint.goOffline(reason: "no discovery source reports it any more")
+            let isRegistered = before.sources.contains(.registration)
+            endpoint.goOffline(
+                reason: isRegistered ? "its registration has ended" : "no discovery source reports it any more"
+            )
         } else {
             endpoint.routes = routes
             endpoint.sources = Set(sightings.map(\.id.source)).sorted { $0.rawValue < $1.rawValue }
@@ -53,7 +56,10 @@ struct EndpointDescriber: Sendable {
                 routes[route] = listed
             }
         }
-        return RoutePreference.sorted(routes.values)
+        // The app itself named these addresses. Announcements of them add nothing.
+        let registered = Set(routes.keys.filter { $0.registration != nil }.map(\.description))
+        let listed = routes.values.filter { $0.route.registration != nil || !registered.contains($0.description) }
+        return RoutePreference.sorted(listed)
     }
 
     private func identify(_ endpoint: inout Endpoint, by sightings: [Sighting]) {
@@ -92,10 +98,20 @@ struct EndpointDescriber: Sendable {
         }
         endpoint.state = liveness.state
         endpoint.reason = liveness.lastFailure?.description
+        if endpoint.state == .online { evaluateAvailability(of: &endpoint) }
         if endpoint.state == .online, isStale {
             endpoint.state = .suspect
             endpoint.reason = "its discovery source is unavailable; the last known state is shown"
         }
+    }
+
+    /// Applies the state that the sources report. An endpoint that one source reports as available is available.
+    private func evaluateAvailability(of endpoint: inout Endpoint) {
+        let reports = sightings.map(\.availability)
+        guard !reports.contains(.available) else { return }
+        for case .suspect(let reason) in reports { (endpoint.state, endpoint.reason) = (.suspect, reason) }
+        guard endpoint.state == .online else { return }
+        for case .offline(let reason) in reports { (endpoint.state, endpoint.reason) = (.offline, reason) }
     }
 }
 
@@ -107,6 +123,7 @@ extension Endpoint {
         routes = []
         sources = []
         possiblySameAs = nil
+        sameLaunchAs = nil
     }
 }
 

@@ -9,7 +9,7 @@ struct EndpointIndex: Sendable {
         fileprivate(set) var servers: Set<ServerKey> = []
         /// The network addresses given by the endpoint's advertisements.
         fileprivate(set) var addresses: Set<String> = []
-        /// The launch currently reported over USB.
+        /// The launch currently reported over USB, or by the app's registration.
         var launch: SanitizedText?
         var liveness = Liveness()
 
@@ -183,12 +183,14 @@ struct EndpointIndex: Sendable {
                     ?? sighting.device.map { "phone-\($0.text.suffix(6))" } ?? ""
             case .bonjour: sighting.host.map { IdentityKey.canonicalHost(of: $0.text) } ?? ""
             case .debuglink: sighting.host?.text ?? ""
+            case .registration: sighting.host.flatMap { IdentityKey.hostName(ofDeviceNamed: $0) } ?? ""
             }
         let app =
             switch sighting.id.source {
             // The owner chose this name and looks for the endpoint under it, whatever app it is.
             case .config: sighting.name
-            case .bonjour, .usbmuxd, .debuglink: sighting.app.isEmpty ? SanitizedText(sighting.kind.text) : sighting.app
+            case .bonjour, .usbmuxd, .debuglink, .registration:
+                sighting.app.isEmpty ? SanitizedText(sighting.kind.text) : sighting.app
             }
         let keys = IdentityKey.candidates(for: sighting)
         var attempt = 1

@@ -18,18 +18,18 @@ struct EndpointMatcher {
     ///   - former: The endpoint of the sighting before it moved to this server.
     /// - Returns: The endpoint; nil if none matches and the server is a new endpoint.
     func endpoint(for sighting: Sighting, on server: ServerKey, movedFrom former: EndpointID?) -> EndpointID? {
-        usbEndpoint(for: sighting, on: server)
+        anchor(for: sighting, on: server)
             ?? endpointBeforeMove(of: sighting, to: server, former)
             ?? relaunchedEndpoint(of: sighting)
     }
 
-    /// Returns the USB endpoint that an advertisement belongs to. Either an owner approved the advertisement's address
-    /// for it, or both report the same launch.
+    /// Returns the USB or registered endpoint that an advertisement belongs to. Either an owner approved the
+    /// advertisement's address for the USB endpoint, or both report the same launch.
     ///
     /// The network route needs its own approval in either case. A forged advertisement therefore gains a line in the
     /// list and nothing else.
-    func usbEndpoint(for sighting: Sighting, on server: ServerKey) -> EndpointID? {
-        guard sighting.id.source == .bonjour, !server.isUSB else { return nil }
+    func anchor(for sighting: Sighting, on server: ServerKey) -> EndpointID? {
+        guard sighting.id.source == .bonjour else { return nil }
         let approved = trusts.lazy.filter { id, trust in
             endpoints[id]?.record.source == .usbmuxd && covers(trust.approval, sighting)
         }
@@ -38,31 +38,37 @@ struct EndpointMatcher {
         // An endpoint with its own approval keeps its route. Moving the route would move the approval.
         let own = endpoints.id(of: server) ?? relaunchedEndpoint(of: sighting)
         if let own, endpoints[own]?.record.source == .bonjour, trusts[own]?.approval != nil { return nil }
-        let candidates = Set(sightings.servers(at: portKey).filter(\.isUSB).compactMap { endpoints.id(of: $0) })
-            .filter { endpoints[$0]?.launch == launchID }
+        let servers = sightings.servers(at: portKey)
+        return launch(launchID, of: sighting.app, on: servers.filter(\.isUSB))
+            ?? launch(launchID, of: sighting.app, on: servers.filter(\.isRegistered))
+    }
+
+    /// Returns the only endpoint of these servers with this launch, unless it is another app.
+    private func launch(_ launchID: SanitizedText, of app: SanitizedText, on servers: Set<ServerKey>) -> EndpointID? {
+        let candidates = Set(servers.compactMap { endpoints.id(of: $0) }).filter { endpoints[$0]?.launch == launchID }
         guard let id = candidates.first, candidates.count == 1, let endpoint = endpoints[id]?.record.endpoint else {
             return nil
         }
         // A USB endpoint without a known app does not contradict the advertisement.
-        return endpoint.app.isEmpty || endpoint.app == sighting.app ? id : nil
+        return endpoint.app.isEmpty || endpoint.app == app ? id : nil
     }
 
-    /// Returns the offline endpoint of an advertisement that now belongs to a USB endpoint.
+    /// Returns the offline endpoint of an advertisement that now belongs to a USB or registered endpoint.
     ///
     /// An endpoint with its own approval or secret stays listed. Its trust does not move.
     func earlierEndpoint(of sighting: Sighting, mergedInto id: EndpointID) -> Endpoint? {
-        guard sighting.id.source == .bonjour, endpoints[id]?.record.source == .usbmuxd,
+        guard sighting.id.source == .bonjour, endpoints[id]?.record.source.isAnchor == true,
             let earlier = relaunchedEndpoint(of: sighting), trusts[earlier] == nil, endpoints[earlier]?.isUnseen == true
         else { return nil }
         return endpoints[earlier]?.record.endpoint
     }
 
-    /// Returns true if a network server still belongs to its USB endpoint.
+    /// Returns true if a network server still belongs to its USB or registered endpoint.
     func belongs(_ server: ServerKey, to id: EndpointID) -> Bool {
-        guard let entry = endpoints[id], entry.record.source == .usbmuxd, !server.isUSB else { return true }
+        guard let entry = endpoints[id], entry.record.source.isAnchor, !server.isAnchor else { return true }
         return sightings.sightings(on: server).contains { sighting in
             sighting.launchID.map { !$0.isEmpty && $0 == entry.launch } ?? false
-                || covers(trusts[id]?.approval, sighting)
+                || entry.record.source == .usbmuxd && covers(trusts[id]?.approval, sighting)
         }
     }
 
@@ -109,7 +115,7 @@ struct EndpointMatcher {
             let free = endpoints.ids(with: key).filter { id in
                 guard let entry = endpoints[id], entry.record.source == sighting.id.source else { return false }
                 // A second server with the same key at the same time is another instance, not a relaunch.
-                return entry.servers.allSatisfy { $0.isUSB != (sighting.id.source == .usbmuxd) }
+                return !entry.servers.contains { $0.isAnchor == sighting.id.source.isAnchor }
             }
             let exact = free.filter { endpoints[$0]?.record.host == sighting.host?.text }
             if let id = exact.min() ?? free.min() { return id }
@@ -124,4 +130,9 @@ struct EndpointMatcher {
             ApprovalPolicy.decision(on: EndpointRoute(route, app: sighting.app), approval) == .approved
         }
     }
+}
+
+extension Sighting.Source {
+    /// True if advertisements of the same launch join an endpoint of this source.
+    var isAnchor: Bool { self == .usbmuxd || self == .registration }
 }

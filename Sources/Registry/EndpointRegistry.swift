@@ -82,6 +82,13 @@ package actor EndpointRegistry {
         publish(table.setMismatch(app, on: route, of: id))
     }
 
+    /// Records that an advertisement and an endpoint on a cable reach the same launch. Does nothing if either has changed
+    /// since.
+    package func setSameLaunch(_ proof: SameLaunch) { publish(table.setSameLaunch(proof)) }
+
+    /// Records that the server of an endpoint rejected the secret, or that the secret was replaced.
+    package func endSameLaunch(of id: EndpointID) { publish(table.endSameLaunch(of: id)) }
+
     /// Records the name that the server of an endpoint reported over an approved route.
     package func setServer(_ name: SanitizedText, version: SanitizedText?, of id: EndpointID) {
         publish(table.setServer(name, version: version, of: id))

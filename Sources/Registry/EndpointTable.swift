@@ -4,8 +4,8 @@ package import Model
 /// Groups sightings into endpoints. Contains the rules of the registry without its clock, change log and callers.
 ///
 /// Sightings are grouped by server (`ServerKey`), and servers belong to endpoints. A server is matched to an endpoint
-/// by a known identity key, or becomes a new endpoint. A network server joins a USB endpoint if both report the same
-/// launch. Approval is per route in any case.
+/// by a known identity key, or becomes a new endpoint. An advertised server joins a USB or registered endpoint if both
+/// report the same launch. Approval is per route in any case.
 package struct EndpointTable: Sendable {
     /// The effect of one event on the list.
     package enum Change: Hashable, Sendable {
@@ -30,6 +30,7 @@ package struct EndpointTable: Sendable {
     /// The names that the devices report.
     private var deviceNames: [UDID: SanitizedText] = [:]
     private var hints = SameAppHints()
+    private var sameLaunches = SameLaunches()
     /// The abilities of the kinds that do not report their own.
     private let abilities: [EndpointKind: EndpointAbilities]
     package private(set) var refusals = RefusedSightings()
@@ -86,7 +87,8 @@ package struct EndpointTable: Sendable {
 
     /// Records the result of a probe; nil means success.
     package mutating func report(_ failure: DialError?, of id: EndpointID, at now: Date) -> [Change] {
-        guard let entry = list[id], !entry.isUnseen else { return [] }
+        guard let entry = list[id], !entry.isUnseen, !isHeld(entry) else { return [] }
+        let separated = failure?.reason == .refused ? sameLaunches.remove(id) : []
         if let failure {
             list.update(id) { $0.liveness.failed(failure) }
             // The server on this port has ended. The next one is identified again.
@@ -99,7 +101,7 @@ package struct EndpointTable: Sendable {
             // Most probes change nothing.
             if entry.liveness.state == .online { return [] }
         }
-        return refresh([id])
+        return updatingHints(after: refresh([id]), of: separated)
     }
 
     /// The authentication code that the source of an approved route reports.
@@ -119,7 +121,7 @@ package struct EndpointTable: Sendable {
         var changes = separate(from: id, at: now)
         if isNew, trust.approval != nil, entry.record.source == .usbmuxd {
             for server in list.advertised.flatMap({ list[$0]?.servers ?? [] })
-            where sightings.sightings(on: server).contains(where: { matcher.usbEndpoint(for: $0, on: server) == id }) {
+            where sightings.sightings(on: server).contains(where: { matcher.anchor(for: $0, on: server) == id }) {
                 changes += join(server, to: id)
             }
         }
@@ -136,7 +138,18 @@ package struct EndpointTable: Sendable {
     /// Records that a different app than expected answered on an approved route.
     package mutating func setMismatch(_ app: SanitizedText, on route: Route, of id: EndpointID) -> [Change] {
         mismatches[route] = app
-        return refresh([id])
+        return updatingHints(after: refresh([id]))
+    }
+
+    /// Records that an advertisement and an endpoint on a cable reach one launch, unless either has changed since.
+    package mutating func setSameLaunch(_ proof: SameLaunch) -> [Change] {
+        sameLaunches.insert(proof)
+        return updatingHints(after: [], of: [proof.wireless.id, proof.cabled.id])
+    }
+
+    /// Records that the server of an endpoint rejected the secret, or that the secret was replaced.
+    package mutating func endSameLaunch(of id: EndpointID) -> [Change] {
+        updatingHints(after: [], of: sameLaunches.remove(id))
     }
 
     /// Records the name that the server of an endpoint reported over an approved route.
@@ -177,15 +190,24 @@ package struct EndpointTable: Sendable {
         guard let endpoint = list[id]?.record.endpoint else { return [] }
         list.update(id) { $0.record.endpoint.server = nil }
         forgetMismatches(of: endpoint)
-        return refresh([id])
+        return updatingHints(after: refresh([id]))
     }
 
     /// Removes an endpoint that no source sees.
     package mutating func removeUnseen(_ id: EndpointID) throws(RegistryError) -> Change {
         guard let entry = list[id] else { throw .noSuchEndpoint(id.text) }
-        guard entry.isUnseen else { throw .stillPresent(id) }
+        guard entry.isUnseen || isHeld(entry) else { throw .stillPresent(id) }
+        for sighting in sightings.sightings(on: entry.servers) { _ = remove(sighting.id) }
         list.retire(id)
         return .removed(entry.record.endpoint)
+    }
+
+    /// Returns whether all sources report that the app is gone, and that Patchbay answers for it.
+    private func isHeld(_ entry: EndpointIndex.Entry) -> Bool {
+        !entry.isUnseen
+            && sightings.sightings(on: entry.servers).allSatisfy {
+                if case .offline = $0.availability { true } else { false }
+            }
     }
 
     /// The current matcher. Do not store it (`EndpointMatcher`).
@@ -195,16 +217,23 @@ package struct EndpointTable: Sendable {
         sightings.server(of: id).flatMap { list.id(of: $0) }
     }
 
-    /// Updates the hints of the changed endpoints and of those that mention them. Returns all changes.
-    private mutating func updatingHints(after changes: [Change]) -> [Change] {
-        var affected: Set<EndpointID> = []
-        for id in Set(changes.map(\.endpoint.id)) { affected.formUnion(hints.update(id, list[id]?.record.endpoint)) }
+    /// Updates the mentions in the changed endpoints, in those that mention them, and in `others`. Returns all changes.
+    private mutating func updatingHints(after changes: [Change], of others: Set<EndpointID> = []) -> [Change] {
+        var affected = others.union(changes.map(\.endpoint.id))
+        for id in affected {
+            let endpoint = list[id]?.record.endpoint
+            affected.formUnion(hints.update(id, endpoint))
+            affected.formUnion(sameLaunches.update(id, endpoint))
+        }
         return changes
             + affected.sorted().compactMap { id in
+                guard var endpoint = list[id]?.record.endpoint else { return nil }
                 let hint = hints.hint(for: id)
-                guard let listed = list[id], listed.record.endpoint.possiblySameAs != hint else { return nil }
-                list.update(id) { $0.record.endpoint.possiblySameAs = hint }
-                return list[id].map { .changed($0.record.endpoint) }
+                let cabled = sameLaunches.cabled(for: id) ?? hints.cabledEndpoint(withLaunchOf: endpoint)
+                guard (endpoint.possiblySameAs, endpoint.sameLaunchAs) != (hint, cabled) else { return nil }
+                (endpoint.possiblySameAs, endpoint.sameLaunchAs) = (hint, cabled)
+                list.update(id) { [endpoint] in $0.record.endpoint = endpoint }
+                return .changed(endpoint)
             }
     }
 
@@ -246,7 +275,7 @@ extension EndpointTable {
                 if sighting.id.source != .config { $0.record.endpoint.lastSeenAt = now }
                 // A changed sighting proves that the server is alive. A repeated one does not.
                 if old != sighting { $0.liveness.succeeded() }
-                if server.isUSB { $0.launch = sighting.launchID }
+                if server.isAnchor { $0.launch = sighting.launchID }
             }
             list.recordIdentity(sighting, for: id)
             list.addAliases(superseded, to: id)
@@ -287,20 +316,20 @@ extension EndpointTable {
         return changes
     }
 
-    /// Moves advertisements to the USB endpoint that reports the same launch.
+    /// Moves advertisements to the USB or registered endpoint that reports the same launch.
     private mutating func mergeAcrossTransports(_ sighting: Sighting, on server: ServerKey) -> [Change] {
         guard let launchID = sighting.launchID, !launchID.isEmpty, let portKey = server.portKey else { return [] }
         var changes: [Change] = []
-        for other in sightings.servers(at: portKey) where !other.isUSB {
+        for other in sightings.servers(at: portKey) where !other.isAnchor {
             let advertisements = sightings.sightings(on: other).filter { $0.launchID == launchID }
-            if let id = advertisements.first.flatMap({ matcher.usbEndpoint(for: $0, on: other) }) {
+            if let id = advertisements.first.flatMap({ matcher.anchor(for: $0, on: other) }) {
                 changes += join(other, to: id)
             }
         }
         return changes
     }
 
-    /// Moves an advertisement from its own endpoint to a USB endpoint. Its own ID becomes an alias unless it has trust.
+    /// Moves an advertisement from its own endpoint to another one. Its own ID becomes an alias unless it has trust.
     private mutating func join(_ server: ServerKey, to id: EndpointID) -> [Change] {
         guard let own = list.id(of: server), own != id, list[own]?.record.source == .bonjour else { return [] }
         list.unassign(server)
@@ -313,9 +342,9 @@ extension EndpointTable {
         return changes + refresh([own, id])
     }
 
-    /// Lists advertisements separately again if they no longer belong to a USB endpoint.
+    /// Lists advertisements separately again if they no longer belong to a USB or registered endpoint.
     private mutating func separate(from id: EndpointID, at now: Date) -> [Change] {
-        guard let entry = list[id], entry.record.source == .usbmuxd else { return [] }
+        guard let entry = list[id], entry.record.source.isAnchor else { return [] }
         let unrelated = entry.servers.filter { !matcher.belongs($0, to: id) }
         let detached = sightings.sightings(on: unrelated)
         for sighting in detached { _ = remove(sighting.id) }
@@ -333,7 +362,7 @@ extension EndpointTable {
         let endpointID = list.id(of: server)
         if isLast {
             list.unassign(server)
-            if let endpointID, server.isUSB { list.update(endpointID) { $0.launch = nil } }
+            if let endpointID, server.isAnchor { list.update(endpointID) { $0.launch = nil } }
         }
         return endpointID
     }

@@ -38,6 +38,7 @@ package struct IdentityKey: Hashable, Sendable, Codable {
             case .usbmuxd: sighting.device.map { "device:\($0)" }
             case .bonjour: sighting.host.map { "host:\(canonicalHost(of: $0.text))" }
             case .debuglink: sighting.host.map { "peer:\($0)" }
+            case .registration: "registration:\(sighting.id.key)"
             }
         return location.map {
             [IdentityKey(kind: sighting.kind, app: sighting.app, location: $0, role: sighting.role)]
@@ -84,10 +85,13 @@ enum ServerKey: Hashable, Sendable {
     case localDartVM(port: UInt16, authCode: DartAuthCode?)
     /// A line of the configuration or an endpoint added with `patchbay add`.
     case config(name: String)
+    /// An app that registered itself: the key of its sighting, which names the grant.
+    case registered(kind: EndpointKind, key: String, port: UInt16)
 
     init(of sighting: Sighting) {
         switch (sighting.id.source, sighting.device) {
         case (.config, _): self = .config(name: sighting.id.key)
+        case (.registration, _): self = .registered(kind: sighting.kind, key: sighting.id.key, port: sighting.port)
         case (.usbmuxd, let udid?): self = .usb(kind: sighting.kind, udid: udid, port: sighting.port)
         case (.bonjour, _) where sighting.kind == .dartVM && sighting.isOnThisHost:
             self = .localDartVM(port: sighting.port, authCode: sighting.authCode)
@@ -97,10 +101,11 @@ enum ServerKey: Hashable, Sendable {
         }
     }
 
-    /// The key that this server shares with the same app's server on the other transport, USB or network.
+    /// The key that this server shares with other reports of the same app's server.
     var portKey: PortKey? {
         switch self {
-        case .network(let kind, _, _, let port), .usb(let kind, _, let port): PortKey(kind: kind, port: port)
+        case .network(let kind, _, _, let port), .usb(let kind, _, let port), .registered(let kind, _, let port):
+            PortKey(kind: kind, port: port)
         case .config, .localDartVM: nil
         }
     }
@@ -109,6 +114,14 @@ enum ServerKey: Hashable, Sendable {
         if case .usb = self { return true }
         return false
     }
+
+    var isRegistered: Bool {
+        if case .registered = self { return true }
+        return false
+    }
+
+    /// True if advertisements of the same launch join the endpoint of this server.
+    var isAnchor: Bool { isUSB || isRegistered }
 
     /// A kind and port. The same port serves the same protocol over USB and over the network.
     struct PortKey: Hashable, Sendable {

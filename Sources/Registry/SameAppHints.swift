@@ -63,6 +63,16 @@ struct SameAppHints: Sendable {
         return all.isEmpty ? nil : Array(all.sorted().prefix(Self.limit))
     }
 
+    /// The only endpoint on a cable with the launch ID of an advertisement that an owner approved; nil if there is none.
+    ///
+    /// An owner vouches for an approved address, so its launch ID is evidence and no mere hint.
+    func cabledEndpoint(withLaunchOf endpoint: Endpoint) -> EndpointID? {
+        guard endpoint.approval == .approved, facts[endpoint.id]?.isCabled == false, let launchID = endpoint.launchID
+        else { return nil }
+        let cabled = holders[.launch(launchID, kind: endpoint.kind)]?.cabled ?? []
+        return cabled.count == 1 ? cabled.first : nil
+    }
+
     /// The endpoints on the other transport that share a fact.
     private func counterparts(of id: EndpointID) -> Set<EndpointID> {
         guard let own = facts[id] else { return [] }
@@ -75,12 +85,14 @@ struct SameAppHints: Sendable {
     /// Returns the facts of an endpoint that a source reports now; nil if none can match.
     private static func facts(of endpoint: Endpoint) -> Facts? {
         let isCabled = endpoint.sources.contains(.usbmuxd)
-        guard isCabled || endpoint.sources == [.bonjour] else { return nil }
+        let isRegistered = endpoint.sources.contains(.registration)
+        guard isCabled || isRegistered || endpoint.sources == [.bonjour] else { return nil }
         var evidence: Set<Evidence> = []
         let host =
             isCabled
             ? endpoint.location.deviceName.flatMap(IdentityKey.hostName(ofDeviceNamed:))
-            : endpoint.location.host?.text
+            : isRegistered
+                ? endpoint.location.host.flatMap(IdentityKey.hostName(ofDeviceNamed:)) : endpoint.location.host?.text
         if let host, !endpoint.app.isEmpty {
             evidence.insert(.host(IdentityKey.canonicalHost(of: host), kind: endpoint.kind, app: endpoint.app))
         }

@@ -37,6 +37,7 @@ import Testing
 
         #expect(endpoint.isTunnelOnly)
         #expect(endpoint.capabilities == [] && endpoint.limits == ["no MCP tools: use port_forward"])
+        #expect(endpoint.tunnelRefusal == nil)
     }
 
     @Test mutating func `an app that is connected to the state debugger has tools, also after it has left`() throws {
@@ -45,7 +46,8 @@ import Testing
 
         for endpoint in [app, try #require(table[app.id])] {
             #expect(!endpoint.isTunnelOnly)
-            #expect(endpoint.capabilities == ["tools"] && endpoint.limits == [])
+            #expect(endpoint.capabilities == ["tools"] && endpoint.limits == ["no tunnels: use its tools"])
+            #expect(endpoint.tunnelRefusal == "\(app.id) connects to Patchbay itself, so no tunnel can lead to it")
         }
     }
 

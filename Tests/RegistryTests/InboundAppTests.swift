@@ -8,7 +8,12 @@ import Testing
 @Suite struct InboundAppTests {
     private let now = Date(timeIntervalSince1970: 1_000)
 
-    private func app(port: UInt16, at address: String = "10.0.0.2", place: Int = 1) -> Sighting {
+    private func app(
+        port: UInt16,
+        at address: String = "10.0.0.2",
+        place: Int = 1,
+        _ availability: Sighting.Availability = .available
+    ) -> Sighting {
         let host = SanitizedText(address)
         return Sighting(
             id: Sighting.ID(source: .debuglink, key: "\(address)#\(place)"),
@@ -18,7 +23,8 @@ import Testing
             name: SanitizedText("app on \(address)"),
             host: host,
             role: SanitizedText(place > 1 ? "\(place)" : ""),
-            routes: [.network(NetworkRoute(address: address, port: port, host: host, isInbound: true))]
+            routes: [.network(NetworkRoute(address: address, port: port, host: host, isInbound: true))],
+            availability: availability
         )
     }
 
@@ -40,6 +46,31 @@ import Testing
         _ = table.apply(.seen(app(port: 5_003)), at: now)
         #expect(table.endpoints.map(\.id) == [first.id])
         #expect(table.endpoints.flatMap(\.routes).map(\.port) == [5_003])
+    }
+
+    @Test func `an app with held states is offline with the reason, keeps its route, and can be removed`() throws {
+        var table = EndpointTable()
+        _ = table.apply(.seen(app(port: 5_001)), at: now)
+        let id = try #require(table.endpoints.first?.id)
+        #expect(throws: RegistryError.stillPresent(id)) { try table.removeUnseen(id) }
+
+        _ = table.apply(.seen(app(port: 5_001, .suspect("stopped in a frame"))), at: now)
+        #expect(table[id]?.state == .suspect)
+        #expect(table[id]?.reason == "stopped in a frame")
+        _ = table.apply(.seen(app(port: 5_001, .offline("it disconnected"))), at: now)
+
+        #expect(table[id]?.state == .offline)
+        #expect(table[id]?.reason == "it disconnected")
+        #expect(table[id]?.routes.map(\.port) == [5_001])
+        // An answer from the held states is no sign of life.
+        #expect(table.report(nil, of: id, at: Date(timeIntervalSince1970: 2_000)) == [])
+        #expect(table[id]?.lastSeenAt == now)
+
+        _ = try table.removeUnseen(id)
+        #expect(table.endpoints.isEmpty)
+        _ = table.apply(.lost(app(port: 5_001).id), at: now)
+        _ = table.apply(.seen(app(port: 5_002)), at: now)
+        #expect(table.endpoints.map(\.state) == [.online])
     }
 
     @Test func `two apps of one machine need an approval each`() throws {

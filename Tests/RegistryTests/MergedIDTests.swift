@@ -84,6 +84,13 @@ import Testing
         #expect(table.endpoints.count == 2)
         #expect(table[wireless]?.id == wireless)
         #expect(table[wireless]?.state == .online && table[wireless]?.approvedRoutes.count == 1)
+        // Lists show both as one, because an owner vouches for the address that reports the launch.
+        let cabled = try #require(table.endpoints.first { $0.id != wireless })
+        #expect(table[wireless]?.sameLaunchAs == cabled.id)
+        #expect(table.endpoints.combined.map(\.id) == [cabled.id])
+
+        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone, launchID: "b2")), at: now)
+        #expect(table[wireless]?.sameLaunchAs == nil)
     }
 
     @Test func `an advertisement whose address an owner approves for a cabled app joins it`() throws {

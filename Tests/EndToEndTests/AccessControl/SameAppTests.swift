@@ -91,9 +91,11 @@ struct SameAppTests {
             }
             _ = try await broker.ask("approve", wifi.id.text)
             try await rig.attach(Self.phone, .ofItsOwn)
-            let cable = try await eventually("both name each other by their launch") {
-                try await broker.endpoints().first { $0.location.udid != nil && $0.possiblySameAs == [wifi.id] }
+            // Lists show both as one. Each keeps its own approval.
+            let cable = try await eventually("both are one endpoint by their launch") {
+                try await broker.endpoints().first { $0.combinedWith?.map(\.id) == [wifi.id] }
             }
+            #expect(cable.location.udid != nil)
 
             let moving = try await broker.start("approve", cable.id.text, "--address", "10.99.0.2")
             #expect(try await moving.exitStatus() != .exited(0))
@@ -103,6 +105,78 @@ struct SameAppTests {
             _ = try await broker.ask("approve", cable.id.text, "--address", "10.99.0.2")
             let joined = try await broker.endpoints()
             #expect(joined.map(\.id) == [cable.id] && joined.first?.approvedRoutes.count == 2, "\(joined)")
+        }
+    }
+
+    private static func tell(_ broker: RunningBroker, _ token: String, of id: EndpointID) async throws {
+        let setting = try await broker.start("secret", "set", id.text, input: .pipe)
+        try setting.write(token + "\n")
+        setting.closeInput()
+        #expect(try await setting.exitStatus() == .exited(0), "\(setting.log)")
+    }
+
+    @Test func `two approved routes to one session token are one endpoint, each with its own approval`() async throws {
+        try await withScratchFolder { scratch in
+            let network = try await MDNSNetwork(["here", "annas-iphone", "thief"], in: scratch)
+            let cabled = try await SampleApp(mode: .ios, address: PhoneOptions.loopback, in: scratch)
+            let (token, port) = (try #require(cabled.token), cabled.port)
+            // One app listens on both interfaces of a phone. Here two programs play it.
+            let wireless = try await SampleApp(
+                mode: .ios,
+                token: token,
+                port: port,
+                on: network.hosts[1],
+                in: scratch
+            )
+            let forged = try await SampleApp(mode: .ios, token: token, port: port, on: network.hosts[2], in: scratch)
+            let rig = try await UsbmuxdFixture(in: scratch)
+            let broker = try await RunningBroker(
+                in: scratch,
+                phones: rig,
+                host: network.hosts[0],
+                isInside: true,
+                configuration: "[devices]\nprobe_ports = [\(port)]\n"
+            )
+            for (app, host) in [(wireless, network.hosts[1]), (forged, network.hosts[2])] {
+                _ = try await app.advertise(through: host)
+            }
+            try await rig.attach(Self.phone, .ofItsOwn)
+            let listed = try await eventually("all three are listed") {
+                let endpoints = try await broker.endpoints()
+                return endpoints.count == 3 ? endpoints : nil
+            }
+            let cable = try #require(listed.first { $0.location.udid != nil })
+            let wifi = try #require(listed.first { $0.routes.contains { $0.route.address == "10.99.0.2" } })
+            _ = try await broker.ask("approve", wifi.id.text)
+            try await Self.tell(broker, token, of: cable.id)
+            #expect(try await broker.endpoints().count == 3, "the advertisement has no token yet")
+            try await Self.tell(broker, token, of: wifi.id)
+
+            let one = try await eventually("both are one endpoint") {
+                let endpoints = try await broker.endpoints()
+                return endpoints.count == 2 ? endpoints.first { $0.id == cable.id } : nil
+            }
+            #expect(one.combinedWith?.map(\.id) == [wifi.id])
+            // The link-local address may be announced after the approval.
+            let proved = one.routes.filter { !$0.route.isNetwork || $0.route.address == "10.99.0.2" }
+            #expect(proved.count == 2 && proved.allSatisfy { $0.isApproved && $0.isSecretHeld }, "\(one.routes)")
+            #expect(Self.requests(forged).isEmpty, "\(forged.program.log)")
+
+            // Each ID leads over its own route.
+            _ = try await broker.ask("call", wifi.id.text, "get_screen")
+            _ = try await broker.ask("call", cable.id.text, "get_elements")
+            #expect(wireless.program.output.contains("call: get_screen"))
+            #expect(cabled.program.output.contains("call: get_elements"))
+            #expect(!wireless.program.output.contains("call: get_elements"))
+            let shown = try await broker.ask("show", cable.id.text).joined(separator: "\n")
+            #expect(shown.contains("used as \(wifi.id)"), "\(shown)")
+
+            // Without its approval, the advertisement is separate and pending, and the cable stays approved.
+            _ = try await broker.ask("unapprove", wifi.id.text)
+            let separate = try await broker.endpoints()
+            #expect(separate.count == 3)
+            #expect(separate.filter { $0.approval == .approved }.map(\.id) == [cable.id])
+            #expect(Self.requests(forged).isEmpty, "\(forged.program.log)")
         }
     }
 }
