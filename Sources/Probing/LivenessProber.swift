@@ -5,10 +5,13 @@ package import SystemIO
 /// Checks every few seconds that the listed endpoints still respond. Bonjour reports a lost service after minutes or
 /// never.
 ///
-/// A probe is a TCP connection that is closed at once. It needs no secret and costs the app nothing.
+/// A probe is a TCP connection that is closed at once. It needs no secret and costs the app nothing. An endpoint with an
+/// open connection is not probed if its server may accept one client and drop the old one.
 package struct LivenessProber: Service {
     private let store: any LivenessStore
     private let dialer: any Dialer
+    /// Returns true if a connection over this route is open: of a tunnel, a call or a session.
+    private let isInUse: @Sendable (Route) -> Bool
     private let clock = PollerClock()
 
     /// The maximum number of endpoints probed at once.
@@ -26,9 +29,18 @@ package struct LivenessProber: Service {
     static let connectionAttemptDelay = Duration.milliseconds(250)
     static let maxAttemptDelay = Duration.seconds(1)
 
-    package init(store: any LivenessStore, dialer: any Dialer) {
+    /// - Parameters:
+    ///   - store: The endpoints, and the receiver of results.
+    ///   - dialer: Opens the connections.
+    ///   - isInUse: Returns true if a connection over this route is open: of a tunnel, a call or a session.
+    package init(
+        store: any LivenessStore,
+        dialer: any Dialer,
+        isInUse: @escaping @Sendable (Route) -> Bool = { _ in false }
+    ) {
         self.store = store
         self.dialer = dialer
+        self.isInUse = isInUse
     }
 
     /// Probes the endpoints that are due, until graceful shutdown or cancellation.
@@ -43,7 +55,8 @@ package struct LivenessProber: Service {
                     revision = list.revision
                 }
                 let now = start.duration(to: clock.now)
-                await probe(schedule.due(at: now, watched: await store.watched(), using: &random))
+                let watched = await store.watched()
+                await probe(schedule.due(at: now, watched: watched, isInUse: isInUse, using: &random))
                 try await clock.sleep(for: .milliseconds(500))
             }
         }
@@ -179,14 +192,19 @@ struct ProbeSchedule: Sendable {
     /// - Parameters:
     ///   - now: The time since any fixed moment.
     ///   - watched: The endpoints that are probed every `whileOnline`.
+    ///   - isInUse: Returns true for a route that must not be dialled now. Its endpoint stays due.
     ///   - random: The source of the random factors.
     /// - Returns: The due endpoints, longest waiting first.
     mutating func due(
         at now: Duration,
         watched: WatchedEndpoints,
+        isInUse: (Route) -> Bool = { _ in false },
         using random: inout some RandomNumberGenerator
     ) -> [Endpoint] {
         let due = entries.values.filter { entry in entry.last.map { now - $0 >= pause(of: entry, watched) } ?? true }
+            .filter { entry in
+                entry.endpoint.kind.acceptsManyClients || !entry.endpoint.routes.contains { isInUse($0.route) }
+            }
             .sorted { ($0.last ?? .zero, $0.endpoint.id) < ($1.last ?? .zero, $1.endpoint.id) }
             .map(\.endpoint)
         for endpoint in due {

@@ -64,10 +64,8 @@ package struct ServiceDetector: Sendable {
 
     /// Returns the app behind AppReveal as reported by the tool `launch_context`; nil if the tool reports none.
     package func launch(of route: Route, token: String? = nil) async -> ServerIdentity? {
-        guard let response = try? await sender.send(ServiceProbe.launchContext(token: token), to: route).response,
-            let app = ServiceProbe.app(response)
-        else { return nil }
-        return ServerIdentity(kind: .appreveal, app: app.bundleID, version: app.version)
+        let reply = try? await sender.send(ServiceProbe.launchContext(token: token), to: route)
+        return reply?.response.flatMap(ServiceProbe.app)
     }
 
     private func addingLaunchInfo(to appReveal: ServerIdentity, from route: Route) async -> ServerIdentity {

@@ -83,7 +83,7 @@ enum ServiceProbe {
     }
 
     /// Parses the app from a `launch_context` result: JSON inside the text of the first content block.
-    static func app(_ response: ProbeHTTPRequest.Response) -> (bundleID: SanitizedText, version: SanitizedText?)? {
+    static func app(_ response: ProbeHTTPRequest.Response) -> ServerIdentity? {
         struct Reply: Decodable {
             struct Result: Decodable {
                 struct Block: Decodable { let text: String? }
@@ -94,11 +94,17 @@ enum ServiceProbe {
         struct Context: Decodable {
             let bundleId: String
             let version: String?
+            let deviceName: String?
         }
         guard let text = decode(Reply.self, response)?.result.content.first?.text,
             let context = try? JSONDecoder().decode(Context.self, from: Data(text.utf8))
         else { return nil }
-        return (SanitizedText(context.bundleId, limit: 155), context.version.map { SanitizedText($0) })
+        return ServerIdentity(
+            kind: .appreveal,
+            app: SanitizedText(context.bundleId, limit: 155),
+            version: context.version.map { SanitizedText($0) },
+            device: context.deviceName.map { SanitizedText($0) }
+        )
     }
 
     private static func decode<Value: Decodable>(_ type: Value.Type, _ response: ProbeHTTPRequest.Response) -> Value? {

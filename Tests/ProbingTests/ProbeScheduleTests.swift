@@ -7,10 +7,15 @@ import Testing
 @Suite struct ProbeScheduleTests {
     private var random = SystemRandomNumberGenerator()
 
-    private func endpoint(_ name: String, state: Endpoint.State = .online, routes: [Route]? = nil) -> Endpoint {
+    private func endpoint(
+        _ name: String,
+        kind: EndpointKind = .mcp,
+        state: Endpoint.State = .online,
+        routes: [Route]? = nil
+    ) -> Endpoint {
         Endpoint(
             id: EndpointID(app: SanitizedText(name), location: ""),
-            kind: .mcp,
+            kind: kind,
             app: SanitizedText(name),
             name: SanitizedText(name),
             state: state,
@@ -25,9 +30,10 @@ import Testing
     private mutating func take(
         from schedule: inout ProbeSchedule,
         at seconds: Double,
-        watched: WatchedEndpoints = .all
+        watched: WatchedEndpoints = .all,
+        inUse: Set<Route> = []
     ) -> [String] {
-        schedule.due(at: .seconds(seconds), watched: watched, using: &random).map(\.id.text)
+        schedule.due(at: .seconds(seconds), watched: watched, isInUse: inUse.contains, using: &random).map(\.id.text)
     }
 
     @Test mutating func `a new endpoint is probed at once and then at least every 15 seconds`() {
@@ -78,6 +84,24 @@ import Testing
         schedule.update([endpoint("app", state: .suspect)])
         #expect(take(from: &schedule, at: 1, watched: .only([])).isEmpty)
         #expect(take(from: &schedule, at: 2, watched: .only([])) == ["app"])
+    }
+
+    @Test mutating func `an endpoint with an open connection is not probed, and is due when the connection ends`() {
+        var schedule = ProbeSchedule()
+        let routes = [UInt16(80), 81].map { Route.network(NetworkRoute(address: "192.168.1.2", port: $0)) }
+        schedule.update([endpoint("app", state: .suspect, routes: routes)])
+
+        #expect(take(from: &schedule, at: 0, inUse: [routes[1]]).isEmpty)
+        #expect(take(from: &schedule, at: 60, inUse: [routes[0]]).isEmpty)
+        #expect(take(from: &schedule, at: 60) == ["app"])
+    }
+
+    @Test mutating func `an HTTP server with an open connection is probed, because it accepts many clients`() {
+        var schedule = ProbeSchedule()
+        let route = Route.network(NetworkRoute(address: "192.168.1.2", port: 80))
+        schedule.update([endpoint("app", kind: .appreveal, state: .suspect, routes: [route])])
+
+        #expect(take(from: &schedule, at: 0, inUse: [route]) == ["app"])
     }
 
     @Test mutating func `an endpoint that must not be dialled is not probed`() throws {

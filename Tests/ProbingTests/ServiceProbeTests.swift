@@ -57,15 +57,16 @@ import Testing
         #expect(ServiceProbe.server(answer(reply))?.kind == .appreveal)
     }
 
-    @Test func `launch_context gives the bundle ID`() {
+    @Test func `launch_context gives the bundle ID and the device's name`() {
         let reply =
             #"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"#
-            + #""{\"bundleId\":\"com.example.shop\",\"version\":\"3.2.0\"}"}]}}"#
+            + #""{\"bundleId\":\"com.example.shop\",\"version\":\"3.2.0\",\"deviceName\":\"iPhone\"}"}]}}"#
 
         let app = ServiceProbe.app(answer(reply))
 
-        #expect(app?.bundleID.text == "com.example.shop")
+        #expect(app?.app?.text == "com.example.shop")
         #expect(app?.version?.text == "3.2.0")
+        #expect(app?.device?.text == "iPhone")
     }
 
     @Test func `an unauthorized launch_context gives nothing`() {

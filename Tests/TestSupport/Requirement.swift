@@ -12,8 +12,12 @@ package enum Requirement: String, Sendable, CaseIterable {
     /// The real iproxy, for comparison.
     case iproxy
     case python
+    /// An independent implementation of TLS, and curl.
+    case openssl
     /// The tools of systemd; systemd itself need not run.
     case systemd
+    /// The OpenSSH client and server.
+    case ssh
     /// The QR code reader and the SVG renderer.
     case zbar
 
@@ -32,8 +36,10 @@ package enum Requirement: String, Sendable, CaseIterable {
         case .avahi: Self.absent(["avahi-daemon", "avahi-publish-service", "dbus-daemon"])
         case .usbmuxd: Self.absent(["usbmuxd", "make", "cc", "flock"]) ?? Self.absentHeader
         case .iproxy: Self.absent(["iproxy", "stdbuf"])
+        case .openssl: Self.absent(["openssl", "curl"])
         case .python: Self.absent(["python3"])
         case .systemd: Self.absent(["systemd-analyze", "systemd-socket-activate"])
+        case .ssh: Self.absent(["ssh", "sshd", "ssh-keygen"])
         case .zbar: Self.absent(["zbarimg", "rsvg-convert"])
         }
     }

@@ -71,7 +71,7 @@ HABITS = {
 }
 # The scripts that play other kinds of apps.
 ROLES = {"app-debug": "appdebug.py", "dart-vm": "dartvm.py", "debug": "statedebug.py", "debugbridge": "debugbridge.py",
-         "line-mcp": "lineapp.py", "openagents": "openagents.py", "webdriveragent": "webdriveragent.py"}
+         "devicekit": "devicekit.py", "line-mcp": "lineapp.py", "openagents": "openagents.py", "webdriveragent": "webdriveragent.py"}
 CALLS = itertools.count()
 LARGEST = 1 << 20
 
@@ -207,7 +207,12 @@ def run(name, arguments):
     if name == "screenshot":
         return screenshot(arguments.get("format", "png"))
     if name == "wait":
+        label = arguments.get("label")
+        if label:
+            say("begin: " + label)
         time.sleep(float(arguments.get("seconds", 1)))
+        if label:
+            say("end: " + label)
     facts = {"bundleId": options.bundle, "version": options.version, "platform": options.mode.split("-")[0], "called": name}
     if name == "tap_element":
         facts["tapped"] = arguments.get("element_id")
@@ -280,7 +285,10 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 if sys.argv[1:2] == ["--role"]:
-    script = ROLES[sys.argv[2]]
+    role = "".join(sys.argv[2:3])
+    if role not in ROLES:
+        sys.exit("sampleapp.py: there is no role %r; the roles are %s" % (role, ", ".join(ROLES)))
+    script = ROLES[role]
     del sys.argv[1:3]
     runpy.run_path(os.path.join(os.path.dirname(__file__), script), run_name="__main__")
     sys.exit()

@@ -55,22 +55,22 @@ final class LocalServiceVerifier: Sendable {
         }
     }
 
-    /// Asks the responders of this host. Returns false without an answer in time.
+    /// Asks the responders of this host over the IP version of the advert. Returns false without an answer in time.
     ///
     /// - Throws: `CancellationError`; `SocketError`.
     private static func isConfirmed(_ service: LocalService) async throws -> Bool {
-        guard let socket = multicastSocket(on: service.key.interface) else { return false }
+        let isIPv4 = service.key.transport == 0
+        let interface = service.key.interface
+        guard let socket = isIPv4 ? ipv4Socket(on: interface) : ipv6Socket(on: interface),
+            let group = SocketAddress(
+                numeric: isIPv4 ? "224.0.0.251" : "ff02::fb",
+                port: 5_353,
+                scope: UInt32(interface)
+            )
+        else { return false }
         let query = LocalServiceQuery(for: service)
-        var group = sockaddr_in()
-        group.sin_family = sa_family_t(AF_INET)
-        group.sin_port = UInt16(5_353).bigEndian
-        group.sin_addr.s_addr = UInt32(0xE000_00FB).bigEndian
-        let (packet, size) = (query.packet, socklen_t(MemoryLayout<sockaddr_in>.size))
-        let sent = withUnsafePointer(to: &group) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                sendto(socket.number, packet, packet.count, 0, $0, size)
-            }
-        }
+        let packet = query.packet
+        let sent = try group.withRaw { sendto(socket.number, packet, packet.count, 0, $0, $1) }
         guard sent == packet.count else { return false }
         let deadline = ContinuousClock.now + timeout
         while try await Poller.shared.wait(for: .readable, of: socket.number, until: deadline) {
@@ -90,26 +90,49 @@ final class LocalServiceVerifier: Sendable {
 
     /// Returns true for an address of this host. The kernel drops packets from a link with such a sender.
     private static func isOwn(_ sender: SocketAddress) -> Bool {
-        guard case .ipv4(let number, _) = sender,
-            let address = IPAddress(bytes: withUnsafeBytes(of: number.bigEndian) { Array($0) })
-        else { return false }
+        let bytes: [UInt8]
+        switch sender {
+        case .ipv4(let number, _): bytes = withUnsafeBytes(of: number.bigEndian) { Array($0) }
+        case .ipv6(let number, _, _): bytes = withUnsafeBytes(of: number.bigEndian) { Array($0) }
+        case .unix: return false
+        }
+        guard let address = IPAddress(bytes: bytes) else { return false }
         return address.isLoopback || LocalInterfaces.current().isOwn(address)
     }
 
     /// Returns a UDP socket that sends to this host's own members of multicast groups on an interface. Nil on failure.
-    private static func multicastSocket(on interface: CInt) -> Descriptor? {
-        let type = CInt(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
-        let number = socket(AF_INET, type, 0)
-        guard number >= 0 else { return nil }
-        let descriptor = Descriptor(owning: number)
+    private static func ipv4Socket(on interface: CInt) -> Descriptor? {
+        guard let socket = udpSocket(AF_INET) else { return nil }
         var link = ip_mreqn()
         link.imr_ifindex = interface
-        var hops: CInt = 0
-        let size = socklen_t(MemoryLayout<CInt>.size)
-        guard
-            setsockopt(number, CInt(IPPROTO_IP), IP_MULTICAST_IF, &link, socklen_t(MemoryLayout<ip_mreqn>.size)) == 0,
-            setsockopt(number, CInt(IPPROTO_IP), IP_MULTICAST_TTL, &hops, size) == 0
+        guard set(IPPROTO_IP, IP_MULTICAST_IF, to: link, on: socket.number),
+            set(IPPROTO_IP, IP_MULTICAST_TTL, to: CInt(0), on: socket.number)
         else { return nil }
-        return descriptor
+        return socket
+    }
+
+    /// The same for IPv6, whose TTL is the hop limit.
+    private static func ipv6Socket(on interface: CInt) -> Descriptor? {
+        guard let socket = udpSocket(AF_INET6), set(IPPROTO_IPV6, IPV6_MULTICAST_IF, to: interface, on: socket.number),
+            set(IPPROTO_IPV6, IPV6_MULTICAST_HOPS, to: CInt(0), on: socket.number)
+        else { return nil }
+        return socket
+    }
+
+    private static func udpSocket(_ family: CInt) -> Descriptor? {
+        let type = CInt(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        let number = socket(family, type, 0)
+        return number >= 0 ? Descriptor(owning: number) : nil
+    }
+
+    private static func set<Value: BitwiseCopyable>(
+        _ level: Int,
+        _ option: CInt,
+        to value: Value,
+        on number: CInt
+    ) -> Bool {
+        withUnsafeBytes(of: value) {
+            setsockopt(number, CInt(level), option, $0.baseAddress, socklen_t($0.count)) == 0
+        }
     }
 }

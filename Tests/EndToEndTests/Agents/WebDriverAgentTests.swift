@@ -57,18 +57,28 @@ import Testing
             let added = try await broker.ask("add", "Phone", "127.0.0.1:\(port)", "--kind", "webdriveragent")
             let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description
             let calls = [
-                ["status"], ["source"], ["active_app"], ["window_size"], ["tap", "x=10", "y=20"],
-                ["drag", "from_x=1", "from_y=2", "to_x=3", "to_y=4", "duration=0.5"], ["press_button", "name=home"],
-                ["launch_app", "bundle_id=com.example.shop"], ["terminate_app", "bundle_id=com.example.shop"],
-                ["text", "element=E-1"], ["click", "element=E-1"],
+                (["status"], #""ready":true"#), (["source"], "<XCUIElementTypeApplication/>"),
+                (["active_app"], #""bundleId":"com.example.shop""#), (["window_size"], #"{"width":390,"height":844}"#),
+                (["tap", "x=10", "y=20"], "null"),
+                (["drag", "from_x=1", "from_y=2", "to_x=3", "to_y=4", "duration=0.5"], "null"),
+                (["press_button", "name=home"], "null"), (["press_button", "name=volumeUp"], "null"),
+                (["open_url", "url=https://x.test/a"], "null"), (["launch_app", "bundle_id=com.example.shop"], "null"),
+                (["terminate_app", "bundle_id=com.example.shop"], "true"), (["text", "element=E-1"], #""Buy""#),
+                (["click", "element=E-1"], "null"),
             ]
-            for words in calls {
+            for (words, result) in calls {
                 let seen = Self.requests(to: server).count
                 let call = try await broker.start(["call", id] + words)
                 #expect(try await call.exitStatus() == .exited(0), "\(call.log)")
+                #expect(call.log.contains(result), "\(words): \(call.log)")
                 let sent = try #require(Self.requests(to: server)[seen...].last)
                 #expect(expected.contains { sent.isContained(in: $0) }, "\(sent) is not among \(expected)")
             }
+            // facebook-wda sends the text, the tool also sends it as the list of JSON Wire Protocol.
+            _ = try await broker.ask("call", id, "type", "element=E-1", "text=hello")
+            #expect(Self.requests(to: server).last?.body.text == #"{"text":"hello","value":["hello"]}"#)
+            let described = try await broker.ask("call", id, "source", "format=description")
+            #expect(described.joined().contains("Application, pid: 7"))
             let shot = try await broker.ask("call", id, "screenshot")
             #expect(shot.first?.hasPrefix("[image/png") == true, "\(shot)")
             let found = try await broker.ask("call", id, "find", "using=xpath", "value=//XCUIElementTypeButton")
@@ -78,6 +88,20 @@ import Testing
             #expect(find.path == "/session/S/element")
             #expect(expected.contains { $0.path == "/session/S/elements" && $0.body == find.body })
             #expect(Self.requests(to: server).count { $0.path == "/session" } == 1)
+        }
+    }
+
+    @Test func `an error of WebDriverAgent is the error of the call`() async throws {
+        try await withScratchFolder { scratch in
+            let (_, port) = try await Self.startServer(in: scratch)
+            let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\n")
+            let added = try await broker.ask("add", "Phone", "127.0.0.1:\(port)", "--kind", "webdriveragent")
+            let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description
+
+            let call = try await broker.start("call", id, "click", "element=E-9")
+
+            #expect(try await call.exitStatus() == .exited(1))
+            #expect(call.log.contains("The element identified by 'E-9' is unknown"), "\(call.log)")
         }
     }
 

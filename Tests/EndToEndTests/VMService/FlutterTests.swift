@@ -131,27 +131,53 @@ import Testing
         }
     }
 
-    @Test func `an advert of this host's own Flutter tool on another interface leads to loopback`() async throws {
+    @Test(arguments: [false, true])
+    func `an advert of this host's own Flutter tool on another interface leads to loopback`(isIPv6: Bool) async throws {
         try await withScratchFolder { scratch in
             let network = try await MDNSNetwork(["here", "far"], in: scratch)
             let here = network.hosts[0]
             let broker = try await RunningBroker(in: scratch, host: here, isInside: true)
             let list = try await LiveList(of: broker)
 
-            let tool = try await RawAnnouncement.flutterToolResponder(
-                port: 8_181,
-                code: Self.code,
-                from: "10.99.0.1",
-                on: here
-            )
+            let tool =
+                try await isIPv6
+                ? RawAnnouncement.flutterToolResponder(port: 8_181, code: Self.code, overIPv6: "eth0", on: here)
+                : RawAnnouncement.flutterToolResponder(port: 8_181, code: Self.code, from: "10.99.0.1", on: here)
 
             let row = try await list.first("its loopback addresses are routes") {
                 $0.app.text == "shop" && Set($0.routes.map(\.description)) == ["127.0.0.1:8181", "[::1]:8181"]
             }
-            #expect(tool.output.contains { $0.hasPrefix("answered 10.99.0.1") })
+            #expect(tool.output.contains { $0.hasPrefix(isIPv6 ? "answered fe80:" : "answered 10.99.0.1") })
             let id = row.endpoint.id.text
-            _ = try await broker.ask("approve", id, "--address", "127.0.0.1")
-            _ = try await Self.shown(id, with: "http://127.0.0.1:8181/\(Self.code)/", by: broker)
+            _ = try await broker.ask("approve", id, "--address", isIPv6 ? "::1" : "127.0.0.1")
+            let authority = isIPv6 ? "[::1]:8181" : "127.0.0.1:8181"
+            _ = try await Self.shown(id, with: "http://\(authority)/\(Self.code)/", by: broker)
+        }
+    }
+
+    @Test func `two Flutter tools on one host are two endpoints if the second one renames its advert`() async throws {
+        try await withScratchFolder { scratch in
+            let host = try await AvahiHost(in: scratch)
+            let broker = try await RunningBroker(in: scratch, host: host)
+            for (port, name) in [(UInt16(8_181), "Flutter Tools on rig"), (8_182, "Flutter Tools on rig-2")] {
+                let peer = try await ZeroconfPeer.publishing(
+                    "Flutter Tools on rig",
+                    "_flutter_devices._tcp",
+                    port,
+                    ["project_name=shop", "ws_uri=ws://127.0.0.1:\(port)/\(Self.code)/ws"],
+                    renames: true,
+                    on: host,
+                    in: scratch
+                )
+                #expect(peer.program.log.contains("registered \(name)._flutter_devices._tcp.local."))
+            }
+
+            let endpoints = try await eventually("both are listed") {
+                let endpoints = try await broker.endpoints()
+                return endpoints.count == 2 ? endpoints : nil
+            }
+            #expect(Set(endpoints.flatMap(\.routes).map(\.route.port)) == [8_181, 8_182])
+            #expect(endpoints.allSatisfy { $0.kind == .dartVM && $0.app.text == "shop" && $0.state == .online })
         }
     }
 

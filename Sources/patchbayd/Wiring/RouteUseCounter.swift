@@ -1,0 +1,45 @@
+import Model
+import Synchronization
+
+/// Counts the open connections per port, so that a port in use is not probed. Some servers accept one client and drop
+/// the old one.
+final class RouteUseCounter: Sendable {
+    private let counts = Mutex<[Port: Int]>([:])
+
+    /// The port that a route leads to. Two routes to one port may differ in their interface and host name.
+    private enum Port: Hashable {
+        case network(address: String, port: UInt16)
+        case usb(USBRoute)
+
+        init(_ route: Route) {
+            switch route {
+            case .network(let network): self = .network(address: network.address, port: network.port)
+            case .usb(let usb): self = .usb(usb)
+            }
+        }
+    }
+
+    /// One open connection; counted until deallocation.
+    private final class Use: Sendable {
+        private let port: Port
+        private let uses: RouteUseCounter
+
+        init(_ port: Port, _ uses: RouteUseCounter) {
+            (self.port, self.uses) = (port, uses)
+            uses.counts.withLock { $0[port, default: 0] += 1 }
+        }
+
+        deinit {
+            uses.counts.withLock { counts in
+                let left = counts[port, default: 1] - 1
+                counts[port] = left > 0 ? left : nil
+            }
+        }
+    }
+
+    /// True if the port of the route has an open connection.
+    func contains(_ route: Route) -> Bool { counts.withLock { $0[Port(route)] != nil } }
+
+    /// Counts a connection until the returned value is deallocated.
+    func begin(_ route: Route) -> any Sendable { Use(Port(route), self) }
+}
