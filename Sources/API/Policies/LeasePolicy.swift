@@ -1,0 +1,46 @@
+package import AccessControl
+package import Model
+package import Registry
+import Tunnels
+
+/// Refuses tunnels, and their new connections, to endpoints and phones that another client has leased. A connection that
+/// exists when the lease begins stays open.
+package struct LeasePolicy: Sendable {
+    private let registry: EndpointRegistry
+    private let leases: LeaseService
+
+    package init(registry: EndpointRegistry, leases: LeaseService) {
+        self.registry = registry
+        self.leases = leases
+    }
+
+    /// Throws a problem if another client has the lease.
+    package func authorize(_ target: TunnelTarget, for principal: Principal) async throws(Problem) {
+        guard let conflict = await conflict(of: target, holderKey: principal.leaseHolder.key) else { return }
+        throw conflict.problem
+    }
+
+    private func conflict(of target: TunnelTarget, holderKey: String) async -> LeaseConflict? {
+        switch target {
+        case .device(let udid, _): return leases.connectionConflict(on: .device(udid), holderKey: holderKey)
+        case .endpoint(let id):
+            // Without a lease, the registry is not asked.
+            guard leases.count > 0, let endpoint = try? await registry.endpoint(id) else { return nil }
+            return leases.connectionConflict(on: LeaseTarget(endpoint), holderKey: holderKey)
+        }
+    }
+}
+
+extension LeasePolicy: ConnectionPolicy {
+    package func refusal(of target: TunnelTarget, for holder: String?, owner: UInt32) async -> DialError? {
+        guard let conflict = await conflict(of: target, holderKey: holder ?? LeaseHolder.key(ofUser: owner)) else {
+            return nil
+        }
+        return DialError(.leased, "a connection was refused: \(conflict); connect again after that time")
+    }
+}
+
+extension LeaseConflict {
+    /// The conflict as an HTTP problem.
+    var problem: Problem { Problem(.leased, description, hint: "patchbay lease \(name) --wait 5m") }
+}

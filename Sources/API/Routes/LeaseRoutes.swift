@@ -1,0 +1,44 @@
+import AccessControl
+import Hummingbird
+import Model
+import Registry
+
+/// `/v1/leases`.
+enum LeaseRoutes {
+    @Sendable static func list(_ request: APIRequest) async throws -> Response {
+        let visible = request.visible(await request.services.registry.endpoints)
+        return try request.json(ListResponse(request.services.leases.leases(of: visible, for: request.principal)))
+    }
+
+    /// Takes or renews a lease. A client that disconnects while it waits leaves the queue.
+    @Sendable static func take(_ request: APIRequest) async throws -> Response {
+        let spec = try await request.body(LeaseSpec.self)
+        let wait = spec.waitSeconds ?? 0
+        guard (0...LeaseSpec.maxWaitSeconds).contains(wait) else {
+            throw Problem(.badRequest, "\"waitSeconds\" must be from 0 to \(LeaseSpec.maxWaitSeconds), not \(wait)")
+        }
+        let endpoint = try await request.endpoint(spec.endpoint)
+        let (leases, principal) = (request.services.leases, request.principal)
+        do {
+            let lease = try await request.whileConnected {
+                try await leases.take(
+                    endpoint,
+                    for: principal,
+                    seconds: spec.seconds ?? LeaseSpec.standardSeconds,
+                    wait: .seconds(wait),
+                    note: spec.note
+                )
+            }
+            return try request.json(lease, status: .created)
+        } catch let error as CancellationError {
+            // The lease may have been granted at the moment of the disconnect.
+            if endpoint.lease?.isOwn != true { leases.release(endpoint, by: principal) }
+            throw error
+        }
+    }
+
+    @Sendable static func end(_ request: APIRequest) async throws -> Response {
+        try request.services.leases.end(try request.parameter("id"), by: request.principal)
+        return request.noContent
+    }
+}

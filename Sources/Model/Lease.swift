@@ -1,0 +1,78 @@
+package import FoundationEssentials
+
+/// Exclusive use of an endpoint, and of the phone that the endpoint runs on, until a time.
+package struct Lease: Hashable, Sendable, Codable, Identifiable {
+    /// The identifier `l1`, `l2`, …, which the broker uses once between its start and its end.
+    package let id: String
+    /// The endpoint that the lease was requested for.
+    package let endpoint: EndpointID
+    /// The phone that the lease covers; nil for an endpoint without a phone.
+    package let device: UDID?
+    /// The name of the holder: the name of a grant, or the user of a process.
+    package let holder: SanitizedText
+    /// True if the client of this response holds the lease.
+    package let isOwn: Bool
+    /// The holder's reason for the lease.
+    package let note: SanitizedText?
+    /// The length of the lease in seconds. A call of the holder extends the lease to this length again.
+    package let seconds: Int
+    package let createdAt: Date
+    package let expiresAt: Date
+    /// The number of clients that wait for the lease.
+    package let waiting: Int
+
+    private enum CodingKeys: String, CodingKey {
+        case id, endpoint, device, holder, isOwn = "own", note, seconds, createdAt, expiresAt, waiting
+    }
+
+    package init(
+        id: String,
+        endpoint: EndpointID,
+        device: UDID?,
+        holder: SanitizedText,
+        isOwn: Bool,
+        note: SanitizedText?,
+        seconds: Int,
+        createdAt: Date,
+        expiresAt: Date,
+        waiting: Int
+    ) {
+        self.id = id
+        self.endpoint = endpoint
+        self.device = device
+        self.holder = holder
+        self.isOwn = isOwn
+        self.note = note
+        self.seconds = seconds
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+        self.waiting = waiting
+    }
+}
+
+extension Lease: ListItem { package static let listName = "leases" }
+
+/// The request for a lease: the body of `POST /v1/leases`.
+package struct LeaseSpec: Hashable, Sendable, Codable {
+    /// The length of a lease without a length, in seconds.
+    package static let standardSeconds = 600
+    /// The maximum length of a lease in seconds (8 hours).
+    package static let maxSeconds = 28_800
+    /// The maximum time in seconds to wait for a lease (1 hour).
+    package static let maxWaitSeconds = 3_600
+
+    package let endpoint: EndpointID
+    /// The length in seconds; nil for `standardSeconds`.
+    package let seconds: Int?
+    /// The time in seconds to wait while another client has the lease; nil for 0.
+    package let waitSeconds: Int?
+    /// The reason, which other clients see.
+    package let note: SanitizedText?
+
+    package init(endpoint: EndpointID, seconds: Int? = nil, waitSeconds: Int? = nil, note: SanitizedText? = nil) {
+        self.endpoint = endpoint
+        self.seconds = seconds
+        self.waitSeconds = waitSeconds
+        self.note = note
+    }
+}

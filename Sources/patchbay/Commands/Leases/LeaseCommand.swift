@@ -1,0 +1,157 @@
+import ArgumentParser
+import Client
+import Model
+
+struct LeaseCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "lease",
+        abstract: "Use an endpoint and its phone alone for a while.",
+        discussion: """
+            Meanwhile the broker refuses the calls of other clients that may change the app, and their new \
+            connections. Read-only calls pass. A call of yours extends the lease. Your commands are one client; each \
+            agent is another one. `patchbay unlease` ends the lease.
+
+            With a command after --, the lease lasts until the end of that command.
+
+              patchbay lease shop-test-iphone --for 30m --note "unlocking it by hand"
+              patchbay lease shop-test-iphone --wait 5m -- ./run-tests.sh
+            """
+    )
+
+    @Argument(help: ArgumentHelp("Lease this endpoint, by ID, name, app or phone UDID.", valueName: "endpoint"))
+    var selector: String
+    @Option(
+        name: .customLong("for"),
+        help: ArgumentHelp("End after this time without a call, up to 8h. Default: 10m.", valueName: "time")
+    )
+    var length: DurationArgument?
+    @Option(help: ArgumentHelp("Wait up to 1h while another client has the lease.", valueName: "time"))
+    var wait: DurationArgument?
+    @Option(help: ArgumentHelp("Tell other clients the reason.", valueName: "text"))
+    var note: String?
+    @Argument(
+        parsing: .postTerminator,
+        help: ArgumentHelp("Run this command, and end the lease after it.", valueName: "command")
+    )
+    var command: [String] = []
+    @OptionGroup var format: JSONOption
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+        if let length, !(1...LeaseSpec.maxSeconds).contains(length.count) {
+            throw ValidationError("--for must be from 1s to 8h.")
+        }
+        if let wait, wait.count > LeaseSpec.maxWaitSeconds { throw ValidationError("--wait must be at most 1h.") }
+    }
+
+    func run() async throws {
+        let client = try options.client
+        let list = try await client.endpoints()
+        let endpoint = try EndpointSelector(text: selector, command: "patchbay lease").choose(among: list.endpoints)
+        let spec = LeaseSpec(
+            endpoint: endpoint.id,
+            seconds: length?.count,
+            waitSeconds: wait?.count,
+            note: note.map { SanitizedText($0) }
+        )
+        guard command.isEmpty else { return try await LeasedProgram(command, spec: spec, client: client).run() }
+        let lease = try await client.takeLease(spec)
+        if format.json { return try options.output.document(lease) }
+        try options.output.line(
+            "Leased \(LeaseTableView.target(of: lease)) until \(Formatting.clock(lease.expiresAt)). "
+                + "End it with `patchbay unlease \(lease.endpoint)`."
+        )
+    }
+}
+
+struct LeasesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "leases",
+        abstract: "List the leases with their holders and ends.",
+        discussion: """
+            WAITING counts the clients that wait for the lease. While an agent holds a lease that others wait for, its \
+            calls do not extend the lease.
+
+              patchbay leases
+              patchbay leases --json | jq -r '.leases[].holder'
+            """
+    )
+
+    @OptionGroup var format: ListOptions
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let leases = try await options.client.leases()
+        try format.show(
+            ListResponse(leases),
+            ids: leases.map(\.id),
+            table: LeaseTableView.table(of: leases),
+            ifEmpty: "No leases. Take one with `patchbay lease ENDPOINT`.",
+            on: options.output
+        )
+    }
+}
+
+struct UnleaseCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "unlease",
+        abstract: "End the lease of an endpoint.",
+        discussion: """
+            An owner ends the lease of any client; the audit log records that. A call that runs is not aborted, and \
+            the next client gets the lease after it.
+
+              patchbay unlease shop-test-iphone
+              patchbay unlease l7
+            """
+    )
+
+    @Argument(help: ArgumentHelp("End the lease of this endpoint, or with this ID.", valueName: "endpoint"))
+    var selector: String
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let client = try options.client
+        let leases = try await client.leases()
+        let lease: Lease
+        if let named = leases.first(where: { $0.id == selector }) {
+            lease = named
+        } else {
+            let list = try await client.endpoints()
+            let endpoint = try EndpointSelector(text: selector, command: "patchbay unlease")
+                .choose(among: list.endpoints)
+            guard let found = endpoint.lease else {
+                return try options.output.line("\(endpoint.id) is not leased.")
+            }
+            lease = found
+        }
+        try await client.endLease(lease.id)
+        let holder = lease.isOwn ? "" : " of \(lease.holder)"
+        try options.output.line("Ended the lease\(holder) on \(LeaseTableView.target(of: lease)).")
+    }
+}
+
+/// The table of `patchbay leases`.
+enum LeaseTableView {
+    static func table(of leases: [Lease]) -> Table {
+        var table = Table(columns: [
+            .init(title: "ID"), .init(title: "ENDPOINT"), .init(title: "PHONE"),
+            .init(title: "HOLDER", isFlexible: true), .init(title: "UNTIL"), .init(title: "WAITING"),
+            .init(title: "NOTE", isFlexible: true),
+        ])
+        table.rows = leases.map { lease in
+            [
+                .init(lease.id), .init(lease.endpoint.text), .init(lease.device?.text ?? "-"), .init(holder(of: lease)),
+                .init(Formatting.clock(lease.expiresAt)), .init("\(lease.waiting)"), .init(lease.note?.text ?? "-"),
+            ]
+        }
+        return table
+    }
+
+    /// Formats the holder: `you`, or its name.
+    static func holder(of lease: Lease) -> String { lease.isOwn ? "you" : lease.holder.text }
+
+    /// Formats the endpoint and its phone: `shop-test-iphone and its phone`.
+    static func target(of lease: Lease) -> String {
+        lease.device == nil ? lease.endpoint.text : "\(lease.endpoint) and its phone"
+    }
+}

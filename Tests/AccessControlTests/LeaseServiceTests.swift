@@ -1,0 +1,178 @@
+import FoundationEssentials
+import Model
+import TestSupport
+import Testing
+
+@testable import AccessControl
+
+@Suite(.timeLimit(.minutes(1))) struct LeaseServiceTests {
+    private static let udid = UDID("00008101-000123456789ABCD")
+
+    private let clock = ManualClock()
+    private let service: LeaseService
+    private let shop = endpoint("com.example.shop", udid: udid)
+    private let notes = endpoint("com.example.notes", udid: udid)
+
+    init() { service = LeaseService(clock: clock, now: { Date(timeIntervalSince1970: 1_800_000_000) }) }
+
+    private static func endpoint(_ app: String, udid: UDID? = nil) -> Endpoint {
+        Endpoint(
+            id: EndpointID(app: SanitizedText(app), location: "phone"),
+            kind: .appreveal,
+            app: SanitizedText(app),
+            name: SanitizedText(app),
+            location: Endpoint.Location(udid: udid),
+            state: .online,
+            approval: .approved,
+            firstSeenAt: .distantPast,
+            lastSeenAt: nil
+        )
+    }
+
+    private static func user(_ uid: UInt32, pid: Int32 = 7) -> Principal {
+        let actor = AuditActor.process(uid: uid, pid: pid, executable: SanitizedText("patchbay"))
+        return Principal(.owner, source: .unix(uid: uid), actor: actor, user: uid)
+    }
+
+    private static func grant(_ id: String) -> Principal {
+        Principal(.anonymous, source: Fixture.loopback, actor: .grant(id))
+    }
+
+    @Test func `a lease covers all apps of the phone, and names holder and end`() async throws {
+        let lease = try await service.take(shop, for: Self.user(1), seconds: 60)
+
+        #expect(lease.device == Self.udid && lease.isOwn && lease.seconds == 60)
+        #expect(throws: Never.self) { try service.beginCall(of: notes, by: Self.user(1).leaseHolder) }
+        let other = Self.grant("b").leaseHolder
+        let error = #expect(throws: AccessError.self) { try service.beginCall(of: notes, by: other) }
+        let message = "is leased to \"user 1\" until 2027-01-15T08:01:00.000Z (60 s)"
+        #expect(error?.description == "\(Self.udid?.text ?? "") \(message)")
+    }
+
+    @Test func `an endpoint without a phone is leased alone`() async throws {
+        let simulator = Self.endpoint("com.example.sim")
+        _ = try await service.take(simulator, for: Self.user(1), seconds: 60)
+
+        #expect(throws: AccessError.self) { try service.beginCall(of: simulator, by: Self.grant("b").leaseHolder) }
+        #expect(throws: Never.self) { try service.beginCall(of: shop, by: Self.grant("b").leaseHolder) }
+    }
+
+    @Test func `a user and each agent of that user are different holders`() async throws {
+        _ = try await service.take(shop, for: Self.user(1), seconds: 60)
+
+        #expect(throws: Never.self) { try service.beginCall(of: shop, by: Self.user(1, pid: 8).leaseHolder) }
+        #expect(throws: AccessError.self) { try service.beginCall(of: shop, by: Self.user(1).asMCPClient.leaseHolder) }
+        #expect(Self.user(1, pid: 8).asMCPClient.leaseHolder != Self.user(1, pid: 9).asMCPClient.leaseHolder)
+    }
+
+    @Test func `a waiting client gets the lease when it expires`() async throws {
+        let waiting = try await waiter(seconds: 20)
+
+        clock.advance(by: .seconds(10))
+
+        #expect(try await waiting.value.holder.text == "grant b")
+    }
+
+    @Test func `after the wait time, the error names the holder`() async throws {
+        _ = try await service.take(shop, for: Self.grant("a"), seconds: 60)
+        let second = Task { [service, shop] in
+            try await service.take(shop, for: Self.grant("b"), seconds: 5, wait: .seconds(9))
+        }
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(9))
+
+        let error = await #expect(throws: AccessError.self) { try await second.value }
+
+        #expect(error?.description.contains("leased to \"grant a\"") == true)
+        #expect(error?.description.contains("(51 s)") == true)
+        #expect(service.leases(of: [shop], for: Self.user(1)).map(\.waiting) == [0])
+    }
+
+    @Test func `a client that stops waiting leaves the queue`() async throws {
+        _ = try await service.take(shop, for: Self.grant("a"), seconds: 60)
+        let waiting = Task { [service, shop] in
+            try await service.take(shop, for: Self.grant("b"), seconds: 5, wait: .seconds(9))
+        }
+        await clock.waitForSleepers(1)
+        #expect(service.leases(of: [shop], for: Self.user(1)).map(\.waiting) == [1])
+
+        waiting.cancel()
+
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        #expect(service.leases(of: [shop], for: Self.user(1)).map(\.waiting) == [0])
+    }
+
+    @Test func `only the holder and an owner end a lease, and the end by an owner is audited`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Fixture.store(in: scratch)
+            let service = LeaseService(store: store, clock: clock)
+            let (grant, _) = try await store.grant()
+            let (other, _) = try await store.grant()
+            let lease = try await service.take(shop, for: Self.grant(grant.id), seconds: 60)
+
+            #expect(throws: AccessError.self) { try service.end(lease.id, by: Self.grant(other.id)) }
+            #expect(throws: AccessError.self) { try service.end("l99", by: Self.user(1)) }
+            try service.end(lease.id, by: Self.user(1))
+            #expect(service.count == 0)
+            try await store.close()
+
+            let audited = try Fixture.audit(in: scratch).map(\.event).filter { $0.endpoint == shop.id }
+            #expect(audited.map(\.action) == [.leased, .leaseBroken])
+            #expect(audited.last?.detail == "held by grant:\(grant.id)")
+        }
+    }
+
+    @Test func `a lease ends with its grant, before the revocation returns`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Fixture.store(in: scratch)
+            let service = LeaseService(store: store, clock: clock)
+            let (grant, _) = try await store.grant()
+            _ = try await service.take(shop, for: Self.grant(grant.id), seconds: 60)
+
+            try await store.grants.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
+
+            #expect(service.count == 0)
+            await #expect(throws: AccessError.refused) {
+                try await service.take(shop, for: Self.grant(grant.id), seconds: 60)
+            }
+            #expect(service.count == 0)
+        }
+    }
+
+    @Test func `leases are shown for visible phones only, and marked as own`() async throws {
+        _ = try await service.take(shop, for: Self.grant("a"), seconds: 60, note: SanitizedText("login"))
+
+        let seen = service.leases(of: [notes], for: Self.grant("b"))
+
+        #expect(seen.map(\.endpoint) == [notes.id] && seen.map(\.isOwn) == [false])
+        #expect(service.leases(of: [Self.endpoint("com.example.sim")], for: Self.grant("b")).isEmpty)
+        #expect(service.withLeases([shop], for: Self.grant("a")).map(\.lease?.isOwn) == [true])
+        #expect(service.withLeases([shop], for: Self.grant("a")).map(\.lease?.note?.text) == ["login"])
+    }
+
+    @Test(arguments: [0, -1, LeaseSpec.maxSeconds + 1]) func `the length of a lease is limited`(seconds: Int) async {
+        await #expect(throws: AccessError.self) { try await service.take(shop, for: Self.user(1), seconds: seconds) }
+    }
+
+    /// Runs the service with a lease of ten seconds and a client that waits for it.
+    private func waiter(seconds: Int) async throws -> Task<Lease, any Error> {
+        _ = try await service.take(shop, for: Self.grant("a"), seconds: 10)
+        let task = Task { [service, shop] in
+            try await withThrowingTaskGroup(of: Lease?.self) { group in
+                group.addTask {
+                    try await service.run()
+                    return nil
+                }
+                group.addTask {
+                    try await service.take(shop, for: Self.grant("b"), seconds: 5, wait: .seconds(seconds))
+                }
+                defer { group.cancelAll() }
+                guard let lease = try await group.next() ?? nil else { throw CancellationError() }
+                return lease
+            }
+        }
+        // The service sleeps until the end of the lease, and the client for its wait time.
+        await clock.waitForSleepers(2)
+        return task
+    }
+}
