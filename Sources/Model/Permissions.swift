@@ -2,38 +2,59 @@
 package struct Permissions: Hashable, Sendable {
     package let scopes: Set<Scope>
     package let selector: Selector
+    /// The tools that the scope `endpoint.call` includes.
+    package let tools: ToolFilter
 
-    package init(_ scopes: Set<Scope>, on selector: Selector) {
+    package init(_ scopes: Set<Scope>, on selector: Selector, tools: ToolFilter = .all) {
         self.scopes = scopes
         self.selector = selector
+        self.tools = tools
     }
 
     package func isSubset(of other: Permissions) -> Bool {
         scopes.isSubset(of: other.scopes) && selector.isSubset(of: other.selector)
+            && tools.isSubset(of: other.tools)
     }
 
-    /// Returns whether the scope is granted, for actions that do not concern one endpoint.
-    package func allow(_ scope: Scope) -> Bool { scopes.contains(scope) }
+    /// Returns whether the scope is granted, for actions that do not concern one endpoint. With a limit to certain
+    /// tools, a scope that would bypass the limit is never granted.
+    package func allow(_ scope: Scope) -> Bool {
+        scopes.contains(scope) && (tools == .all || !scope.bypassesTools)
+    }
 
-    package func allow(_ scope: Scope, on endpoint: Endpoint) -> Bool {
-        scopes.contains(scope) && selector.includes(endpoint)
+    package func allow(_ scope: Scope, on endpoint: Endpoint) -> Bool { allow(scope) && selector.includes(endpoint) }
+
+    /// The reason why the tool filter excludes a scope, as a sentence without a period. Nil if it does not.
+    package func exclusion(of scope: Scope) -> String? {
+        guard tools != .all, scope.bypassesTools else { return nil }
+        return "\(scope.rawValue) would bypass the limit to \(tools), because it allows any call of an app"
     }
 }
 
-/// Encodes the scopes sorted, so equal permissions have equal bytes.
+/// Describes the scopes and the tools, without the endpoints: `endpoint.call, registry.read with read-only tools`.
+extension Permissions: CustomStringConvertible {
+    package var description: String {
+        scopes.sorted().map(\.rawValue).joined(separator: ", ") + (tools == .all ? "" : " with \(tools)")
+    }
+}
+
+/// Encodes the scopes sorted, so equal permissions have equal bytes. `tools` is absent for all tools, as in records of
+/// versions without a tool filter.
 extension Permissions: Codable {
-    private enum Keys: String, CodingKey { case scopes, selector }
+    private enum Keys: String, CodingKey { case scopes, selector, tools }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
         scopes = Set(try container.decode([Scope].self, forKey: .scopes))
         selector = try container.decode(Selector.self, forKey: .selector)
+        tools = try container.decodeIfPresent(ToolFilter.self, forKey: .tools) ?? .all
     }
 
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Keys.self)
         try container.encode(scopes.sorted(), forKey: .scopes)
         try container.encode(selector, forKey: .selector)
+        if tools != .all { try container.encode(tools, forKey: .tools) }
     }
 }
 
@@ -43,6 +64,8 @@ package enum Scope: String, Hashable, Sendable, Codable, CaseIterable {
     case registryRead = "registry.read"
     /// Call the tools of an endpoint.
     case endpointCall = "endpoint.call"
+    /// Register an endpoint: an app's own entry, with its address and its secret.
+    case endpointRegister = "endpoint.register"
     /// Open tunnels and streams.
     case tunnelOpen = "tunnel.open"
     /// Let the broker send an endpoint's secret. The holder of the grant never receives the secret.
@@ -55,6 +78,20 @@ package enum Scope: String, Hashable, Sendable, Codable, CaseIterable {
     case inviteCreate = "invite.create"
     /// Do everything that an owner may do. Valid over the unix socket only, and never with a bearer token.
     case admin
+}
+
+extension Scope {
+    /// True for scopes that never count at the remote listener.
+    package var isLocalOnly: Bool { self == .admin || self == .secretRead }
+
+    /// True for scopes whose holder can bypass a limit to certain tools. A tunnel carries any call of an app, as does
+    /// the URL of a Dart VM service.
+    package var bypassesTools: Bool {
+        switch self {
+        case .tunnelOpen, .shell, .secretRead, .admin: true
+        case .registryRead, .endpointCall, .endpointRegister, .secretUse, .inviteCreate: false
+        }
+    }
 }
 
 extension EndpointKind {

@@ -13,11 +13,16 @@ extension Principal {
     )
 
     /// The holder of a grant with these scopes.
-    static func holder(of id: String, _ scopes: Set<Scope>, on selector: Selector = .all) -> Principal {
+    static func holder(
+        of id: String,
+        _ scopes: Set<Scope>,
+        on selector: Selector = .all,
+        tools: ToolFilter = .all
+    ) -> Principal {
         let grant = Grant(
             id: id,
             name: SanitizedText("test"),
-            permissions: Permissions(scopes, on: selector),
+            permissions: Permissions(scopes, on: selector, tools: tools),
             binding: .bearer,
             parent: nil,
             invite: nil,

@@ -56,7 +56,10 @@ package struct AggregateMCPServer: MCPServer {
     }
 
     private func tools(for principal: Principal) async -> [JSON] {
-        let endpoints = await endpoints(for: principal)
+        let all = await endpoints(for: principal)
+        let ids = Set(all.map(\.endpoint.id))
+        // The tools of one launch are listed once. Calls of the other names still work.
+        let endpoints = all.filter { one in one.endpoint.sameLaunchAs.map { !ids.contains($0) } ?? true }
         return await withTaskGroup(of: (Int, [JSON]).self) { group in
             for (index, (alias, endpoint)) in endpoints.enumerated() {
                 group.addTask {
@@ -111,14 +114,15 @@ extension JSONObject {
 
 /// Queries the apps for the aggregated list.
 extension ToolCatalog {
-    /// Returns an app's tools: live if the app answers within `timeouts.aggregatedList`, otherwise from the cache. Empty
-    /// if the app has never been listed.
+    /// Returns the app's tools that the principal may call: live if the app answers within `timeouts.aggregatedList`,
+    /// otherwise from the cache. Empty if the app has never been listed.
     func toolsWithinLimit(of endpoint: Endpoint, for principal: Principal) async -> [JSON] {
         let fresh = try? await withTimeout(timeouts.aggregatedList, clock: clock) {
             try await freshList(CachedApp.tools, of: endpoint.id, for: principal, wait: .zero)
         }
-        if let list = fresh ?? nil { return list["tools"]?.array ?? [] }
-        return await cachedList(CachedApp.tools, of: endpoint.id)?["tools"]?.array ?? []
+        var list = fresh ?? nil
+        if list == nil { list = await cachedList(CachedApp.tools, of: endpoint.id) }
+        return Self.allowed(list?["tools"]?.array ?? [], on: endpoint.kind, for: principal)
     }
 
     /// Returns the schema of a tool's arguments; nil if the app does not list the tool.

@@ -1,3 +1,4 @@
+package import AccessControl
 package import JSON
 package import Model
 
@@ -22,6 +23,8 @@ package enum AppError: Error, Hashable, Sendable {
     case tokenRequired(TokenProblem)
     /// The principal's grant does not include the scope on this endpoint.
     case forbidden(Scope)
+    /// The principal's grant is limited to certain tools, and this tool or method is not one of them.
+    case toolNotAllowed(String, limit: ToolFilter)
     /// The server does not speak MCP.
     case notMCP
     /// The limit of concurrent calls is reached.
@@ -31,6 +34,8 @@ package enum AppError: Error, Hashable, Sendable {
     case noHandshake(seconds: Int, cause: String? = nil)
     /// Nothing was delivered, because a permission changed after the lookup.
     case permissionChanged
+    /// Nothing was delivered, because another client has the lease and the request may change the app.
+    case leased(LeaseConflict)
     /// The request was delivered and the app was silent for this long.
     case timedOut(seconds: Int, cause: String? = nil)
     /// The request was delivered and the stream ended before the response.
@@ -59,11 +64,12 @@ extension AppError {
         case .notApproved: "not-approved"
         case .mismatch: "changed"
         case .tokenRequired: "token-required"
-        case .forbidden: "not-permitted"
+        case .forbidden, .toolNotAllowed: "not-permitted"
         case .notMCP: "not-mcp"
         case .busy: "busy"
         case .noHandshake: "no-handshake"
         case .permissionChanged: "permission-changed"
+        case .leased: "leased"
         case .timedOut: "timeout"
         case .responseLost: "response-lost"
         case .invalidResponse: "invalid-response"
@@ -74,9 +80,18 @@ extension AppError {
     package var isDelivered: Bool {
         switch self {
         case .timedOut, .responseLost, .invalidResponse: true
-        case .unreachable, .notApproved, .mismatch, .tokenRequired, .forbidden, .notMCP, .busy, .noHandshake,
-            .permissionChanged:
+        case .unreachable, .notApproved, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed, .notMCP, .busy,
+            .noHandshake, .permissionChanged, .leased:
             false
+        }
+    }
+
+    /// Returns the error with the caller's own time limit, which began before the request was sent.
+    func reporting(limit: Duration) -> AppError {
+        switch self {
+        case .timedOut(_, let cause): .timedOut(seconds: limit.roundedSeconds, cause: cause)
+        case .noHandshake(_, let cause): .noHandshake(seconds: limit.roundedSeconds, cause: cause)
+        default: self
         }
     }
 
@@ -111,36 +126,46 @@ extension AppError {
     /// Returns the error without a hint.
     package func description(at id: EndpointID) -> String {
         switch self {
-        case .unreachable: "\(id) did not become reachable in time"
+        case .unreachable(let failure): "\(id) was not reached: \(failure)"
         case .notApproved: "\(id) is not approved at its current address"
         case .mismatch(_, let found):
             "the call was not sent: another app, \"\(found)\", answers at the approved address of \(id)"
         case .tokenRequired: "\(id) requires its session token, which changes at every launch"
         case .forbidden(.secretUse): "\(id) requires its session token, and your grant does not allow its use"
         case .forbidden: "your grant does not include \(id)"
+        case .toolNotAllowed(let tool, .readOnly):
+            "your grant is limited to read-only tools, and \(Self.quoted(tool)) of \(id) is not known to be one"
+        case .toolNotAllowed(let tool, let limit):
+            "your grant is limited to \(limit), and does not allow \(Self.quoted(tool)) of \(id)"
         case .notMCP: "\(id) does not speak MCP"
         case .busy: "\(id) has too many concurrent calls"
         case .noHandshake(let seconds, _):
             "\(id) accepts connections, but completed no MCP handshake within \(seconds) s"
         case .permissionChanged: "a permission for \(id) changed before the call was sent"
+        case .leased(let conflict): "the call was not sent: \(conflict)"
         case .timedOut(let seconds, _): "\(id) has not answered within \(seconds) s"
         case .responseLost: "delivered, result unknown: \(id) closed the connection before its response"
         case .invalidResponse(let what): "\(id) answers with \(what)"
         }
     }
 
+    private static func quoted(_ name: String) -> String { "\"\(SanitizedText(name, limit: 128))\"" }
+
     /// Returns the next step for the audience.
     package func hint(for audience: Audience, at id: EndpointID) -> String {
         switch (self, audience) {
-        case (.unreachable, .brokerAgent): "start the app or plug the phone in, then endpoint_wait for it"
-        case (.unreachable, .appAgent): "start the app or plug the phone in, then call again"
-        case (.unreachable, .human): "start the app or plug the phone in; `patchbay watch` shows when it is back"
+        // The description has the cause and its remedy, which depend on the route.
+        case (.unreachable, .brokerAgent): "endpoint_wait waits until it is back"
+        case (.unreachable, .appAgent): "call again when it is back"
+        case (.unreachable, .human): "`patchbay watch` shows when it is back"
         case (.notApproved, .human), (.mismatch, .human): "patchbay approve \(id)"
         case (.notApproved, _), (.mismatch, _): "a person must run `patchbay approve \(id)`"
         case (.tokenRequired, .brokerAgent): "run endpoint_pair, or `patchbay secret set \(id)`"
         case (.tokenRequired, .appAgent): "a person must run `patchbay secret set \(id)`"
         case (.tokenRequired, .human): "patchbay secret set \(id)"
         case (.forbidden(let scope), _): "ask an owner for the scope \(scope.rawValue) on it"
+        case (.toolNotAllowed, .human): "an owner can create an invite with other limits: patchbay pair"
+        case (.toolNotAllowed, _): "only an owner can give a grant with other limits (patchbay pair)"
         case (.notMCP, .brokerAgent): "use port_forward to reach it"
         case (.notMCP, .appAgent): "a person must run `patchbay forward tcp:0 --endpoint \(id) --detach`"
         case (.notMCP, .human): "patchbay forward tcp:0 --endpoint \(id) --detach"
@@ -148,6 +173,10 @@ extension AppError {
         case (.noHandshake(_, let cause?), _), (.timedOut(_, let cause?), _): cause
         case (.noHandshake, _): "check whether the app is paused at a breakpoint"
         case (.permissionChanged, _): "call again"
+        case (.leased, .brokerAgent):
+            "read-only tools work meanwhile; pass lease and timeoutSeconds to wait for your turn"
+        case (.leased, .appAgent): "read-only tools work meanwhile; call again later"
+        case (.leased, .human): "read-only tools work meanwhile; `patchbay lease \(id) --wait 5m` waits for it"
         case (.timedOut, .brokerAgent):
             "the app may be working or paused at a breakpoint; timeoutSeconds sets a longer limit"
         case (.timedOut, .appAgent): "the app may be working or paused at a breakpoint"

@@ -65,6 +65,7 @@ package struct AppMCPServer: MCPServer {
             throw RPCError.invalidParams("tools/call requires a name, a string")
         }
         do {
+            try await proxy.catalog.listIfFilterNeedsIt(id, for: principal)
             let result = try await proxy.sender.call(
                 // The client has its own timeout and cancels the request.
                 request.withArgumentsAsObject.with(timeout: proxy.timeouts.response.total),

@@ -38,6 +38,7 @@ package final class AppProxy: AppCaller, Service {
     ///   - probe: Identifies AppReveal servers.
     ///   - profiles: The profiles of plain HTTP debug servers.
     ///   - authorizer: Decides which routes and tokens a principal may use.
+    ///   - leases: Exclusive use of apps.
     ///   - storage: Stores the cache between two runs.
     ///   - sizeLimiter: Reduces large results of tools.
     ///   - timeouts: The timeouts.
@@ -49,6 +50,7 @@ package final class AppProxy: AppCaller, Service {
         probe: IdentityProbe = .none,
         profiles: [Profile] = [],
         authorizer: any EndpointAuthorizer,
+        leases: LeaseService = LeaseService(),
         storage: any AppCacheStorage,
         sizeLimiter: ResultSizeLimiter,
         timeouts: UpstreamTimeouts = UpstreamTimeouts(),
@@ -83,6 +85,7 @@ package final class AppProxy: AppCaller, Service {
         sender = RequestSender(
             registry: registry,
             authorizer: authorizer,
+            leases: leases,
             pool: pool,
             clientSessions: clientSessions,
             elicitationBridge: elicitationBridge,
@@ -204,6 +207,7 @@ extension AppProxy {
         let request = MCPRequest("tools/call", params, timeout: call.timeout, notify: call.notify)
         let id = call.endpoint.id
         do {
+            try await catalog.listIfFilterNeedsIt(id, for: principal)
             let result = try await sender.call(
                 request,
                 at: id,

@@ -1,6 +1,7 @@
 import AccessControl
 import Model
 import Synchronization
+import SystemIO
 
 /// The sessions with apps that each belong to one client. Closes idle sessions.
 final class ClientSessions: Sendable {
@@ -11,7 +12,7 @@ final class ClientSessions: Sendable {
     ]
 
     /// A session in use by a request of its client.
-    struct Lease: Sendable {
+    struct Checkout: Sendable {
         fileprivate let key: ClientSessionPool.Key
         let session: UpstreamSession
     }
@@ -40,7 +41,7 @@ final class ClientSessions: Sendable {
         at endpoint: Endpoint,
         shared session: UpstreamSession,
         by routes: [AuthorizedRoute]
-    ) async throws -> Lease? {
+    ) async throws -> Checkout? {
         guard let clientRequester = request.clientRequester, Self.methodsWithClientRequests.contains(request.method)
         else { return nil }
         let connected = try await session.connect(endpoint, by: routes)
@@ -64,16 +65,16 @@ final class ClientSessions: Sendable {
             )
         }
         let (key, clientSession, evicted) = checkedOut
-        let lease = Lease(key: key, session: clientSession)
+        let checkout = Checkout(key: key, session: clientSession)
         if isFirst { tasks.schedule { [self] in await expireSessions() } }
         for (id, session) in evicted { close(session, of: id) }
         do {
             if try await clientSession.connect(endpoint, by: routes).server.sessionID != nil {
-                return lease
+                return checkout
             }
         } catch AppError.notMCP {
         } catch {
-            checkIn(lease)
+            checkIn(checkout)
             throw error
         }
         pool.withLock { $0.remove(key, clientSession) }
@@ -82,7 +83,9 @@ final class ClientSessions: Sendable {
     }
 
     /// Returns a session to the pool after use.
-    func checkIn(_ lease: Lease) { pool.withLock { $0.checkIn(lease.key, lease.session, at: watch.elapsed) } }
+    func checkIn(_ checkout: Checkout) {
+        pool.withLock { $0.checkIn(checkout.key, checkout.session, at: watch.elapsed) }
+    }
 
     /// Closes idle sessions until the pool is empty.
     private func expireSessions() async {

@@ -8,6 +8,7 @@ import SystemIO
 struct RequestSender: Sendable {
     let registry: EndpointRegistry
     let authorizer: any EndpointAuthorizer
+    let leases: LeaseService
     let pool: UpstreamSessionPool
     let clientSessions: ClientSessions
     let elicitationBridge: ElicitationBridge
@@ -29,6 +30,7 @@ struct RequestSender: Sendable {
         wait: Duration
     ) async throws -> UpstreamResponse {
         do {
+            try await requireTool(request, at: id, for: principal)
             let response = try await elicitationBridge.answerInputRequests(request) {
                 try await sendWithRetry($0, at: id, for: principal, wait: wait)
             }
@@ -41,6 +43,20 @@ struct RequestSender: Sendable {
             await audit(request, at: id, for: principal, size: 0, outcome: "cancelled")
             throw error
         }
+    }
+
+    /// Throws if the principal's grant is limited to certain tools, and the request is none of them. A request that is
+    /// not a tool call must be read-only.
+    ///
+    /// - Throws: `AppError`.
+    private func requireTool(_ request: MCPRequest, at id: EndpointID, for principal: Principal) async throws {
+        guard principal.tools != .all else { return }
+        let endpoint = try await pool.endpoint(id)
+        guard principal.may(.endpointCall, on: endpoint) else { throw AppError.forbidden(.endpointCall) }
+        let effect = ToolEffect(of: request, await annotations(of: request, id), on: endpoint.kind)
+        let isAllowed =
+            request.tool.map { principal.tools.allows($0, isReadOnly: effect == .readOnly) } ?? (effect == .readOnly)
+        guard isAllowed else { throw AppError.toolNotAllowed(request.subject, limit: principal.tools) }
     }
 
     private func sendWithRetry(
@@ -66,7 +82,7 @@ struct RequestSender: Sendable {
                     within: limit - watch.elapsed
                 )
             } catch let error as AppError {
-                failure = error
+                failure = watch.elapsed >= limit ? error.reporting(limit: limit) : error
             }
             switch policy.decision(after: failure, at: watch.elapsed, sinceArrival: pool.sinceArrival(of: id)) {
             case .tryAgain:
@@ -115,16 +131,18 @@ struct RequestSender: Sendable {
             limit: limit
         )
         do {
-            let lease = try await clientSessions.checkOut(
+            let checkout = try await clientSessions.checkOut(
                 for: request,
                 of: principal,
                 at: endpoint,
                 shared: shared,
                 by: access.routes
             )
-            defer { if let lease { clientSessions.checkIn(lease) } }
-            let session = lease?.session ?? shared
-            let response = try await session.send(request, to: endpoint, by: admission, annotations: annotations)
+            defer { if let checkout { clientSessions.checkIn(checkout) } }
+            let session = checkout?.session ?? shared
+            let response = try await withLease(of: endpoint, for: principal, request, annotations) {
+                try await session.send(request, to: endpoint, by: admission, annotations: annotations)
+            }
             if endpoint.state != .online { await registry.report(nil, of: id) }
             pool.recordTokenNeed(of: id, of: nil)
             if access.hasSecret { await authorizer.recordSecretResult(for: endpoint, accepted: true) }
@@ -132,6 +150,7 @@ struct RequestSender: Sendable {
         } catch AppError.tokenRequired(.rejected) where principal.may(.secretUse, on: endpoint) {
             pool.recordTokenNeed(of: id, of: endpoint)
             await authorizer.recordSecretResult(for: endpoint, accepted: false)
+            await registry.endSameLaunch(of: id)
             throw AppError.tokenRequired(.rejected)
         } catch AppError.tokenRequired(.missing) where access.isSecretOutdated {
             pool.recordTokenNeed(of: id, of: endpoint)
@@ -148,6 +167,27 @@ struct RequestSender: Sendable {
         } catch let error where !(error is AppError) && !(error is CancellationError) {
             throw AppError.unreachable(DialError(.failed, "\(id) could not be reached: \(error)"))
         }
+    }
+
+    /// Runs a request that may change the app, unless another client has the lease. The next client gets the lease
+    /// after the request has ended.
+    ///
+    /// - Throws: `AppError.leased`, errors of `body`.
+    private func withLease(
+        of endpoint: Endpoint,
+        for principal: Principal,
+        _ request: MCPRequest,
+        _ annotations: ToolAnnotations,
+        _ body: () async throws -> UpstreamResponse
+    ) async throws -> UpstreamResponse {
+        guard ToolEffect(of: request, annotations, on: endpoint.kind) == .changing else { return try await body() }
+        let holder = principal.leaseHolder
+        let target: LeaseTarget
+        do { target = try leases.beginCall(of: endpoint, by: holder) } catch AccessError.leased(let conflict) {
+            throw AppError.leased(conflict)
+        }
+        defer { leases.endCall(on: target, by: holder) }
+        return try await body()
     }
 
     /// Returns the listed annotations of the called tool, or `.unknown` if the app has not been listed.

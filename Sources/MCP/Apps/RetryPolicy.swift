@@ -45,7 +45,8 @@ struct RetryPolicy: Sendable {
             return .tryAgain
         // The next attempt looks the permissions up again.
         case .permissionChanged: return .tryAgain
-        case .notApproved, .mismatch, .forbidden, .notMCP, .busy, .noHandshake, .timedOut, .invalidResponse:
+        case .notApproved, .mismatch, .forbidden, .toolNotAllowed, .notMCP, .busy, .noHandshake, .timedOut,
+            .invalidResponse, .leased:
             return .giveUp
         }
     }

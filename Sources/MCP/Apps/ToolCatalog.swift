@@ -63,10 +63,22 @@ struct ToolCatalog: Sendable {
     }
 
     /// Returns a live list, or the cached list if the app does not answer within `timeouts.list`. Without a cached list,
-    /// waits for the app.
+    /// waits for the app. A list of tools has only those that the principal may call.
     ///
     /// - Throws: `AppError`, the app's own `RPCError`, `CancellationError`.
     func list(
+        _ method: String,
+        of id: EndpointID,
+        for principal: Principal
+    ) async throws -> List {
+        var list = try await unfilteredList(method, of: id, for: principal)
+        guard method == CachedApp.tools, principal.tools != .all else { return list }
+        let tools = list.result["tools"]?.array ?? []
+        list.result["tools"] = .array(Self.allowed(tools, on: try await pool.endpoint(id).kind, for: principal))
+        return list
+    }
+
+    private func unfilteredList(
         _ method: String,
         of id: EndpointID,
         for principal: Principal

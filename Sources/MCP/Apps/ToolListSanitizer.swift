@@ -56,6 +56,8 @@ struct ToolAnnotations: Hashable, Sendable {
     /// Indicates whether the app declares the tool read-only or idempotent. Only the called app itself is affected if
     /// this is wrong.
     let mayRepeat: Bool
+    /// Indicates whether the app declares the tool read-only; nil without a declaration.
+    let isReadOnly: Bool?
     let parameters: ParameterHeaders
     /// Indicates whether the tool takes screenshots and supports JPEG.
     let offersJPEG: Bool
@@ -65,7 +67,8 @@ struct ToolAnnotations: Hashable, Sendable {
 
     init(of tool: JSONObject) {
         let hints = tool["annotations"]
-        mayRepeat = hints?["readOnlyHint"] == true || hints?["idempotentHint"] == true
+        isReadOnly = hints?["readOnlyHint"]?.bool
+        mayRepeat = isReadOnly == true || hints?["idempotentHint"] == true
         parameters = ParameterHeaders(of: tool["inputSchema"])
         offersJPEG = MCPRequest.offersJPEG(tool)
     }

@@ -20,15 +20,16 @@ package final class BrokerMCPServer: MCPServer, Service {
         apps: any AppCaller,
         approvals: any EndpointApprovalStore,
         tunnels: any TunnelProvider,
+        leases: LeaseService = LeaseService(),
         devices: DeviceProvider,
         probe: @escaping @Sendable (Endpoint) async -> Void,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        let directory = EndpointDirectory(registry: registry, apps: apps, approvals: approvals)
+        let directory = EndpointDirectory(registry: registry, apps: apps, approvals: approvals, leases: leases)
         tools = [
             EndpointListTool(directory: directory),
             EndpointToolsTool(directory: directory, apps: apps),
-            EndpointCallTool(directory: directory, apps: apps),
+            EndpointCallTool(directory: directory, apps: apps, leases: leases, clock: clock),
             EndpointPairTool(directory: directory, apps: apps, approvals: approvals),
             EndpointWaitTool(directory: directory, registry: registry, probe: probe, clock: clock),
             PortForwardTool(directory: directory, tunnels: tunnels),

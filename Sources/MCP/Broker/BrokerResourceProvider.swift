@@ -12,7 +12,7 @@ struct BrokerResourceProvider: Sendable {
     func page(_ params: JSONObject, for principal: Principal) async throws(RPCError) -> JSONObject {
         guard principal.may(.registryRead) else { return ["resources": []] }
         let cursor = try Self.cursor(params)
-        let ids = await directory.endpoints(visibleTo: principal).map(\.id).filter { $0.text > cursor }
+        let ids = await directory.listed(visibleTo: principal).map(\.id).filter { $0.text > cursor }
         var resources = cursor.isEmpty ? [BrokerResource.endpoints.json] : []
         if cursor.isEmpty, principal.canSeeAllEndpoints { resources.append(BrokerResource.devices.json) }
         let page = ids.prefix(EndpointDirectory.pageSize)
@@ -30,7 +30,7 @@ struct BrokerResourceProvider: Sendable {
         switch resource {
         case .endpoints:
             let revision = JSON.number(JSONNumber(await directory.revision))
-            let summaries = await directory.summaries(of: await directory.endpoints(visibleTo: principal))
+            let summaries = await directory.summaries(of: await directory.listed(visibleTo: principal))
             json = ["revision": revision, "endpoints": .array(summaries.map { .object($0.json) })]
         case .endpoint(let id):
             guard let endpoint = await directory.endpoint(id, visibleTo: principal) else {

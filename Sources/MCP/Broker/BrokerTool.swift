@@ -20,8 +20,8 @@ extension BrokerTool {
             guard principal.may(definition.scope) else {
                 throw ToolError(
                     """
-                    your grant does not allow \(definition.scope.rawValue); ask the person who invited you for a grant \
-                    that does
+                    your grant does not allow \(definition.scope.rawValue)\(principal.exclusion(of: definition.scope)); \
+                    ask the person who invited you for a grant that does
                     """
                 )
             }

@@ -12,25 +12,33 @@ struct EndpointDirectory: Sendable {
     let registry: EndpointRegistry
     let apps: any AppCaller
     let approvals: any EndpointApprovalStore
+    let leases: LeaseService
 
     /// The revision of the registry.
     var revision: Int { get async { Int(clamping: await registry.revision) } }
 
-    /// Returns the endpoints that the principal may see, with their approval state.
+    /// Returns the endpoints that the principal may see, with their approval state and their leases.
     func endpoints(visibleTo principal: Principal) async -> [Endpoint] {
-        await approvals.evaluated(await registry.endpoints.filter(principal.canSee).map(principal.view))
+        let visible = await registry.endpoints.filter(principal.canSee).map(principal.view)
+        return leases.withLeases(await approvals.evaluated(visible), for: principal)
+    }
+
+    /// Returns the endpoints that the principal may see, as lists show them.
+    func listed(visibleTo principal: Principal) async -> [Endpoint] {
+        await endpoints(visibleTo: principal).combined
     }
 
     /// Returns the endpoint with this ID, if the principal may see it.
     func endpoint(_ id: EndpointID, visibleTo principal: Principal) async -> Endpoint? {
-        await endpoints(visibleTo: principal).first { $0.id == id }
+        let all = await endpoints(visibleTo: principal)
+        return all.combined.first { $0.id == id } ?? all.first { $0.id == id }
     }
 
     /// Returns the only endpoint that a text matches: its ID, or a part of its names that no other endpoint has.
     func endpoint(matching text: String, for principal: Principal) async throws(ToolError) -> Endpoint {
         let all = await endpoints(visibleTo: principal)
         if let exact = all.first(where: { $0.isCalled(text) }) { return exact }
-        let matching = all.filter { $0.matches(text) }
+        let matching = all.combined.filter { $0.matches(text) }
         let shown = SanitizedText(text, limit: 60)
         guard let first = matching.first else {
             throw ToolError("no endpoint matches \"\(shown)\": endpoint_list lists all")
@@ -40,7 +48,7 @@ struct EndpointDirectory: Sendable {
             let more = matching.count > Self.maxCandidates ? " and \(matching.count - Self.maxCandidates) more" : ""
             throw ToolError("\"\(shown)\" matches \(matching.count) endpoints, say which: \(ids)\(more)")
         }
-        return first
+        return all.first { $0.id == first.id } ?? first
     }
 
     /// Returns the summary of an endpoint with its current approval state.

@@ -35,6 +35,10 @@ struct EndpointSummary: Hashable, Sendable {
         row["state"] = .string(endpoint.state.rawValue)
         row["approval"] = isApproved ? nil : .string(endpoint.approval.rawValue)
         row["auth"] = needsToken ? "needed" : nil
+        row["lease"] = endpoint.lease.map { lease in
+            let holder: JSON = lease.isOwn ? "you" : .string(lease.holder.text)
+            return ["holder": holder, "until": .string(JSONCoding.text(of: lease.expiresAt))]
+        }
         row["possiblySameAs"] = endpoint.possiblySameAs.map { .array($0.map { .string($0.text) }) }
         row["tools"] = tools.map { .number(JSONNumber($0)) }
         // The number of tools says that an MCP server has tools.
@@ -47,6 +51,7 @@ struct EndpointSummary: Hashable, Sendable {
     var status: String {
         var words = [endpoint.state.rawValue]
         if !isApproved { words.append("not approved") } else if needsToken { words.append("needs token") }
+        if let lease = endpoint.lease { words.append(lease.isOwn ? "leased by you" : "leased by another client") }
         return words.joined(separator: ", ")
     }
 

@@ -13,9 +13,9 @@ enum IdentityReport: Hashable, Sendable {
 /// Identity queries to an AppReveal server, on separate connections.
 package struct IdentityProbe: Sendable {
     /// `GET /health`, which needs no token; nil without a response.
-    let health: @Sendable (Route) async -> ServerIdentity?
+    package let health: @Sendable (Route) async -> ServerIdentity?
     /// The tool `launch_context`, with the app's token; nil without a response.
-    let launch: @Sendable (Route, EndpointSecret?) async -> ServerIdentity?
+    package let launch: @Sendable (Route, EndpointSecret?) async -> ServerIdentity?
 
     package init(
         health: @escaping @Sendable (Route) async -> ServerIdentity?,

@@ -94,7 +94,7 @@ actor UpstreamSession {
         }
         let left = end - watch.elapsed
         let connected = try await withTimeout(left, clock: clock) { try await self.connect(endpoint, by: routes) }
-        guard let connected else { throw AppError.noHandshake(seconds: Int(left.components.seconds)) }
+        guard let connected else { throw AppError.noHandshake(seconds: left.roundedSeconds) }
         return connected
     }
 
@@ -228,6 +228,7 @@ actor UpstreamSession {
             message.headers += annotations.parameters.headers(for: params["arguments"])
         }
         message.limits = timeouts.response
+        message.callerTimeout = request.timeout
         if let timeout = request.timeout { message.limits.idle = timeout }
         message.limits.total = min(message.limits.total, end - watch.elapsed)
         message.admission = admission

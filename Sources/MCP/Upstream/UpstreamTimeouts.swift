@@ -17,6 +17,11 @@ package struct UpstreamTimeouts: Hashable, Sendable {
     package init() {}
 }
 
+extension Duration {
+    /// The number of seconds, rounded to the nearest, for messages.
+    var roundedSeconds: Int { Int((self / .seconds(1)).rounded()) }
+}
+
 /// The time and size limits of one response. Each message to an app has its own.
 struct ResponseLimits: Hashable, Sendable {
     /// The idle timeout: without bytes of a response and without a message on its stream.

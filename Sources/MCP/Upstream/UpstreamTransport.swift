@@ -25,6 +25,8 @@ struct UpstreamMessage: Sendable {
     /// The HTTP headers of the protocol: version, session, method and name.
     var headers: [(name: String, value: String)] = []
     var limits = ResponseLimits.handshake
+    /// The timeout that the caller asked for; nil without one.
+    var callerTimeout: Duration?
     /// The permissions that are checked again with the last byte; nil for Patchbay's own messages.
     var admission: DeliveryAuthorization?
     /// Indicates whether a pooled connection may be used.

@@ -151,7 +151,7 @@ import Testing
 
         let result = await fixture.call(ToolCall("activate", of: app, arguments: ["id": "buy"]), of: fixture.owner)
 
-        #expect(Self.text(result).hasPrefix("activate was not called: "), "\(Self.text(result))")
+        #expect(Self.text(result).hasPrefix("\(app.id): activate was not called: "), "\(Self.text(result))")
         #expect(result["isError"] == true)
         #expect(server.lines == Self.recognition)
     }

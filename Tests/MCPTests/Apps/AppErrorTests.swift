@@ -37,6 +37,26 @@ import Testing
         #expect(hint(Self.all[0], .brokerAgent).contains("endpoint_wait"))
     }
 
+    @Test func `an unreachable app is described by the reason of its route`() throws {
+        let id = try #require(Self.id)
+        let refused = DialError(.refused, "nothing listens on 127.0.0.1:9; start the app there, or check the port")
+        let absent = DialError(.deviceAbsent, "phone X is not plugged in; connect it by cable")
+
+        let refusal = AppError.unreachable(refused).message(for: .human, at: id)
+        let cable = AppError.unreachable(absent).message(for: .human, at: id)
+
+        #expect(refusal.hasPrefix("shop was not reached: nothing listens on 127.0.0.1:9; start the app there"))
+        #expect(!refusal.contains("plug") && cable.contains("not plugged in"))
+    }
+
+    @Test func `the end of a caller's own time limit is reported with that limit`() {
+        let limit = Duration.seconds(3)
+
+        #expect(AppError.timedOut(seconds: 2, cause: "x").reporting(limit: limit) == .timedOut(seconds: 3, cause: "x"))
+        #expect(AppError.noHandshake(seconds: 2).reporting(limit: limit) == .noHandshake(seconds: 3))
+        #expect(AppError.busy.reporting(limit: limit) == .busy)
+    }
+
     @Test(arguments: AppError.Audience.allCases)
     func `a timeout is explained by the profile of the server, if it has one`(audience: AppError.Audience) throws {
         let id = try #require(Self.id)

@@ -17,6 +17,7 @@ final class AppProxyFixture: Sendable {
     let registry = EndpointRegistry()
     let authorizer: PermissiveAuthorizer
     let storage: FakeCacheStorage
+    let leases = LeaseService()
     let proxy: AppProxy
     let owner = Principal.sampleOwner
 
@@ -36,6 +37,7 @@ final class AppProxyFixture: Sendable {
             dialer: dialer,
             profiles: profiles,
             authorizer: authorizer,
+            leases: leases,
             storage: storage,
             sizeLimiter: sizeLimiter,
             timeouts: timeouts,

@@ -75,6 +75,19 @@ import Testing
         #expect(server.lines == Self.recognition)
     }
 
+    @Test func `a read-only grant calls the tools that the profile declares as read-only`() async throws {
+        let server = PlainServer.debugBridge(boot: "BOOT-TOKEN-1")
+        let (fixture, app) = try await start(server)
+        let reader = Principal.holder(of: "g", [.endpointCall, .secretUse], tools: .readOnly)
+
+        let elements = await fixture.call(ToolCall("elements", of: app), of: reader)
+        let tap = await fixture.call(ToolCall("tap", of: app, arguments: Self.tap), of: reader)
+
+        #expect(elements["isError"] == nil, "\(Self.text(elements))")
+        #expect(tap["_meta"]?["patchbay/failure"] == "not-permitted")
+        #expect(!server.lines.contains("POST /tap"))
+    }
+
     @Test func `a token is not tried before it is stored, because it works once`() async throws {
         let server = PlainServer.debugBridge(boot: "BOOT-TOKEN-1")
         let (fixture, app) = try await start(server)

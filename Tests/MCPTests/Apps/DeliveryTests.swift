@@ -135,6 +135,18 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(3))
     }
 
+    @Test(arguments: [ScriptedApp { _ in .trickle }, ScriptedApp.appReveal { _ in .silence }])
+    func `the end of the caller's timeout is reported with that timeout`(app: ScriptedApp) async throws {
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
+
+        let call = ToolCall("tap", of: shop, timeout: .milliseconds(600))
+        let result = await fixture.call(call, of: fixture.owner)
+
+        let text = result["content"]?.array?.first?["text"]?.string
+        #expect(text?.contains("within 1 s") == true, "rounded to seconds: \(text ?? "")")
+    }
+
     @Test func `the caller's timeout includes the handshake`() async throws {
         let app = ScriptedApp { _ in .trickle }
         let fixture = AppProxyFixture(app)

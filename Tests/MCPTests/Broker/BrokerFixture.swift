@@ -149,6 +149,7 @@ struct BrokerFixture: Sendable {
     let apps = FakeAppCaller()
     let approvals = FakeEndpointApprovals()
     let tunnels = FakeTunnels()
+    let leases: LeaseService
     let clock = ManualClock()
     /// True if the apps answer; nil leaves the listed state unchanged.
     let probe = FakeProbe()
@@ -160,11 +161,13 @@ struct BrokerFixture: Sendable {
     init() {
         let (lists, follows) = (deviceLists.stream, followed.continuation)
         let (registry, probe) = (registry, probe)
+        leases = LeaseService(clock: clock, now: { Date(timeIntervalSince1970: 1_795_000_000) })
         server = BrokerMCPServer(
             registry: registry,
             apps: apps,
             approvals: approvals,
             tunnels: tunnels,
+            leases: leases,
             devices: DeviceProvider(
                 devices: { [] },
                 deviceLists: {

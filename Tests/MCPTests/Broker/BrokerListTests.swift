@@ -1,3 +1,4 @@
+import AccessControl
 import JSON
 import Model
 import Registry
@@ -58,6 +59,58 @@ import Testing
             let json = try JSON(parsing: body)
             #expect(json["result"]?["structuredContent"]?["endpoints"]?.array?.count == 10)
             #expect(body.count <= 2_200, "\(body.count)")
+        }
+    }
+
+    @Test func `two endpoints with one launch are one row, and a grant for one sees only that one`() async throws {
+        let fixture = BrokerFixture()
+        let phone = try #require(UDID("00008030-001A2B3C4D5E6F70"))
+        let host = SanitizedText("test-iphone.local")
+        let routes: [Sighting.Source: Route] = [
+            .usbmuxd: .usb(USBRoute(udid: phone, port: 9_876)),
+            .bonjour: .network(NetworkRoute(address: "10.0.0.5", port: 9_876, host: host)),
+        ]
+        var endpoints: [Sighting.Source: Endpoint] = [:]
+        for (source, route) in routes {
+            let id = Sighting.ID(source: source, key: source.rawValue)
+            let sighting = Sighting(
+                id: id,
+                kind: .appreveal,
+                app: SanitizedText("com.example.shop"),
+                appIsBundleID: true,
+                name: SanitizedText("Shop"),
+                host: route.host,
+                device: source == .usbmuxd ? phone : nil,
+                routes: [route]
+            )
+            await fixture.registry.apply(.seen(sighting))
+            let listed = try #require(await fixture.registry.endpoint(seenAs: id))
+            let approval = route.host.map { host in
+                Approval(
+                    id: "approval",
+                    endpoint: listed.id,
+                    approvedBy: .broker,
+                    approvedAt: listed.firstSeenAt,
+                    app: listed.app,
+                    host: host,
+                    addresses: [Approval.Address(NetworkRoute(address: "10.0.0.5", port: 9_876, host: host))]
+                )
+            }
+            let binding = try #require(ApprovalPolicy.secretBinding(for: listed.routes[0], approval))
+            await fixture.registry.setTrust(EndpointTrust(approval: approval, secret: [binding]), of: listed.id)
+            endpoints[source] = try await fixture.registry.endpoint(listed.id)
+        }
+        let (wireless, cabled) = (try #require(endpoints[.bonjour]), try #require(endpoints[.usbmuxd]))
+        let proof = SameLaunch(wireless: wireless, over: wireless.routes[0], cabled: cabled, over: cabled.routes[0])
+        await fixture.registry.setSameLaunch(proof)
+
+        func rows(_ principal: Principal) async throws -> [JSON?]? {
+            try await fixture.call("endpoint_list", of: principal).structure?["endpoints"]?.array?.map { $0["id"] }
+        }
+        #expect(try await rows(BrokerFixture.owner) == [.string(cabled.id.text)])
+        for id in [wireless.id, cabled.id] {
+            let limited = BrokerFixture.grant([.registryRead], on: .endpoints([id]))
+            #expect(try await rows(limited) == [.string(id.text)])
         }
     }
 

@@ -1,5 +1,7 @@
+import AccessControl
 import JSON
 import Model
+import Synchronization
 import Testing
 
 @testable import MCP
@@ -18,6 +20,24 @@ import Testing
         let result = try await fixture.call("endpoint_tools", ["endpoint": "shop", "name": "take_screenshot"])
 
         #expect(result.isError && result.text.contains("the nearest names are screenshot:"), "\(result.text)")
+    }
+
+    @Test func `a limited grant is told its limit with a list, for a missing tool, and by endpoint_pair`() async throws
+    {
+        let fixture = BrokerFixture()
+        let id = try await fixture.addEndpoint()
+        fixture.apps.set(.success(AppToolList(tools: [Self.tools[1]])), of: id)
+        fixture.apps.accessResults.withLock { $0[id] = true }
+        let reader = Principal.holder(of: "r", [.registryRead, .endpointCall], tools: .readOnly)
+
+        let all = try await fixture.call("endpoint_tools", ["endpoint": "shop"], of: reader)
+        let one = try await fixture.call("endpoint_tools", ["endpoint": "shop", "name": "tap"], of: reader)
+        let pair = try await fixture.call("endpoint_pair", ["endpoint": "shop"], of: reader)
+
+        #expect(all.structure?["limit"] == "read-only tools")
+        #expect(all.text == "your grant is limited to read-only tools\nscreenshot: Takes a picture")
+        #expect(one.isError && one.text.contains("\"tap\" among read-only tools, the limit of your grant"))
+        #expect(pair.text.hasSuffix("endpoint_call can be used, for read-only tools only"), "\(pair.text)")
     }
 
     @Test func `tools are listed in one sanitized line each`() async throws {

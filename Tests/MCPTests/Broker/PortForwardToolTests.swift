@@ -1,3 +1,4 @@
+import AccessControl
 import JSON
 import Model
 import Testing
@@ -19,6 +20,21 @@ import Testing
         #expect(list.structure?["tunnels"]?.array?.count == 1)
         #expect(wrong.isError && wrong.text == "you have no tunnel \"t9\": action list shows your tunnels")
         #expect(close.structure?["closed"] == "t1")
+        #expect(fixture.tunnels.opened.isEmpty)
+    }
+
+    @Test func `a grant that is limited to certain tools opens no tunnel, and is told the reason`() async throws {
+        let fixture = BrokerFixture()
+        try await fixture.addEndpoint()
+        let reader = Principal.holder(of: "r", Set(Scope.allCases), tools: .readOnly)
+
+        let result = try await fixture.call("port_forward", ["action": "open", "endpoint": "shop"], of: reader)
+
+        #expect(result.isError)
+        #expect(
+            result.text == "your grant does not allow tunnel.open: tunnel.open would bypass the limit to read-only "
+                + "tools, because it allows any call of an app; ask the person who invited you for a grant that does"
+        )
         #expect(fixture.tunnels.opened.isEmpty)
     }
 

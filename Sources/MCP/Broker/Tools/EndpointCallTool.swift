@@ -1,6 +1,7 @@
 import AccessControl
 import JSON
 import Model
+import SystemIO
 
 /// Calls a tool of an app.
 struct EndpointCallTool: BrokerTool {
@@ -9,36 +10,75 @@ struct EndpointCallTool: BrokerTool {
     private static let arguments = ToolParameter.object("arguments")
     private static let wait = ToolParameter.number("waitSeconds", in: 0...60, "for an offline app; default 10")
     private static let timeout = ToolParameter.number("timeoutSeconds", in: 1...120, "total; default 15")
+    /// The wait time for a lease without `timeoutSeconds`.
+    private static let standardWait = Duration.seconds(15)
     private static let maxPixels = ToolParameter.number(
         "maxPixels",
         in: 0...4_096,
         "image edge, default 1568; 0: original"
     )
 
+    private static let lease = ToolParameter.number(
+        "lease",
+        in: 0...LeaseSpec.maxSeconds,
+        "exclusive seconds; 0 ends it"
+    )
+
     let definition = ToolDefinition(
         name: "endpoint_call",
-        description: "Calls a tool of an app; waits for one that restarts. Errors say what to do next.",
+        description: "Calls a tool of an app; waits while it restarts.",
         scope: .endpointCall,
         required: [Self.endpoint, Self.name],
-        optional: [Self.arguments, Self.wait, Self.timeout, Self.maxPixels],
+        optional: [Self.arguments, Self.wait, Self.timeout, Self.maxPixels, Self.lease],
         annotations: ["openWorldHint": true]
     )
     let directory: EndpointDirectory
     let apps: any AppCaller
+    let leases: LeaseService
+    let clock: any Clock<Duration>
 
     func call(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult {
         let endpoint = try await directory.endpoint(matching: request.required(Self.endpoint), for: principal)
+        let name = try request.required(Self.name)
+        let lease = try request[Self.lease]
+        var timeout: Duration? = try request[Self.timeout].map { .seconds($0) }
+        if let lease, lease > 0 {
+            timeout = try await take(for: lease, endpoint, principal, within: timeout)
+        }
+        // Also after a failed call: the agent asked for the end.
+        defer { if lease == 0 { leases.release(endpoint, by: principal) } }
         let call = ToolCall(
-            try request.required(Self.name),
+            name,
             of: endpoint,
             arguments: try request[Self.arguments] ?? [:],
             wait: .seconds(try request[Self.wait] ?? 10),
-            timeout: try request[Self.timeout].map { .seconds($0) },
+            timeout: timeout,
             maxPixels: try request[Self.maxPixels] ?? 1_568,
             notify: request.notify
         )
         do { return ToolResult(forwarding: try await apps.call(call, of: principal)) } catch {
             return ToolResult(forwarding: error.result(for: .brokerAgent, at: endpoint.id))
         }
+    }
+
+    /// Takes or renews the lease. The wait is a part of the timeout.
+    ///
+    /// - Returns: The rest of the timeout, at least one second; nil without a timeout.
+    private func take(
+        for seconds: Int,
+        _ endpoint: Endpoint,
+        _ principal: Principal,
+        within timeout: Duration?
+    ) async throws(ToolError) -> Duration? {
+        let watch = ElapsedTimer(clock)
+        do {
+            let wait = timeout ?? Self.standardWait
+            _ = try await leases.take(endpoint, for: principal, seconds: seconds, wait: wait)
+        } catch AccessError.leased(let conflict) {
+            throw ToolError(AppError.leased(conflict).message(for: .brokerAgent, at: endpoint.id))
+        } catch {
+            throw ToolError("\(endpoint.id) cannot be leased: \(error)")
+        }
+        return timeout.map { max($0 - watch.elapsed, .seconds(1)) }
     }
 }

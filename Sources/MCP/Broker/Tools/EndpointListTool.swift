@@ -35,7 +35,7 @@ struct EndpointListTool: BrokerTool {
         let state = try request[Self.state] ?? .any
         let cursor = try request[Self.cursor] ?? ""
         let revision = await directory.revision
-        let all = await directory.endpoints(visibleTo: principal)
+        let all = await directory.listed(visibleTo: principal)
         let matching = all.filter { state.includes($0) && $0.matches(filter) && $0.id.text > cursor }
         let page = await directory.summaries(of: matching.prefix(EndpointDirectory.pageSize))
         var structure: JSONObject = [

@@ -23,7 +23,7 @@ struct EndpointPairTool: BrokerTool {
 
     let definition = ToolDefinition(
         name: "endpoint_pair",
-        description: "Says why an app cannot be called; takes the token that it logs at launch.",
+        description: "Says why an app cannot be called; takes its launch token.",
         scope: .registryRead,
         required: [Self.endpoint],
         optional: [Self.code],
@@ -98,7 +98,10 @@ struct EndpointPairTool: BrokerTool {
             isOpen =
                 if needsToken { await !approvals.withSecrets(among: [endpoint]).isEmpty } else { !endpoint.wantsToken }
         }
-        if isOpen { return Self.result(.paired, for: endpoint, next: "endpoint_call can be used") }
+        if isOpen {
+            let limit = principal.tools == .all ? "" : ", for \(principal.tools) only"
+            return Self.result(.paired, for: endpoint, next: "endpoint_call can be used\(limit)")
+        }
         guard principal.may(.secretUse, on: endpoint) else {
             return Self.result(
                 .denied,

@@ -26,6 +26,7 @@ struct EndpointToolsTool: BrokerTool {
             throw ToolError(error.message(for: .brokerAgent, at: endpoint.id))
         }
         var structure: JSONObject = ["endpoint": .string(endpoint.id.text)]
+        if principal.tools != .all { structure["limit"] = .string("\(principal.tools)") }
         if let staleness = list.staleness {
             structure["stale"] = true
             structure["reason"] = .string(staleness.message(for: .brokerAgent, at: endpoint.id))
@@ -34,8 +35,10 @@ struct EndpointToolsTool: BrokerTool {
         if let name = try request[Self.name] {
             guard let tool = list.tools.first(where: { $0["name"]?.string == name }) else {
                 let near = ToolNameSuggestions(name, list.tools)
+                let limit = principal.tools == .all ? "" : " among \(principal.tools), the limit of your grant"
                 throw ToolError(
-                    "\(endpoint.id) has no tool \"\(SanitizedText(name))\"\(near): endpoint_tools without name lists them"
+                    "\(endpoint.id) has no tool \"\(SanitizedText(name))\"\(limit)\(near): "
+                        + "endpoint_tools without name lists them"
                 )
             }
             let sanitized = DisplayTextSanitizer.sanitized(.object(tool))
@@ -53,6 +56,7 @@ struct EndpointToolsTool: BrokerTool {
             let reason = staleness.message(for: .brokerAgent, at: endpoint.id)
             lines.insert("\(reason); these tools are from the last list", at: 0)
         }
+        if principal.tools != .all { lines.insert("your grant is limited to \(principal.tools)", at: 0) }
         if list.hasChanged { lines.insert("the tools have changed since the last list", at: 0) }
         return ToolResult(lines.joined(separator: "\n"), structure)
     }

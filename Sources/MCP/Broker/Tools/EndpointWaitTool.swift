@@ -18,7 +18,7 @@ struct EndpointWaitTool: BrokerTool {
 
     let definition = ToolDefinition(
         name: "endpoint_wait",
-        description: "Waits until an app comes, goes or restarts, as after a rebuild.",
+        description: "Waits until an app comes, goes or restarts.",
         scope: .registryRead,
         required: [Self.endpoint],
         optional: [Self.event, Self.timeout],

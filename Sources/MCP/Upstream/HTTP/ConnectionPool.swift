@@ -7,7 +7,7 @@ actor ConnectionPool {
     /// The longest dial time per route, in seconds. A shorter limit of the caller is enforced separately.
     private static let dialLimit = Duration.seconds(5)
 
-    private nonisolated let id: EndpointID
+    nonisolated let id: EndpointID
     private let dialer: any Dialer
     nonisolated let clock: any Clock<Duration>
     nonisolated let watch: ElapsedTimer

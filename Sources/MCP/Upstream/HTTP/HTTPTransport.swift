@@ -1,6 +1,7 @@
 import AccessControl
 import JSON
 import Model
+import SystemIO
 
 /// Sends each message as an HTTP request to one path, over a pooled or a new connection.
 struct HTTPTransport: UpstreamTransport {

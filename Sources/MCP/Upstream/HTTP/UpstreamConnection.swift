@@ -142,15 +142,3 @@ final class UpstreamConnection: Sendable {
         return nil
     }
 }
-
-/// Measures the time since its creation by the given clock.
-struct ElapsedTimer: Sendable {
-    private let read: @Sendable () -> Duration
-
-    init(_ clock: some Clock<Duration>) {
-        let start = clock.now
-        read = { start.duration(to: clock.now) }
-    }
-
-    var elapsed: Duration { read() }
-}

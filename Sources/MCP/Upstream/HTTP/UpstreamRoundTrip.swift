@@ -93,7 +93,7 @@ struct UpstreamRoundTrip {
         while bytes == nil, let left = remainingTime {
             bytes = try await connection.receive(within: left, clock: clock)
         }
-        guard let bytes else { throw AppError.timedOut(seconds: Int((watch.elapsed - start).components.seconds)) }
+        guard let bytes else { throw AppError.timedOut(seconds: (watch.elapsed - start).roundedSeconds) }
         guard bytes.isEmpty else { return try await feed(bytes) }
         try parser.finish()
         isComplete = true

@@ -101,7 +101,7 @@ actor LineTransport: UpstreamTransport {
             guard left > .zero else { break }
             _ = try await withTimeout(left, clock: clock) { try await self.waitForData(unless: id) }
         }
-        throw AppError.timedOut(seconds: Int((watch.elapsed - start).components.seconds))
+        throw AppError.timedOut(seconds: (watch.elapsed - start).roundedSeconds)
     }
 
     /// Handles messages until the end of the stream or the cancellation of the task.

@@ -15,6 +15,8 @@ actor ProfileClient {
         let secret: EndpointSecret?
         let admission: DeliveryAuthorization?
         let limits: ResponseLimits
+        /// The timeout that the caller asked for. It extends the timeout of a tool and never shortens it.
+        var callerTimeout: Duration?
         /// The end of the request, by the pool's timer.
         let end: Duration
     }
@@ -26,6 +28,8 @@ actor ProfileClient {
 
     nonisolated let profile: Profile
     nonisolated let route: Route
+    /// The endpoint, for messages.
+    nonisolated var endpoint: EndpointID { pool.id }
     private let pool: ConnectionPool
     private let access: ProfileAccess
     private let tasks: BackgroundTasks
@@ -71,7 +75,13 @@ actor ProfileClient {
         guard let turn else { throw AppError.busy }
         return (
             turn,
-            Attempt(secret: route.secret, admission: message.admission, limits: message.limits, end: end)
+            Attempt(
+                secret: route.secret,
+                admission: message.admission,
+                limits: message.limits,
+                callerTimeout: message.callerTimeout,
+                end: end
+            )
         )
     }
 
@@ -140,7 +150,7 @@ actor ProfileClient {
         _ tool: ProfileTool,
         _ arguments: JSONObject,
         _ attempt: Attempt
-    ) async throws -> ProfileRoundTrip.Response {
+    ) async throws -> (ProfileRequest, ProfileRoundTrip.Response) {
         var isSecond = false
         while true {
             try await prepare(for: tool, attempt)
@@ -148,11 +158,16 @@ actor ProfileClient {
             do { request = try profile.request(for: tool, arguments: arguments, with: authentication) } catch {
                 throw ProfileRefusal(error)
             }
-            let response = try await send(request, attempt, bytes: tool.returnsVideo ? Self.videoLimit : nil)
+            let response = try await send(
+                request,
+                attempt,
+                idle: max(tool.timeout, attempt.callerTimeout ?? .zero),
+                bytes: tool.returnsVideo ? Self.videoLimit : nil
+            )
             switch authentication.finish(response.content, of: tool, at: pool.watch.elapsed) {
             case .failed(let failure): throw refusal(failure)
             case .sendAgain where !isSecond: isSecond = true
-            case .sendAgain, .deliver: return response
+            case .sendAgain, .deliver: return (request, response)
             }
         }
     }

@@ -53,7 +53,7 @@ struct ProfileRoundTrip {
     private mutating func readMore(from connection: UpstreamConnection) async throws {
         let left = min(limits.idle, limits.total - watch.elapsed)
         guard left > .zero, let bytes = try await connection.receive(within: left, clock: clock) else {
-            throw AppError.timedOut(seconds: Int(watch.elapsed.components.seconds))
+            throw AppError.timedOut(seconds: watch.elapsed.roundedSeconds)
         }
         guard bytes.isEmpty else { return try await feed(bytes) }
         try parser.finish()

@@ -33,13 +33,12 @@ struct ProfileTransport: UpstreamTransport {
         do {
             return try await answer(request, attempt, handler.redactor)
         } catch let refusal as ProfileRefusal {
+            let reason = "\(client.endpoint): \(refusal.reason)"
             guard request.method == "tools/call" else {
-                return UpstreamResponse(outcome: .failure(.internalError(refusal.reason)))
+                return UpstreamResponse(outcome: .failure(.internalError(reason)))
             }
             // Models read results and not protocol errors.
-            return UpstreamResponse(
-                outcome: .success(.object(AppProxy.result(saying: refusal.reason, code: refusal.code)))
-            )
+            return UpstreamResponse(outcome: .success(.object(AppProxy.result(saying: reason, code: refusal.code))))
         }
     }
 
@@ -57,8 +56,13 @@ struct ProfileTransport: UpstreamTransport {
         case "tools/call":
             let arguments = request.params?["arguments"]?.object ?? [:]
             let tool = try await client.tool(named: request.params?["name"]?.string ?? "", attempt)
-            let response = try await client.call(tool, arguments, attempt)
-            let result = try await result(of: tool, arguments, response.content, attempt)
+            let (sent, response) = try await client.call(tool, arguments, attempt)
+            let subject = "\(tool.name) (\(SanitizedText("\(sent)", limit: 200)))"
+            var result = try await result(of: tool, arguments, response.content, attempt, subject)
+            if result["isError"] == true {
+                let reason = result["content"]?.array?.first?["text"]?.string ?? ""
+                result["content"] = [["type": "text", "text": .string("\(client.endpoint): \(subject): \(reason)")]]
+            }
             return UpstreamResponse(
                 outcome: .success(redactor.redact(.object(result))),
                 size: response.content.body.count,
@@ -90,11 +94,13 @@ struct ProfileTransport: UpstreamTransport {
         of tool: ProfileTool,
         _ arguments: JSONObject,
         _ response: ProfileResponse,
-        _ attempt: ProfileClient.Attempt
+        _ attempt: ProfileClient.Attempt,
+        _ subject: String
     ) async throws -> JSONObject {
         let result: ProfileResult
         do { result = try profile.result(of: tool, arguments: arguments, response: response) } catch {
-            throw error.appError
+            guard case .invalidResponse(let reason) = error else { throw error.appError }
+            throw AppError.invalidResponse("\(reason) to \(subject)")
         }
         switch result {
         case .content(let content): return content

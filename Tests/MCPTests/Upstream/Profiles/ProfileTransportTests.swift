@@ -42,10 +42,12 @@ import Testing
         _ transport: ProfileTransport,
         _ method: String,
         _ params: JSONObject = [:],
-        secret: String? = nil
+        secret: String? = nil,
+        timeout: Duration? = nil
     ) async throws -> JSON {
         var message = UpstreamMessage(.request(RPCRequest(id: .number(JSONNumber(1)), method: method, params: params)))
         message.limits.total = .seconds(120)
+        message.callerTimeout = timeout
         let response = try await transport.exchange(message, by: routes(secret), handler: UpstreamMessageHandler())
         return try #require(response.outcome).get()
     }
@@ -96,8 +98,39 @@ import Testing
         }
     }
 
-    @Test(arguments: [("initialize", 5), ("tools/call", 15)])
-    func `an app at a breakpoint times out with the profile's explanation`(method: String, seconds: Int) async throws {
+    @Test func `an error of the server names the endpoint, the tool and the request`() async throws {
+        let server = PlainServer { _, _ in .json("{}", status: 500) }
+        let transport = try transport(.shipped("app-debug"), to: server)
+
+        let result = try await Self.ask(transport, "tools/call", ["name": "list_actions"])
+
+        #expect(
+            result["content"]?.array?.first?["text"]?.string?
+                .hasPrefix("shop: list_actions (GET /actions): HTTP status 500") == true,
+            "\(result)"
+        )
+    }
+
+    @Test func `a response that cannot be used names the tool and the request`() async throws {
+        let server = PlainServer { _, _ in .json("[") }
+        let transport = try transport(.shipped("app-debug"), to: server)
+
+        await #expect(
+            throws: AppError.invalidResponse(
+                "invalid JSON (unexpected end, at byte 1) to list_actions (GET /actions)"
+            )
+        ) { try await Self.ask(transport, "tools/call", ["name": "list_actions"]) }
+    }
+
+    @Test(
+        arguments: [("initialize", nil, 5), ("tools/call", nil, 15), ("tools/call", 90, 90), ("tools/call", 3, 15)]
+            as [(String, Int?, Int)]
+    )
+    func `an app at a breakpoint times out with the profile's explanation, and a caller may wait longer`(
+        method: String,
+        timeout: Int?,
+        seconds: Int
+    ) async throws {
         let profile = try Profile.shipped("app-debug")
         let server = PlainServer { _, _ in .silence }
         let transport = try transport(profile, to: server)
@@ -105,7 +138,12 @@ import Testing
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 await #expect(throws: AppError.timedOut(seconds: seconds, cause: profile.timeoutHint)) {
-                    _ = try await Self.ask(transport, method, ["name": "app_state"])
+                    _ = try await Self.ask(
+                        transport,
+                        method,
+                        ["name": "app_state"],
+                        timeout: timeout.map { .seconds($0) }
+                    )
                 }
             }
             try await eventually("the server is asked") { !server.requests.isEmpty }
