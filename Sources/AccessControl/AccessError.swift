@@ -10,8 +10,12 @@ package enum AccessError: Error, Hashable, Sendable {
     case notAToken
     /// The caller is authenticated and asked for more than the invite, grant or role allows.
     case tooWide(String)
+    /// The invite is for clients with a TLS key, and the client has none. The invite stays unspent.
+    case keyRequired
     case outOfRange(String)
     case limit(String)
+    /// Another client has the lease.
+    case leased(LeaseConflict)
     case notFound(String)
     /// The client polled too early. `seconds` is the required interval (RFC 8628, section 3.5).
     case slowDown(seconds: Int)
@@ -40,8 +44,11 @@ extension AccessError: CustomStringConvertible {
         case .tooManyAttempts(let seconds): "too many wrong tokens from this client; try again in \(seconds) s"
         case .notAToken: "this is not a Patchbay token, or it is mistyped or incomplete; copy the whole token"
         case .tooWide(let what): "the request exceeds what may be granted: \(what)"
+        case .keyRequired:
+            "the invite is for clients with a TLS key, and this client has none; the invite is still valid"
         case .outOfRange(let what): what
         case .limit(let what): what
+        case .leased(let conflict): conflict.description
         case .notFound(let what): what
         case .slowDown(let seconds): "polled too early; poll every \(seconds) s"
         case .requestsClosed:

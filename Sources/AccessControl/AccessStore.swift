@@ -41,6 +41,7 @@ package actor AccessStore {
     nonisolated let auditBuffer = AuditBuffer()
     private var oldestBufferedAt: MonotonicTime?
     let approvalChangeSubscribers = Broadcast<EndpointID>(slow: .keepsNewest(1_024))
+    let inviteChangeSubscribers = Broadcast<Void>(slow: .keepsNewest(1))
     private var lastSave: MonotonicTime
     /// Problems found in the stored files, as sentences for `patchbay doctor`.
     package private(set) var findings: [String]
@@ -168,6 +169,7 @@ package actor AccessStore {
         defer {
             if !change.grants.isEmpty || !change.invites.isEmpty { live.wake() }
             for id in combined.changedEndpoints { approvalChangeSubscribers.send(id) }
+            if !change.invites.isEmpty || change.spent != nil { inviteChangeSubscribers.send(()) }
         }
         try writer.finish()
     }
@@ -274,10 +276,24 @@ extension AccessStore {
         var event = AuditEvent(.called, by: caller, from: source, endpoint: call.endpoint, detail: call.outcome)
         event.subject = call.subject
         event.bytes = call.bytes
+        buffer(event)
+    }
+
+    /// Records the beginning or the breaking of a lease in the audit log, like a call.
+    nonisolated func auditLease(
+        _ action: AuditEvent.Action,
+        of endpoint: EndpointID,
+        _ detail: String,
+        by principal: Principal
+    ) {
+        buffer(AuditEvent(action, by: principal.actor, from: principal.source, endpoint: endpoint, detail: detail))
+    }
+
+    private nonisolated func buffer(_ event: AuditEvent) {
         guard !auditBuffer.append(event) else { return }
         logger.error(
-            "an endpoint call was dropped from the audit log: the buffer is full",
-            metadata: ["endpoint": "\(call.endpoint)"]
+            "an entry was dropped from the audit log: the buffer is full",
+            metadata: ["action": "\(event.action.rawValue)", "endpoint": "\(event.endpoint?.text ?? "")"]
         )
     }
 

@@ -9,7 +9,7 @@ package struct Principal: Sendable {
         case grant(Grant)
         /// A process on the Unix socket, of a user without full access.
         case localUser
-        /// A TCP client on this machine without a token.
+        /// A TCP client on this machine without a token, or a remote client without a grant.
         case anonymous
     }
 
@@ -19,12 +19,30 @@ package struct Principal: Sendable {
     package let actor: AuditActor
     /// The user of the client's process; nil if the kernel does not report a user.
     package let user: UInt32?
+    /// The TLS key that a remote client proved to hold; nil without a client certificate.
+    package let key: KeyPin?
+    /// True for a request to an MCP server, which comes from an agent.
+    package private(set) var isMCPClient = false
 
-    package init(_ role: Role, source: RequestSource, actor: AuditActor, user: UInt32? = nil) {
+    package init(
+        _ role: Role,
+        source: RequestSource,
+        actor: AuditActor,
+        user: UInt32? = nil,
+        key: KeyPin? = nil
+    ) {
+        self.key = key
         self.role = role
         self.source = source
         self.actor = actor
         self.user = user
+    }
+
+    /// The same client as an agent.
+    package var asMCPClient: Principal {
+        var principal = self
+        principal.isMCPClient = true
+        return principal
     }
 
     /// The broker itself, which may do everything.
@@ -35,6 +53,7 @@ extension Principal {
     /// True for owners, and for an `admin` grant on the Unix socket that is bound to the connecting user.
     package var isOwner: Bool {
         switch (role, source) {
+        case (_, .remote): false
         case (.owner, _): true
         case (.grant(let grant), .unix(let uid)): grant.permissions.allow(.admin) && grant.binding == .user(uid)
         default: false
@@ -46,7 +65,23 @@ extension Principal {
     }
 
     /// Returns whether the client has a scope: as an owner, or by its grant.
-    package func may(_ scope: Scope) -> Bool { isOwner || grant?.permissions.allow(scope) ?? false }
+    package func may(_ scope: Scope) -> Bool {
+        if isRemote, scope.isLocalOnly { return false }
+        return isOwner || grant?.permissions.allow(scope) ?? false
+    }
+
+    /// True for a client of the remote listener. Such a client is never an owner and never reads a secret.
+    package var isRemote: Bool {
+        if case .remote = source { true } else { false }
+    }
+
+    /// The tools that the client may call.
+    package var tools: ToolFilter { isOwner ? .all : grant?.permissions.tools ?? .all }
+
+    /// The reason why the client's grant cannot have a missing scope, with a leading colon. Empty without such a reason.
+    package func exclusion(of scope: Scope) -> String {
+        grant?.permissions.exclusion(of: scope).map { ": \($0)" } ?? ""
+    }
 
     /// Returns whether the client has a scope, and may see an endpoint.
     package func may(_ scope: Scope, on endpoint: Endpoint) -> Bool { may(scope) && canSee(endpoint) }
@@ -57,7 +92,7 @@ extension Principal {
         throw Problem(
             .forbidden,
             "a tunnel to \(endpoint.id), of kind \(endpoint.kind), needs the scope \(missing.rawValue), "
-                + "which the grant does not have",
+                + "which the grant does not have\(exclusion(of: missing))",
             hint: "an owner can create an invite with it: patchbay pair --scope \(missing.rawValue) …"
         )
     }
@@ -79,6 +114,7 @@ extension Principal {
         guard !canSeeAllEndpoints else { return endpoint }
         var view = endpoint
         view.possiblySameAs = nil
+        view.sameLaunchAs = nil
         return view
     }
 

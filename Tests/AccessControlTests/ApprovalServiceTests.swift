@@ -55,6 +55,7 @@ import Testing
         let refusal = try #require(ApprovalPolicy.refusal(of: advert, nil))
         #expect(refusal.hint == "patchbay approve shop-iphone --address 192.168.1.20")
         #expect(refusal.detail.contains("192.168.1.20:49213"))
+        #expect(!refusal.detail.contains(refusal.hint), "the command is printed once, as the hint")
         #expect(ApprovalPolicy.refusal(of: try Self.endpoint(Self.usb(), Self.network()), nil) == nil)
     }
 

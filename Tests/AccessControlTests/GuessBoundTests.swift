@@ -53,7 +53,7 @@ import Testing
     @Test func `security.md states the odds of guessing a grant`() throws {
         let length = TokenFormat.Kind.grant.secretLength
         let bits = Double(length) * log2(Self.letters)
-        let usual = InviteSpec.defaultGrantLifetime / 3_600
+        let usual = InviteSpec(Fixture.reader).defaultGrantLifetime / 3_600
         let days = InviteSpec.grantLifetimes.upperBound / 86_400
         let guesses = Double(Self.guessesPerSecond) * Double(InviteSpec.grantLifetimes.upperBound)
         let row = """

@@ -89,8 +89,14 @@ import Testing
         let keys = DerivedKeys(.init(size: .bits256))
         var state = state
         func redeem(_ token: Token) throws -> InviteRedemptionEvaluator.Outcome {
-            try InviteRedemptionEvaluator(state: state, keys: keys, source: Fixture.loopback, now: time.now)
-                .redeem(token, for: Fixture.redemption(of: token, as: "a"))
+            let evaluator = InviteRedemptionEvaluator(
+                state: state,
+                keys: keys,
+                source: Fixture.loopback,
+                key: nil,
+                now: time.now
+            )
+            return try evaluator.redeem(token, for: Fixture.redemption(of: token, as: "a"))
         }
         guard case .refused("wrong secret", let failure?) = try redeem(Fixture.forged(invite)),
             case .granted(let change, let record, let token) = try redeem(invite)

@@ -17,6 +17,10 @@ struct AuditEvent: Hashable, Sendable, Codable {
         case repaired
         /// A call of an app's tool through the broker.
         case called
+        /// A client took a lease.
+        case leased
+        /// An owner ended another client's lease.
+        case leaseBroken = "lease-broken"
     }
 
     let action: Action

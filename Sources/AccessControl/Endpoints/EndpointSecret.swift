@@ -28,6 +28,9 @@ package struct EndpointSecret: Sendable {
     /// Returns the secret. Allowed uses: the header of a request to the endpoint, and redaction of the
     /// endpoint's responses.
     package func reveal() -> String { text }
+
+    /// Returns whether both secrets are the same text.
+    package func isEqual(to other: EndpointSecret) -> Bool { text == other.text }
 }
 
 extension EndpointSecret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

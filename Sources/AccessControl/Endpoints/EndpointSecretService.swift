@@ -13,17 +13,21 @@ package struct EndpointSecretService: Sendable {
     ///
     /// `port` is the port that the app reports, because the broker may not have discovered that launch yet. With
     /// `isForUnseen`, the secret also applies to the first other launch that accepts it over the same route
-    /// (`confirm`). The caller sets `isForUnseen` when the app names no port and could not be queried.
+    /// (`confirm`). The caller sets `isForUnseen` when the app names no port and could not be queried. With `route`, the
+    /// secret is for this route alone.
     /// - Throws: `AccessError.secretNotPresentable` when no route is approved, `.notSaved`.
     package func set(
         _ secret: EndpointSecret,
         of endpoint: Endpoint,
+        over route: Route? = nil,
         on port: UInt16? = nil,
         isForUnseen: Bool = false,
         by caller: AuditActor,
         from source: RequestSource
     ) async throws {
-        try await store.transaction { store in
+        var endpoint = endpoint
+        if let route { endpoint.routes.removeAll { $0.route != route } }
+        try await store.transaction { [endpoint] store in
             let bindings = try Self.bindings(
                 of: endpoint,
                 store.state.approvals[endpoint.id],
@@ -47,7 +51,7 @@ package struct EndpointSecretService: Sendable {
         isForUnseen: Bool
     ) throws(AccessError) -> [EndpointTrust.SecretBinding] {
         if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
-            throw .secretNotPresentable(endpoint: endpoint.id, why: refusal.detail)
+            throw .secretNotPresentable(endpoint: endpoint.id, why: "\(refusal.detail): \(refusal.hint)")
         }
         var bindings: [EndpointTrust.SecretBinding] = []
         for route in ApprovalPolicy.approvedRoutes(of: endpoint, approval) {

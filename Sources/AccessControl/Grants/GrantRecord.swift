@@ -17,6 +17,8 @@ struct GrantRecord: Hashable, Sendable, Codable {
     let expiresAt: MonotonicTime
     var lastUsedAt: MonotonicTime
     let idleSeconds: Int
+    /// True if the grant is valid at the remote listener; nil means false.
+    var remote: Bool?
     var endReason: Grant.EndReason?
     var endedAt: MonotonicTime?
 
@@ -35,6 +37,7 @@ struct GrantRecord: Hashable, Sendable, Codable {
             name: name,
             permissions: permissions,
             binding: binding,
+            remote: remote,
             parent: parent,
             invite: invite,
             createdAt: createdAt.date,
@@ -46,13 +49,21 @@ struct GrantRecord: Hashable, Sendable, Codable {
     }
 }
 
+extension GrantRecord {
+    /// Returns whether the grant's token is accepted from a source.
+    func isUsable(from source: RequestSource) -> Bool {
+        if case .remote = source, remote != true { return false }
+        return binding.isMet(by: source)
+    }
+}
+
 extension GrantBinding {
-    /// Returns whether a request comes from the user that the grant is bound to.
+    /// Returns whether a request with a token comes from the user that the grant is bound to.
     func isMet(by source: RequestSource) -> Bool {
         switch (self, source) {
         case (.bearer, _): true
         case (.user(let uid), .unix(let caller)): uid == caller
-        case (.user, _): false
+        case (.user, _), (.key, _): false
         }
     }
 }
@@ -63,6 +74,8 @@ package enum RequestSource: Hashable, Sendable, Codable {
     case unix(uid: UInt32)
     /// Plain TCP on loopback: any user of this machine. The address has no port, because a client can choose its port.
     case tcp(address: String)
+    /// The remote listener: TLS from another machine. The address has no port.
+    case remote(address: String)
     /// The broker itself.
     case broker
 }
@@ -72,6 +85,7 @@ extension RequestSource: CustomStringConvertible {
         switch self {
         case .unix(let uid): "unix:\(uid)"
         case .tcp(let address): "tcp:\(address)"
+        case .remote(let address): "remote:\(address)"
         case .broker: "broker"
         }
     }

@@ -25,6 +25,13 @@ package struct GrantService: Sendable {
         }
     }
 
+    /// Returns the grant that is bound to a client's key, and records its use. The client has proved to hold the key.
+    ///
+    /// - Returns: Nil if there is no valid grant for the key, or if the client is not at the remote listener.
+    package func authenticate(key: KeyPin, from source: RequestSource) -> Grant? {
+        store.live.grant(boundTo: key, from: source)
+    }
+
     /// Ends one grant with its descendants, one invite, or all of them. On return the change is saved and every session
     /// of those grants is closed.
     ///

@@ -7,6 +7,8 @@ struct InviteRecord: Hashable, Sendable, Codable {
     /// SHA-256 of the secret.
     let digest: Data
     let permissions: Permissions
+    /// Nil means `local`.
+    var use: InviteUse?
     let maxUses: Int
     var useCount = 0
     /// Number of wrong secrets tried so far. Saved, so that a restart allows no further attempts.
@@ -28,6 +30,7 @@ struct InviteRecord: Hashable, Sendable, Codable {
         Invite(
             id: id,
             permissions: permissions,
+            use: use,
             maxUses: maxUses,
             useCount: useCount,
             failedAttempts: failedAttempts,

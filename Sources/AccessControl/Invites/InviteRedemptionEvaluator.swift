@@ -22,6 +22,8 @@ struct InviteRedemptionEvaluator {
     let keys: DerivedKeys
     /// The connection that the token came over.
     let source: RequestSource
+    /// The TLS key that a remote client proved to hold; nil without a client certificate.
+    let key: KeyPin?
     let now: MonotonicTime
 
     /// Redeems an invite for a grant.
@@ -30,23 +32,24 @@ struct InviteRedemptionEvaluator {
     ///   - token: The presented token, parsed.
     ///   - spec: A validated redemption.
     /// - Returns: The outcome, with the change to commit.
-    /// - Throws: `AccessError.tooWide` when the secret is right and the client asks for more than the invite allows.
-    ///   The invite stays unspent.
+    /// - Throws: `AccessError.tooWide` when the secret is right and the client asks for more than the invite allows;
+    ///   `.keyRequired`. The invite stays unspent.
     func redeem(_ token: Token, for spec: RedemptionSpec) throws(AccessError) -> Outcome {
         // Does the same work whether the invite exists or not.
         let record = state.invites[token.id]
         let isRight = token.digest == record?.digest ?? AccessState.unknownDigest
         guard token.kind == .invite, let record else { return .refused("unknown invite", nil) }
         guard isRight else { return recordWrongSecret(record) }
-        let client = Data(SHA256.hash(data: Data(spec.client.utf8)))
+        let client = client(of: spec)
         if let grant = previousGrant(from: record, to: client) {
             let token = keys.grant(grant.id, from: token, to: client)
-            guard token.digest == grant.digest, grant.binding.isMet(by: source) else {
+            guard token.digest == grant.digest, isUsable(grant) else {
                 return .refused("redeemed already", nil)
             }
             return .again(grant, token)
         }
         if let reason = refusal(of: record) { return .refused(reason, nil) }
+        if isRemote, record.use == .remote, key == nil { throw .keyRequired }
         let permissions = try permissions(of: record, for: spec)
         let purged = try state.evictions(forGrantUnder: record.parent)
         let grantToken = keys.grant(Token(random: .grant).id, from: token, to: client)
@@ -64,7 +67,8 @@ struct InviteRedemptionEvaluator {
             createdAt: now,
             expiresAt: min(expiresAt, parent(of: record)?.expiresAt ?? expiresAt),
             lastUsedAt: now,
-            idleSeconds: record.grantIdleSeconds
+            idleSeconds: record.grantIdleSeconds,
+            remote: isRemote || record.use == .bearer || record.use == .device ? true : nil
         )
         return .granted(spend(record, for: grant, purging: purged), grant, grantToken)
     }
@@ -78,7 +82,25 @@ struct InviteRedemptionEvaluator {
                 return "its inviter's grant ended"
             }
         }
+        if isRemote { return record.use ?? .local == .local ? "not for remote clients" : nil }
         return binding(of: record).isMet(by: source) ? nil : "meant for another user"
+    }
+
+    private var isRemote: Bool {
+        if case .remote = source { true } else { false }
+    }
+
+    /// Identifies the client by its TLS key, which cannot be copied, or else by the key of the redemption.
+    private func client(of spec: RedemptionSpec) -> Data {
+        // 0xFF is in no UTF-8 text, so no text has the digest of a TLS key.
+        let bytes = key.map { [0xFF] + $0.bytes } ?? Array(spec.client.utf8)
+        return Data(SHA256.hash(data: Data(bytes)))
+    }
+
+    /// Returns whether this client can use a grant that it redeemed before.
+    private func isUsable(_ grant: GrantRecord) -> Bool {
+        if case .key(let pin) = grant.binding { return isRemote && pin == key }
+        return grant.isUsable(from: source)
     }
 
     private func permissions(of record: InviteRecord, for spec: RedemptionSpec) throws(AccessError) -> Permissions {
@@ -86,6 +108,7 @@ struct InviteRedemptionEvaluator {
         guard permissions.isSubset(of: record.permissions), !permissions.scopes.isEmpty else {
             throw .tooWide("the invite does not allow that; request less, the invite is still valid")
         }
+        try permissions.checkTools()
         if permissions.allow(.admin) {
             guard case .user = binding(of: record) else {
                 throw .tooWide(
@@ -96,7 +119,10 @@ struct InviteRedemptionEvaluator {
         return permissions
     }
 
-    private func binding(of record: InviteRecord) -> GrantBinding { record.binding ?? .bearer }
+    private func binding(of record: InviteRecord) -> GrantBinding {
+        if isRemote, record.use == .remote, let key { return .key(key) }
+        return record.binding ?? .bearer
+    }
 
     private func parent(of record: InviteRecord) -> GrantRecord? { record.parent.flatMap { state.grants[$0] } }
 

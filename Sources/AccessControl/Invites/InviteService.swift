@@ -9,6 +9,16 @@ package struct InviteService: Sendable {
         get async { await store.state.invites.values.sorted { $0.createdAt > $1.createdAt }.map(\.invite) }
     }
 
+    /// True if another machine can redeem an invite now.
+    package var isOpenForOthers: Bool {
+        get async {
+            await store.state.invites.values.contains { $0.endReason == nil && $0.use ?? .local != .local }
+        }
+    }
+
+    /// Subscribes to the creation and the end of invites.
+    package func changes() -> AsyncStream<Void> { store.inviteChangeSubscribers.subscribe() }
+
     /// Creates an invite. The API has verified that the caller is an owner or holds the named grant.
     ///
     /// - Throws: `AccessError.tooWide`, `.outOfRange`, `.limit`, `.refused` when the grant has ended, `.notSaved`.
@@ -26,16 +36,30 @@ package struct InviteService: Sendable {
 
     /// Redeems an invite for a grant. The same client gets the same grant again within 60 seconds.
     ///
-    /// - Throws: `AccessError.refused`, the same for every reason; `.tooManyAttempts`; `.tooWide` and `.notSaved`,
-    ///   after which the invite is unspent.
-    package func redeem(_ spec: RedemptionSpec, from source: RequestSource) async throws -> (Grant, Token) {
+    /// - Parameters:
+    ///   - spec: The invite and the client.
+    ///   - source: The connection.
+    ///   - key: The TLS key that a remote client proved to hold.
+    /// - Returns: The grant with its token. The token of a grant that is bound to a key is not accepted anywhere.
+    /// - Throws: `AccessError.refused`, the same for every reason; `.tooManyAttempts`; `.tooWide`, `.keyRequired` and
+    ///   `.notSaved`, after which the invite is unspent.
+    package func redeem(
+        _ spec: RedemptionSpec,
+        from source: RequestSource,
+        key: KeyPin? = nil
+    ) async throws -> (Grant, Token) {
         guard let invite = try? Token(spec.token) else { throw try await store.rejectMalformedToken(from: source) }
         try spec.check()
         return try await store.transaction { store in
             let now = store.now()
-            switch try InviteRedemptionEvaluator(state: store.state, keys: store.keys, source: source, now: now)
-                .redeem(invite, for: spec)
-            {
+            let evaluator = InviteRedemptionEvaluator(
+                state: store.state,
+                keys: store.keys,
+                source: source,
+                key: key,
+                now: now
+            )
+            switch try evaluator.redeem(invite, for: spec) {
             case .granted(let change, let grant, let token):
                 do { try store.commit(change) } catch is AccessDatabase.Conflict { throw AccessError.refused }
                 return (grant.grant(at: now), token)
@@ -57,10 +81,12 @@ extension InviteSpec {
     static let defaultLifetime = 600
     /// Allowed lifetimes and idle timeouts of a grant in seconds, up to 30 days.
     static let grantLifetimes = 1...2_592_000
-    /// Default lifetime of a grant in seconds (8 hours).
-    static let defaultGrantLifetime = 28_800
-    /// Default idle timeout of a grant in seconds (2 hours).
-    static let defaultGrantIdle = 7_200
+    /// Default lifetime of a grant in seconds (8 hours; 30 days for a device).
+    var defaultGrantLifetime: Int { use == .device ? Self.grantLifetimes.upperBound : 28_800 }
+    /// Default idle timeout of a grant in seconds (2 hours; 30 days for a device).
+    var defaultGrantIdle: Int { use == .device ? Self.grantLifetimes.upperBound : 7_200 }
+    /// True if clients at the remote listener may redeem the invite.
+    var isForOtherMachines: Bool { (use ?? .local) != .local }
 
     func check() throws(AccessError) {
         guard Self.allowedUses.contains(maxUses ?? 1) else {
@@ -69,8 +95,8 @@ extension InviteSpec {
         guard Self.lifetimes.contains(lifetimeSeconds ?? Self.defaultLifetime) else {
             throw .outOfRange("the lifetime of an invite is 1 second to 24 hours")
         }
-        guard Self.grantLifetimes.contains(grantLifetimeSeconds ?? Self.defaultGrantLifetime),
-            Self.grantLifetimes.contains(grantIdleSeconds ?? Self.defaultGrantIdle)
+        guard Self.grantLifetimes.contains(grantLifetimeSeconds ?? defaultGrantLifetime),
+            Self.grantLifetimes.contains(grantIdleSeconds ?? defaultGrantIdle)
         else { throw .outOfRange("the lifetime and idle timeout of a grant are 1 second to 30 days") }
         guard !permissions.scopes.isEmpty else { throw .outOfRange("an invite needs at least one scope") }
         if case .bundles(let bundles) = permissions.selector, bundles.contains("") {
@@ -78,6 +104,39 @@ extension InviteSpec {
         }
         guard maxUses ?? 1 == 1 || !permissions.allow(.admin) else {
             throw .tooWide("an invite with several uses cannot give \(Scope.admin.rawValue)")
+        }
+        try permissions.checkTools()
+        if isForOtherMachines { try checkForOtherMachines() }
+    }
+
+    private func checkForOtherMachines() throws(AccessError) {
+        if let scope = permissions.scopes.sorted().first(where: \.isLocalOnly) {
+            throw .tooWide("\(scope.rawValue) is not available to other machines; leave out the scope")
+        }
+        guard user == nil else {
+            throw .outOfRange("an invite for a user of this machine cannot be for other machines")
+        }
+        guard use != .device || permissions == Permissions([.endpointRegister], on: .all) else {
+            throw .tooWide("an invite for a device gives only \(Scope.endpointRegister.rawValue), on all endpoints")
+        }
+    }
+}
+
+extension Permissions {
+    /// Allowed numbers of tool names in a limit to named tools.
+    static let allowedToolCounts = 1...100
+    /// Allowed lengths of a tool name in bytes. MCP recommends at most 128.
+    static let allowedToolNameLengths = 1...256
+
+    /// Throws unless the limit to certain tools is possible, and no scope would bypass the limit.
+    func checkTools() throws(AccessError) {
+        if case .named(let names) = tools {
+            guard Self.allowedToolCounts.contains(names.count),
+                names.allSatisfy({ Self.allowedToolNameLengths.contains($0.utf8.count) })
+            else { throw .outOfRange("a limit to named tools has 1 to 100 names, each of 1 to 256 bytes") }
+        }
+        if let exclusion = scopes.sorted().lazy.compactMap(exclusion).first {
+            throw .tooWide("\(exclusion); leave out the scope or the limit")
         }
     }
 }

@@ -30,15 +30,16 @@ struct AccessRequestQueue: Sendable {
             InviteSpec(
                 spec.permissions,
                 lifetimeSeconds: AccessRequestQueue.lifetime,
-                grantLifetimeSeconds: spec.lifetimeSeconds ?? InviteSpec.defaultGrantLifetime,
+                grantLifetimeSeconds: spec.lifetimeSeconds,
                 user: spec.bearer == true ? nil : uid
             )
         }
 
         var auditDetail: String {
-            let scopes = request.permissions.scopes.sorted().map(\.rawValue).joined(separator: ", ")
-            guard case .process(let uid, let pid, let executable) = request.requester else { return scopes }
-            return "asked by \(executable) (user \(uid), process \(pid)) for \(scopes)"
+            guard case .process(let uid, let pid, let executable) = request.requester else {
+                return "\(request.permissions)"
+            }
+            return "asked by \(executable) (user \(uid), process \(pid)) for \(request.permissions)"
         }
     }
 

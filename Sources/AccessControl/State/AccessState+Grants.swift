@@ -21,8 +21,13 @@ extension AccessState {
         guard token.kind == .grant, let record else { return .refused("unknown grant") }
         guard isRight else { return .refused("wrong secret") }
         if let end = record.endReason(at: now) { return .refused("\(end.rawValue) grant") }
-        guard record.binding.isMet(by: source) else { return .refused("bound to another user") }
+        guard record.isUsable(from: source) else { return .refused("bound to another user, key or listener") }
         return .accepted(record)
+    }
+
+    /// Returns the newest valid grant that is bound to a key.
+    func grantRecord(boundTo key: KeyPin, at now: MonotonicTime) -> GrantRecord? {
+        grantRecords(boundTo: key).filter { $0.endReason(at: now) == nil }.max { $0.createdAt < $1.createdAt }
     }
 
     /// Returns whether a token is the current secret of an open invite or a valid grant.

@@ -15,10 +15,10 @@ extension AccessState {
         try spec.check()
         let lifetime = spec.lifetimeSeconds ?? InviteSpec.defaultLifetime
         var expires = now + lifetime
-        var grantLifetime = spec.grantLifetimeSeconds ?? InviteSpec.defaultGrantLifetime
+        var grantLifetime = spec.grantLifetimeSeconds ?? spec.defaultGrantLifetime
         var parent: String?
         if case .grant(let id) = caller {
-            let own = try invitingGrant(id, for: spec.permissions, at: now)
+            let own = try invitingGrant(id, for: spec, at: now)
             let left = Int((own.expiresAt - now).components.seconds)
             guard (spec.grantLifetimeSeconds ?? 1) <= left, lifetime <= left else {
                 throw .tooWide("a child grant or an invite cannot outlive its grant")
@@ -34,13 +34,14 @@ extension AccessState {
                 id: token.id,
                 digest: Data(token.digest),
                 permissions: spec.permissions,
+                use: spec.use,
                 maxUses: spec.maxUses ?? 1,
                 createdBy: caller,
                 parent: parent,
                 createdAt: now,
                 expiresAt: expires,
                 grantLifetimeSeconds: grantLifetime,
-                grantIdleSeconds: spec.grantIdleSeconds ?? InviteSpec.defaultGrantIdle,
+                grantIdleSeconds: spec.grantIdleSeconds ?? spec.defaultGrantIdle,
                 binding: spec.user.map(GrantBinding.user)
             )
         ]
@@ -50,15 +51,18 @@ extension AccessState {
     /// Returns the grant under which a caller wants to create an invite.
     private func invitingGrant(
         _ id: String,
-        for permissions: Permissions,
+        for spec: InviteSpec,
         at now: MonotonicTime
     ) throws(AccessError) -> GrantRecord {
         guard let grant = grants[id], grant.endReason(at: now) == nil else { throw .refused }
         guard grant.permissions.allow(.inviteCreate) else {
             throw .tooWide("the grant does not have the scope \(Scope.inviteCreate.rawValue)")
         }
-        guard permissions.isSubset(of: grant.permissions) else {
-            throw .tooWide("a grant cannot give scopes or endpoints that it does not have")
+        guard spec.permissions.isSubset(of: grant.permissions) else {
+            throw .tooWide("a grant cannot give scopes, endpoints or tools that it does not have")
+        }
+        guard !spec.isForOtherMachines || grant.remote == true else {
+            throw .tooWide("a grant for this machine cannot invite clients on other machines")
         }
         return grant
     }

@@ -18,6 +18,7 @@ struct AccessState: Sendable {
     private(set) var approvals: [EndpointID: Approval] = [:]
     private(set) var secrets: [EndpointID: SecretRecord] = [:]
     private var grantIDsByInvite: [String: Set<String>] = [:]
+    private var grantIDsByKey: [KeyPin: Set<String>] = [:]
 
     init(_ contents: PersistedState = PersistedState()) {
         var change = ChangeSet()
@@ -35,6 +36,7 @@ struct AccessState: Sendable {
         for grant in change.grants {
             grants[grant.id] = grant
             if let invite = grant.invite { grantIDsByInvite[invite, default: []].insert(grant.id) }
+            if case .key(let key) = grant.binding { grantIDsByKey[key, default: []].insert(grant.id) }
         }
         for approval in change.approvals { approvals[approval.endpoint] = approval }
         for secret in change.secrets { secrets[secret.endpoint] = secret }
@@ -43,7 +45,12 @@ struct AccessState: Sendable {
         for id in change.purged {
             invites[id] = nil
             grantIDsByInvite[id] = nil
-            if let invite = grants.removeValue(forKey: id)?.invite { grantIDsByInvite[invite]?.remove(id) }
+            guard let grant = grants.removeValue(forKey: id) else { continue }
+            if let invite = grant.invite { grantIDsByInvite[invite]?.remove(id) }
+            if case .key(let key) = grant.binding {
+                grantIDsByKey[key]?.remove(id)
+                if grantIDsByKey[key]?.isEmpty == true { grantIDsByKey[key] = nil }
+            }
         }
     }
 
@@ -53,6 +60,11 @@ struct AccessState: Sendable {
     /// Returns the grants that were created by an invite.
     func grantRecords(fromInvite invite: String) -> [GrantRecord] {
         grantIDsByInvite[invite, default: []].compactMap { grants[$0] }
+    }
+
+    /// Returns the grants that are bound to a key.
+    func grantRecords(boundTo key: KeyPin) -> [GrantRecord] {
+        grantIDsByKey[key, default: []].compactMap { grants[$0] }
     }
 
     /// Returns the given grants and all grants below them.

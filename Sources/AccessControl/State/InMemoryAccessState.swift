@@ -68,6 +68,18 @@ package final class InMemoryAccessState: Sendable {
         }
     }
 
+    /// Returns the valid grant that is bound to a remote client's key, and records its use.
+    func grant(boundTo key: KeyPin, from source: RequestSource) -> Grant? {
+        guard case .remote = source else { return nil }
+        let reading = reading()
+        return content.withLock { content in
+            let now = content.clock.advance(to: reading)
+            guard let record = content.state.grantRecord(boundTo: key, at: now) else { return nil }
+            content.touch(record.id, at: now)
+            return record.grant(at: now)
+        }
+    }
+
     /// Wakes `ExpirationService`, because the next deadline may have moved forward.
     func wake() { content.withLock { $0.wakeUp }?.yield() }
 }

@@ -1,0 +1,25 @@
+package import Model
+package import NIOCore
+
+/// TLS for the connections of a listener.
+///
+/// The module `TLS` implements it, and `patchbayd` passes it in. This module thus builds without a TLS library.
+package protocol TransportSecurity: Sendable {
+    /// Adds TLS in front of the handlers of a channel. Called on the channel's event loop.
+    func secure(_ channel: any Channel) throws
+
+    /// Returns the pin of the key that the client proved to hold; nil if the client sent no certificate. Called on the
+    /// channel's event loop, after the handshake.
+    func clientKey(of channel: any Channel) -> KeyPin?
+}
+
+/// TLS of a listener, with the counter of its handshakes.
+package struct ListenerSecurity: Sendable {
+    let transport: any TransportSecurity
+    let handshakes: HandshakeLimiter
+
+    package init(_ transport: any TransportSecurity, handshakes: HandshakeLimiter) {
+        self.transport = transport
+        self.handshakes = handshakes
+    }
+}

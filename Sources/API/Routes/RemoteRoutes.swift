@@ -1,0 +1,25 @@
+import Hummingbird
+package import Model
+
+/// Turns the remote listener on and off. Rejections are thrown as `Problem`.
+package protocol RemoteListenerControl: Sendable {
+    func status() async -> RemoteStatus
+
+    /// Turns the listener on or off, and saves that for the next start of the broker. After `off`, its connections are
+    /// closed.
+    func set(_ spec: RemoteSpec) async throws -> RemoteStatus
+}
+
+/// `/v1/remote`.
+enum RemoteRoutes {
+    /// Shows the listener, also while it is off.
+    @Sendable static func show(_ request: APIRequest) async throws -> Response {
+        try request.json(await request.services.remote.status())
+    }
+
+    /// Turns the remote listener on or off.
+    @Sendable static func set(_ request: APIRequest) async throws -> Response {
+        let spec = try await request.body(RemoteSpec.self)
+        return try request.json(await request.services.remote.set(spec))
+    }
+}

@@ -1,0 +1,60 @@
+package import Model
+package import NIOCore
+import NIOSSL
+
+/// TLS 1.3 for the connections of the remote listener.
+///
+/// A client certificate is optional. A certificate with another key than P-256 fails the handshake.
+package struct ServerTLS: Sendable {
+    private let context: NIOSSLContext
+
+    /// - Throws: `TLSError.unusable`.
+    package init(identity: TLSIdentity) throws {
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: [.certificate(identity.certificate)],
+            privateKey: .privateKey(identity.privateKey)
+        )
+        configuration.usePinnedKeys()
+        configuration.certificateVerification = .optionalVerification
+        // A client without a common algorithm would send no certificate and be anonymous, instead of being refused.
+        configuration.verifySignatureAlgorithms = [
+            .ecdsaSecp256R1Sha256, .ecdsaSecp384R1Sha384, .ecdsaSecp521R1Sha512, .ed25519, .rsaPssRsaeSha256,
+            .rsaPssRsaeSha384, .rsaPssRsaeSha512,
+        ]
+        context = try NIOSSLContext.make(configuration)
+    }
+
+    /// Adds TLS in front of the handlers of a channel. Called on the channel's event loop.
+    package func secure(_ channel: any Channel) throws {
+        let handler = NIOSSLServerHandler(context: context) { chain, promise in
+            let isP256 = PinnedKey.spki(of: chain).flatMap(PinnedKey.pin(ofP256:)) != nil
+            promise.succeed(isP256 ? .certificateVerified : .failed)
+        }
+        try channel.pipeline.syncOperations.addHandler(handler, position: .first)
+    }
+
+    /// Returns the pin of the key that the client proved to hold; nil if the client sent no certificate. Called on the
+    /// channel's event loop, after the handshake.
+    package func clientKey(of channel: any Channel) -> KeyPin? {
+        // A resumed session has the certificate of its first handshake, and the verification does not run again.
+        guard let certificate = try? channel.pipeline.syncOperations.nioSSL_peerCertificate() else { return nil }
+        return PinnedKey.spki(of: [certificate]).flatMap(PinnedKey.pin(ofP256:))
+    }
+}
+
+extension TLSConfiguration {
+    /// Sets TLS 1.3, HTTP/1.1, and no certificate authorities.
+    mutating func usePinnedKeys() {
+        minimumTLSVersion = .tlsv13
+        applicationProtocols = ["http/1.1"]
+        trustRoots = .certificates([])
+    }
+}
+
+extension NIOSSLContext {
+    static func make(_ configuration: TLSConfiguration) throws(TLSError) -> NIOSSLContext {
+        do { return try NIOSSLContext(configuration: configuration) } catch {
+            throw .unusable(reason: "\(error)")
+        }
+    }
+}

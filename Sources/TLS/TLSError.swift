@@ -1,0 +1,26 @@
+/// A reason why the module TLS refused a file or an operation.
+package enum TLSError: Error, Hashable, Sendable {
+    /// Other users can read or replace the file.
+    case exposed(path: String, what: String)
+    /// The file is not a key of Patchbay with its certificate.
+    case damaged(path: String, reason: String)
+    case notRead(path: String, reason: String)
+    case notSaved(path: String, reason: String)
+    /// The library refused the key or the settings.
+    case unusable(reason: String)
+}
+
+extension TLSError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .exposed(let path, let what): "the key file \(path) \(what)"
+        case .damaged(let path, let reason):
+            "the key file \(path) is damaged: \(reason); restore it from a backup, or delete it and join or pair again"
+        case .notRead(let path, let reason):
+            "the key file \(path) could not be read: \(reason); correct that and try again"
+        case .notSaved(let path, let reason):
+            "the key file \(path) could not be written: \(reason); make room or correct the folder's owner, and try again"
+        case .unusable(let reason): "TLS cannot be used: \(reason)"
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import ArgumentParser
+import Client
+import FoundationEssentials
+import Model
+
+struct BrokersCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "brokers",
+        abstract: "List the joined brokers on other machines.",
+        discussion: """
+            Asks each broker whether it is reachable and the grant is still valid. `patchbay join -` adds a broker, and \
+            `patchbay leave NAME` removes it. KEY is the beginning of the pin in `patchbay remote status`. `--nearby` \
+            lists the brokers that advertise themselves on the network; an advertisement proves nothing.
+
+              patchbay brokers
+              patchbay brokers --nearby
+              patchbay brokers --json | jq -r '.brokers[].name'
+            """
+    )
+
+    @Flag(help: "List the brokers on the network instead.")
+    var nearby = false
+    @OptionGroup var format: ListOptions
+    @OptionGroup var options: GlobalOptions
+
+    /// The time for an answer of a broker.
+    private static let timeout = Duration.seconds(3)
+
+    func run() async throws {
+        let store = try JoinedBrokerStore(environment: ProcessInfo.processInfo.environment)
+        let brokers = try store.all
+        if nearby { return try await showNearby(joined: brokers) }
+        let states = await Self.states(of: brokers, store)
+        let rows = brokers.map { BrokerRow($0, states[$0.name] ?? .unreachable) }
+        try format.show(
+            BrokerList(brokers: rows),
+            ids: rows.map(\.name),
+            table: BrokerRow.table(of: rows, now: Date()),
+            ifEmpty: "No joined brokers. Join one with `patchbay join -` and the string of `patchbay pair --remote`.",
+            on: options.output
+        )
+    }
+
+    private func showNearby(joined: [JoinedBroker]) async throws {
+        let rows = try await options.client.nearbyBrokers().map { NearbyBrokerRow($0, joined: joined) }
+        try format.show(
+            NearbyBrokerRows(brokers: rows),
+            ids: rows.map(\.broker.name.text),
+            table: NearbyBrokerRow.table(of: rows),
+            ifEmpty: "No broker advertises itself on the network. A broker does so with `patchbay remote on`.",
+            on: options.output
+        )
+    }
+
+    /// Asks all brokers at once.
+    private static func states(of brokers: [JoinedBroker], _ store: JoinedBrokerStore) async -> [String: BrokerState] {
+        await withTaskGroup(of: (String, BrokerState).self) { group in
+            for broker in brokers { group.addTask { (broker.name, await state(of: broker, store)) } }
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+    }
+
+    private static func state(of broker: JoinedBroker, _ store: JoinedBrokerStore) async -> BrokerState {
+        do {
+            _ = try await store.client(of: broker, timeout: timeout).ownGrant()
+            return .reachable
+        } catch ClientError.refused(let problem) where problem.code == .unauthorized {
+            return .grantEnded
+        } catch ClientError.otherKey {
+            return .otherKey
+        } catch is CLIError {
+            return .keyMissing
+        } catch {
+            return .unreachable
+        }
+    }
+}
+
+/// The state of a joined broker.
+enum BrokerState: String, Encodable {
+    case reachable
+    /// The broker answers, and the grant has expired or was revoked.
+    case grantEnded = "grant-ended"
+    /// The broker has another key than when it was joined.
+    case otherKey = "other-key"
+    /// The key file of this client is missing or unusable.
+    case keyMissing = "key-missing"
+    case unreachable
+}
+
+/// The output of `patchbay brokers --json`.
+struct BrokerList: Encodable {
+    let schema = 1
+    let brokers: [BrokerRow]
+}
+
+/// A joined broker in the output of `patchbay brokers`.
+struct BrokerRow: Encodable {
+    let name: String
+    let address: String
+    let pin: KeyPin
+    /// The ID of the grant, and its end.
+    let grant: String
+    let expiresAt: Date
+    let state: BrokerState
+
+    init(_ broker: JoinedBroker, _ state: BrokerState) {
+        name = broker.name
+        address = broker.address.description
+        pin = broker.pin
+        grant = broker.grant.id
+        expiresAt = broker.grant.expiresAt
+        self.state = state
+    }
+
+    /// The number of letters of a pin in the table.
+    private static let pinPrefix = 8
+
+    static func table(of rows: [BrokerRow], now: Date) -> Table {
+        var table = Table(columns: [
+            .init(title: "NAME"), .init(title: "ADDRESS", isFlexible: true), .init(title: "KEY"), .init(title: "GRANT"),
+            .init(title: "EXPIRES"), .init(title: "STATE"),
+        ])
+        table.rows = rows.map { row in
+            [
+                .init(row.name, .bold), .init(row.address), .init("\(row.pin)".prefix(pinPrefix) + "…", .dim),
+                .init(row.grant), .init(Formatting.from(now, to: row.expiresAt)),
+                .init(row.state.rawValue, row.state == .reachable ? .green : .yellow),
+            ]
+        }
+        return table
+    }
+}

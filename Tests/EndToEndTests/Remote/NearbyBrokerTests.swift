@@ -1,0 +1,82 @@
+import FoundationEssentials
+import Model
+import TestSupport
+import Testing
+
+/// Brokers that find each other with the real Avahi, each on a host of its own.
+@Suite(.needs(.root, .namespaces, .avahi), .timeLimit(.minutes(2))) struct NearbyBrokerTests {
+    private struct Nearby: Decodable {
+        struct Broker: Decodable {
+            let id: String
+            let name: String
+            let host: String?
+            let addresses: [String]
+            let port: UInt16
+            let pair: NearbyBroker.PairState
+            let joined: String?
+        }
+
+        let brokers: [Broker]
+    }
+
+    @Test func `a broker is listed nearby while its remote listener is on, with the state of its pairing`() async throws
+    {
+        try await withScratchFolder { labScratch in
+            try await withScratchFolder { scratch in
+                let network = try await MDNSNetwork(["lab", "desk"], in: scratch)
+                let (labHost, deskHost) = (network.hosts[0], network.hosts[1])
+                let lab = try await RunningBroker(in: labScratch, host: labHost, isInside: true)
+                let desk = try await RunningBroker(in: scratch, host: deskHost, isInside: true)
+                /// Runs `patchbay` on the desk.
+                func ask(_ arguments: String...) async throws -> [String] {
+                    try await Program.run(
+                        Executable.built("patchbay"),
+                        arguments,
+                        in: scratch,
+                        environment: ["PATCHBAY_SOCKET": desk.socket, "HOME": scratch.path, "XDG_STATE_HOME": ""],
+                        namespace: deskHost.namespace
+                    )
+                }
+                func nearby() async throws -> [Nearby.Broker] {
+                    let text = try await ask("brokers", "--nearby", "--json").joined(separator: "\n")
+                    return try JSONDecoder().decode(Nearby.self, from: Data(text.utf8)).brokers
+                }
+                #expect(try await nearby().isEmpty)
+
+                let on = try await lab.ask("remote", "on", "--json").joined(separator: "\n")
+                let pin = try #require(try JSONDecoder().decode(RemoteStatus.self, from: Data(on.utf8)).pin)
+                let seen = try await eventually(within: .seconds(20), "the desk sees the lab") {
+                    try await nearby().first { $0.addresses.contains("10.99.0.1") }
+                }
+                #expect(seen.id == "\(pin)".prefix(16) && seen.pair == .closed && seen.joined == nil)
+                #expect(seen.host == "lab.local" && seen.port == 7_283 && seen.name.hasPrefix("patchbay-"))
+                #expect(try await desk.ask("list", "--quiet").isEmpty)
+
+                let pairing = try #require(
+                    try await lab.ask("pair", "--remote", "--detach").first { $0.hasPrefix("PATCHBAY:1:") }
+                )
+                try await eventually(within: .seconds(20), "the invite is open") {
+                    try await nearby().first?.pair == .open
+                }
+                let file = try scratch.write(pairing + "\n", to: "pairing.txt")
+                _ = try await Program.run(
+                    "sh",
+                    ["-c", "\(try Executable.built("patchbay")) join - --as lab < \(file)"],
+                    in: scratch,
+                    environment: ["HOME": scratch.path, "XDG_STATE_HOME": ""],
+                    namespace: deskHost.namespace
+                )
+                try await eventually(within: .seconds(20), "the invite is spent, and the broker is joined") {
+                    try await nearby().first.map { $0.pair == .closed && $0.joined == "lab" } ?? false
+                }
+                let table = try await ask("brokers", "--nearby").joined(separator: "\n")
+                #expect(table.contains("10.99.0.1:7283") && table.contains("lab"), "\(table)")
+                let advert = try await deskHost.run("avahi-browse", ["-rpt", "_patchbay._tcp"]).joined(separator: "\n")
+                #expect(advert.contains("pair=closed") && !advert.contains("pbi_"), "\(advert)")
+
+                _ = try await lab.ask("remote", "off")
+                try await eventually(within: .seconds(20), "the lab is gone") { try await nearby().isEmpty }
+            }
+        }
+    }
+}
