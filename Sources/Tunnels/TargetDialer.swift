@@ -4,19 +4,33 @@ package import Model
 import Synchronization
 package import SystemIO
 
-/// Dials the routes of a tunnel's target in order and returns the first stream that opens.
-struct TargetDialer: Sendable {
-    let resolver: any RouteResolver
-    let dialer: any Dialer
+/// Opens streams to the targets of tunnels.
+package protocol TargetDialer: Sendable {
+    /// Checks whether a target can be reached now, without a connection to it.
+    ///
+    /// - Throws: The reason why not.
+    func check(_ target: TunnelTarget) async throws(DialError)
 
-    /// Dials the target.
+    /// Dials a target.
     ///
     /// - Parameters:
     ///   - target: The target.
-    ///   - willDial: Called with each route before it is dialed.
+    ///   - willDial: Called with each route before it is dialed, if the dialer knows the routes.
     /// - Returns: The stream.
     /// - Throws: `DialError` with the reason of the best route; `CancellationError`.
-    func dial(_ target: TunnelTarget, willDial: @Sendable (Route) -> Void = { _ in }) async throws -> Connection {
+    func dial(_ target: TunnelTarget, willDial: @Sendable (Route) -> Void) async throws -> Connection
+}
+
+/// Dials the routes of a tunnel's target in order and returns the first stream that opens.
+struct RouteDialer: TargetDialer {
+    let resolver: any RouteResolver
+    let dialer: any Dialer
+
+    func check(_ target: TunnelTarget) async throws(DialError) {
+        if try await resolver.routes(to: target).isEmpty { throw Self.noRoute(to: target) }
+    }
+
+    func dial(_ target: TunnelTarget, willDial: @Sendable (Route) -> Void) async throws -> Connection {
         var failures: [DialError] = []
         for route in try await resolver.routes(to: target) {
             willDial(route)
@@ -36,7 +50,7 @@ struct TargetDialer: Sendable {
     }
 
     /// The error for a target without a route.
-    static func noRoute(to target: TunnelTarget) -> DialError {
+    private static func noRoute(to target: TunnelTarget) -> DialError {
         switch target {
         case .endpoint(let id):
             DialError(.noRoute, "\(id) has no route now; start the app, or run `patchbay show \(id)`")

@@ -1,13 +1,14 @@
 import Logging
-import Model
+package import Model
 import Synchronization
 import SystemIO
 
 /// The parts that all tunnels of a table share. Creates the counters and the listeners of new tunnels.
 struct TunnelDependencies: Sendable {
-    let dialer: TargetDialer
+    let dialer: any TargetDialer
     let relay: Relay
     let ownerCheck: ClientOwnerCheck
+    let policy: (any ConnectionPolicy)?
     let connectionLimit: TunnelConnectionLimiter
     let limits: TunnelLimits
     let clock: any Clock<Duration>
@@ -24,7 +25,9 @@ struct TunnelDependencies: Sendable {
         let authorizer = ClientAuthorizer(
             spec: entry.spec,
             owner: entry.owner,
+            holder: entry.holder,
             check: ownerCheck,
+            policy: policy,
             inspector: ClientInspector(limits: limits.inspection, clock: clock)
         )
         return TunnelListener(
@@ -35,6 +38,18 @@ struct TunnelDependencies: Sendable {
             dependencies: self
         )
     }
+}
+
+/// Decides whether a new connection may be made to the target of a tunnel.
+package protocol ConnectionPolicy: Sendable {
+    /// Evaluates a new connection.
+    ///
+    /// - Parameters:
+    ///   - target: The target of the tunnel.
+    ///   - holder: The holder of leases that created the tunnel; nil for the owner.
+    ///   - owner: The UID of the tunnel's owner.
+    /// - Returns: The reason for a refusal; nil if the connection may be made.
+    func refusal(of target: TunnelTarget, for holder: String?, owner: UInt32) async -> DialError?
 }
 
 /// Counts possible changes of the tunnels' routes. A result with an older count is outdated.

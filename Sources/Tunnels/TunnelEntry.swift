@@ -9,6 +9,8 @@ struct TunnelEntry: Sendable {
     let spec: TunnelSpec
     /// The UID of the user who created the tunnel.
     let owner: UInt32
+    /// The holder of leases that created the tunnel, for `ConnectionPolicy`; nil for the owner.
+    let holder: String?
     let since: Date
     let metrics: TunnelMetrics
     /// Nil while the broker cannot listen on the local address.
@@ -24,6 +26,7 @@ struct TunnelEntry: Sendable {
         self.id = id
         spec = plan.spec
         owner = plan.owner
+        holder = plan.holder
         since = Date()
         metrics = dependencies.metrics(of: id)
         state = .unresolved
@@ -35,6 +38,7 @@ struct TunnelEntry: Sendable {
         id = persisted.id
         spec = persisted.spec
         owner = persisted.owner ?? geteuid()
+        holder = nil
         since = persisted.createdAt
         metrics = dependencies.metrics(of: persisted.id)
         state = .failed(reason: "it is being restored")

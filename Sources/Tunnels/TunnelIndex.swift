@@ -35,6 +35,7 @@ struct TunnelIndex: Sendable {
     /// - Parameters:
     ///   - specs: The requested tunnels.
     ///   - owner: The UID of the requesting user.
+    ///   - holder: The holder of leases that requests the tunnels; nil for the owner.
     ///   - isEphemeral: True if the tunnels are not saved and replace no tunnel.
     ///   - limit: The maximum number of tunnels.
     /// - Returns: One plan for each specification.
@@ -42,6 +43,7 @@ struct TunnelIndex: Sendable {
     func plan(
         _ specs: [TunnelSpec],
         owner: UInt32,
+        holder: String? = nil,
         isEphemeral: Bool,
         limit: Int
     ) throws(TunnelError) -> [TunnelPlan] {
@@ -56,7 +58,7 @@ struct TunnelIndex: Sendable {
             if let old, isEphemeral || spec.noRebind || !old.spec.persistent { throw .taken(spec.local, by: old.id) }
             if let old, plans.contains(where: { $0.old?.id == old.id }) { throw .inUse(spec.local) }
             let listeners = old?.listener == nil ? try listen(on: spec.local) : []
-            plans.append(TunnelPlan(spec: spec, owner: owner, old: old, listeners: listeners))
+            plans.append(TunnelPlan(spec: spec, owner: owner, holder: holder, old: old, listeners: listeners))
         }
         return plans
     }
@@ -115,13 +117,18 @@ struct TunnelPlan {
     let spec: TunnelSpec
     /// The UID of the requesting user.
     let owner: UInt32
+    /// The holder of leases that requested the tunnel; nil for the owner.
+    let holder: String?
     /// The tunnel that it replaces: the one on the same local address.
     let old: TunnelEntry?
     /// Empty if the old tunnel holds the address.
     let listeners: [Listener]
 
     /// True if the old tunnel equals the requested one.
-    var isUnchanged: Bool { old.map { $0.spec == spec && $0.owner == owner && $0.listener != nil } ?? false }
+    var isUnchanged: Bool {
+        guard let old else { return false }
+        return old.spec == spec && old.owner == owner && old.holder == holder && old.listener != nil
+    }
 
     /// The tunnel as saved on disk.
     fileprivate func persisted(id: String) -> PersistedTunnels.Entry {

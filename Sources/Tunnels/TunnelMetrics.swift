@@ -47,15 +47,7 @@ final class TunnelMetrics: RelayObserver {
             statistics.connections += 1
             if isWithinLimit { statistics.open += 1 }
         }
-        if !isWithinLimit {
-            connectionFailed(
-                DialError(
-                    .limit,
-                    "the limit of \(connectionLimit.limit) tunnel connections is reached; close some, or raise "
-                        + "tunnels.max_connections"
-                )
-            )
-        }
+        if !isWithinLimit { connectionFailed(connectionLimit.failure) }
         return isWithinLimit
     }
 
@@ -157,6 +149,14 @@ final class TunnelConnectionLimiter: Sendable {
     private let count = Mutex(0)
 
     init(limit: Int) { self.limit = limit }
+
+    /// The error for a connection above the limit.
+    var failure: DialError {
+        DialError(
+            .limit,
+            "the limit of \(limit) tunnel connections is reached; close some, or raise tunnels.max_connections"
+        )
+    }
 
     /// Counts one more connection.
     ///

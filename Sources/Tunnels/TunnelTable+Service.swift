@@ -27,6 +27,7 @@ extension TunnelTable: Service {
         repeat {
             done = dependencies.routeGeneration.current
             for id in records.ids { await refreshTarget(of: id) }
+            await streams.closeForbidden()
         } while done != dependencies.routeGeneration.current
     }
 
@@ -37,10 +38,8 @@ extension TunnelTable: Service {
         let state: Tunnel.State
         var isForbidden = false
         do {
-            let routes = try await dependencies.dialer.resolver.routes(to: record.spec.target)
-            state =
-                routes.isEmpty
-                ? .waiting(reason: TargetDialer.noRoute(to: record.spec.target).description) : .active
+            try await dependencies.dialer.check(record.spec.target)
+            state = .active
         } catch {
             state = .waiting(reason: error.description)
             isForbidden = error.reason == .forbidden

@@ -18,6 +18,9 @@ package actor TunnelTable {
     /// Relays the bytes of all tunnels; stopped at the end of `run()`.
     package nonisolated var relay: Relay { dependencies.relay }
 
+    /// The streams without a local address. Their connections count towards the limit of the table.
+    package nonisolated let streams: StreamTable
+
     var records = TunnelIndex()
     var isRefreshing = false
     nonisolated let dependencies: TunnelDependencies
@@ -35,6 +38,7 @@ package actor TunnelTable {
     ///   - dialer: Dials the resolved routes.
     ///   - store: Persists tunnels; nil disables persistence.
     ///   - check: Checks the client's UID; nil uses the kernel's socket table.
+    ///   - policy: Decides about each connection; nil allows all.
     ///   - limits: The limits of the table.
     ///   - idle: The idle timeout of `Relay`.
     ///   - clock: Measures the intervals in `limits`.
@@ -45,21 +49,47 @@ package actor TunnelTable {
         dialer: any Dialer,
         store: TunnelStore?,
         check: ClientOwnerCheck? = nil,
+        policy: (any ConnectionPolicy)? = nil,
         limits: TunnelLimits = TunnelLimits(),
         idle: Duration = .seconds(5),
         clock: any Clock<Duration> = PollerClock(),
         logger: Logger
     ) async throws(TunnelError) {
+        try await self.init(
+            dialer: RouteDialer(resolver: resolver, dialer: dialer),
+            store: store,
+            check: check,
+            policy: policy,
+            limits: limits,
+            idle: idle,
+            clock: clock,
+            logger: logger
+        )
+    }
+
+    /// Does the same with a dialer that finds the routes itself. Without a logger, nothing is logged.
+    package init(
+        dialer: any TargetDialer,
+        store: TunnelStore? = nil,
+        check: ClientOwnerCheck? = nil,
+        policy: (any ConnectionPolicy)? = nil,
+        limits: TunnelLimits = TunnelLimits(),
+        idle: Duration = .seconds(5),
+        clock: any Clock<Duration> = PollerClock(),
+        logger: Logger = Logger(label: "tunnels") { _ in SwiftLogNoOpLogHandler() }
+    ) async throws(TunnelError) {
         self.store = store
         dependencies = TunnelDependencies(
-            dialer: TargetDialer(resolver: resolver, dialer: dialer),
+            dialer: dialer,
             relay: Relay(idle: idle),
             ownerCheck: check ?? ClientOwnerCheck(logger: logger),
+            policy: policy,
             connectionLimit: TunnelConnectionLimiter(limit: limits.connections),
             limits: limits,
             clock: clock,
             logger: logger
         )
+        streams = StreamTable(dependencies)
         do { try await restore() } catch {
             await dependencies.relay.stop()
             throw error
@@ -78,17 +108,26 @@ package actor TunnelTable {
     /// `noRebind`, or if the old tunnel is ephemeral, the call fails instead. An identical tunnel is returned
     /// unchanged.
     ///
-    /// The owner is the requesting user, or the broker's own user if the requesting user is unknown.
+    /// The owner is the requesting user, or the broker's own user if the requesting user is unknown. The holder is for
+    /// `ConnectionPolicy`.
     /// - Throws: `TunnelError`; nothing has changed then.
-    package func create(_ spec: TunnelSpec, owner: UInt32? = nil) async throws(TunnelError) -> Tunnel {
-        let tunnels = try await create([spec], owner: owner)
+    package func create(
+        _ spec: TunnelSpec,
+        owner: UInt32? = nil,
+        holder: String? = nil
+    ) async throws(TunnelError) -> Tunnel {
+        let tunnels = try await create([spec], owner: owner, holder: holder)
         return tunnels[0]
     }
 
     /// Creates tunnels by the same rules: all of them or none.
-    package func create(_ specs: [TunnelSpec], owner: UInt32? = nil) async throws(TunnelError) -> [Tunnel] {
+    package func create(
+        _ specs: [TunnelSpec],
+        owner: UInt32? = nil,
+        holder: String? = nil
+    ) async throws(TunnelError) -> [Tunnel] {
         var tunnels: [Tunnel] = []
-        for (id, tunnel) in try await make(specs, owner: owner, isEphemeral: false) {
+        for (id, tunnel) in try await make(specs, owner: owner, holder: holder, isEphemeral: false) {
             // A tunnel that was removed immediately cannot be returned.
             guard let tunnel else { throw .noSuchTunnel(id) }
             tunnels.append(tunnel)
@@ -100,8 +139,12 @@ package actor TunnelTable {
     /// tunnel.
     ///
     /// - Throws: `TunnelError`; nothing has changed then.
-    package func createEphemeral(_ specs: [TunnelSpec], owner: UInt32? = nil) async throws(TunnelError) -> [Tunnel] {
-        try await make(specs, owner: owner, isEphemeral: true).compactMap(\.tunnel)
+    package func createEphemeral(
+        _ specs: [TunnelSpec],
+        owner: UInt32? = nil,
+        holder: String? = nil
+    ) async throws(TunnelError) -> [Tunnel] {
+        try await make(specs, owner: owner, holder: holder, isEphemeral: true).compactMap(\.tunnel)
     }
 
     /// Removes ephemeral tunnels. Unknown IDs are ignored.
@@ -209,6 +252,7 @@ package actor TunnelTable {
     private func make(
         _ specs: [TunnelSpec],
         owner: UInt32?,
+        holder: String?,
         isEphemeral: Bool
     ) async throws(TunnelError) -> [(id: String, tunnel: Tunnel?)] {
         let made = try await serialized { () async throws(TunnelError) in
@@ -216,6 +260,7 @@ package actor TunnelTable {
             let plans = try records.plan(
                 specs,
                 owner: owner ?? geteuid(),
+                holder: holder,
                 isEphemeral: isEphemeral,
                 limit: dependencies.limits.tunnels
             )

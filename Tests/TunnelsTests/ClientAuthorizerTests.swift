@@ -29,6 +29,7 @@ struct ClientAuthorizerTests {
         owner: UInt32? = nil,
         limits: InspectionTimeouts = InspectionTimeouts(),
         check: ClientOwnerCheck? = nil,
+        policy: (any ConnectionPolicy)? = nil,
         _ body: (TunnelTable, SocketAddress) async throws -> Void
     ) async throws {
         let echo = try EchoServer()
@@ -38,6 +39,7 @@ struct ClientAuthorizerTests {
             dialer: dialer,
             store: nil,
             check: check,
+            policy: policy,
             limits: TunnelLimits(inspection: limits),
             logger: TunnelTableFixture.quiet
         )
@@ -70,6 +72,30 @@ struct ClientAuthorizerTests {
             #expect(dialer.routes.count == 0)
         }
         try await withTunnel(spec(anyUser: true), owner: getuid() + 1) { _, address in
+            let client = try await SocketStream.connect(to: address)
+            try await client.send([1])
+            #expect(try await client.receive(1) == [1])
+        }
+    }
+
+    /// Refuses every connection to these targets.
+    private struct Refusal: ConnectionPolicy {
+        let refused: TunnelTarget
+
+        func refusal(of target: TunnelTarget, for holder: String?, owner: UInt32) async -> DialError? {
+            target == refused ? DialError(.leased, "leased") : nil
+        }
+    }
+
+    @Test func `a connection that the policy refuses is reset and counted, and the target is not dialed`() async throws
+    {
+        try await withTunnel(spec(), policy: Refusal(refused: fixture.target)) { table, address in
+            #expect(await SocketStream.isReset(by: address))
+            #expect(await failures(table) == ["leased": 1])
+            #expect(dialer.routes.count == 0)
+        }
+        let other = TunnelTarget.device(udid: TunnelTableFixture.udid, port: 1)
+        try await withTunnel(spec(), policy: Refusal(refused: other)) { _, address in
             let client = try await SocketStream.connect(to: address)
             try await client.send([1])
             #expect(try await client.receive(1) == [1])

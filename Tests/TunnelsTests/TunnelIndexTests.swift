@@ -13,9 +13,10 @@ struct TunnelIndexTests {
 
     private let fixture = TunnelTableFixture()
     private let dependencies = TunnelDependencies(
-        dialer: TargetDialer(resolver: NoRoutes(), dialer: NetworkDialer()),
+        dialer: RouteDialer(resolver: NoRoutes(), dialer: NetworkDialer()),
         relay: Relay(),
         ownerCheck: ClientOwnerCheck(logger: TunnelTableFixture.quiet),
+        policy: nil,
         connectionLimit: TunnelConnectionLimiter(limit: 1),
         limits: TunnelLimits(),
         clock: PollerClock(),

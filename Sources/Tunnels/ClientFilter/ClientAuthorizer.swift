@@ -20,10 +20,13 @@ struct ClientAuthorizer: Sendable {
     let spec: TunnelSpec
     /// The UID of the tunnel's owner.
     let owner: UInt32
+    /// The holder of leases that created the tunnel; nil for the owner.
+    let holder: String?
     let check: ClientOwnerCheck
+    let policy: (any ConnectionPolicy)?
     let inspector: ClientInspector
 
-    /// Checks the client's UID on loopback listeners and the client's first bytes on TCP listeners.
+    /// Checks the policy, the client's UID on loopback listeners, and the client's first bytes on TCP listeners.
     ///
     /// - Throws: `CancellationError`; `SocketError`.
     func authorize(_ client: CInt, on listener: SocketAddress) async throws -> Decision {
@@ -36,6 +39,7 @@ struct ClientAuthorizer: Sendable {
             case .refused(let failure): return .refused(failure)
             }
         }
+        if let refusal = await policy?.refusal(of: spec.target, for: holder, owner: owner) { return .refused(refusal) }
         // Browsers cannot connect to unix sockets.
         guard listener.port != nil, !spec.allowBrowsers else { return .allowed(nil) }
         let browserGuard = BrowserGuard(address: SocketAddress.local(of: client))

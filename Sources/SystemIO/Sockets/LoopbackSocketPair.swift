@@ -1,0 +1,51 @@
+import CLinux
+import Glibc
+
+/// Two connected TCP sockets of this process on 127.0.0.1.
+///
+/// TCP tells an end from a failure: a socket that is closed with `Descriptor.reset()` gives ECONNRESET at the other end.
+/// The sockets of socketpair(2) report every close as EOF, so a stream that was cut would look complete.
+package struct LoopbackSocketPair: ~Copyable, Sendable {
+    package let first: Descriptor
+    package let second: Descriptor
+
+    /// Attempts until the accepted socket is the one that this process connected.
+    private static let attempts = 16
+
+    /// Makes a pair of non-blocking, close-on-exec sockets.
+    ///
+    /// - Throws: `SocketError`.
+    package init() throws {
+        let address = SocketAddress.ipv4(INADDR_LOOPBACK, port: 0)
+        let listener = try address.makeSocket()
+        let number = listener.number
+        try Listener.check(address.withRaw { bind(number, $0, $1) }, call: "bind", on: address)
+        try Listener.check(listen(number, CInt(Self.attempts)), call: "listen", on: address)
+        guard let bound = SocketAddress.local(of: number) else {
+            throw SocketError.failed(call: "getsockname", on: "\(address)", code: errno)
+        }
+        let client = try bound.makeSocket()
+        let started = try bound.withRaw { connect(client.number, $0, $1) }
+        guard started == 0 || errno == EINPROGRESS else {
+            throw SocketError.failed(call: "connect", on: "\(bound)", code: errno)
+        }
+        let own = SocketAddress.local(of: client.number)
+        for _ in 0..<Self.attempts {
+            // The connection is in the queue when connect(2) returns, because both ends are on this machine.
+            let accepted = CLinux_accept(number)
+            guard accepted >= 0 else { throw SocketError.failed(call: "accept4", on: "\(bound)", code: errno) }
+            let server = Descriptor(owning: accepted)
+            // Another local program may have found the port in this moment.
+            guard let own, SocketAddress.peer(of: accepted) == own else { continue }
+            SocketOption.setNoDelay(client.number)
+            SocketOption.setNoDelay(accepted)
+            first = client
+            second = server
+            return
+        }
+        throw SocketError.failed(call: "accept4", on: "\(bound)", code: ECONNABORTED)
+    }
+
+    /// Gives up ownership: the caller must close both descriptors.
+    package consuming func release() -> (first: CInt, second: CInt) { (first.release(), second.release()) }
+}

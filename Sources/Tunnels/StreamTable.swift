@@ -1,0 +1,128 @@
+package import Model
+import Synchronization
+package import SystemIO
+
+/// The streams to targets without a local address. Their client is another connection of the process.
+package final class StreamTable: Sendable {
+    private let dependencies: TunnelDependencies
+    private let metrics: TunnelMetrics
+    private let streams = Mutex<[ObjectIdentifier: TargetStream]>([:])
+
+    /// The name of all streams together in events, in place of the ID of a tunnel.
+    private static let id = "stream"
+
+    init(_ dependencies: TunnelDependencies) {
+        self.dependencies = dependencies
+        metrics = dependencies.metrics(of: Self.id)
+    }
+
+    /// The counters of all streams together.
+    package var statistics: TunnelStatistics { metrics.statistics }
+
+    /// The targets of the open streams.
+    package var targets: Set<TunnelTarget> { streams.withLock { Set($0.values.map(\.target)) } }
+
+    /// Dials a target, and relays between the target and a client until both have ended.
+    ///
+    /// - Parameters:
+    ///   - target: The target.
+    ///   - client: Called after the dial. Returns the connected socket of the client; its close ends the stream.
+    /// - Throws: `DialError`, or the error of `client`. The target is then closed.
+    package func open(
+        _ target: TunnelTarget,
+        client: (TargetStream) async throws -> Descriptor
+    ) async throws {
+        guard metrics.connectionAccepted() else { throw dependencies.connectionLimit.failure }
+        let stream = TargetStream(target, metrics: metrics, relay: dependencies.relay)
+        let id = ObjectIdentifier(stream)
+        streams.withLock { $0[id] = stream }
+        defer { streams.withLock { $0[id] = nil } }
+        do {
+            let start = ContinuousClock.now
+            let connection = try await dependencies.dialer.dial(target, willDial: stream.willDial)
+            metrics.connected(after: ContinuousClock.now - start)
+            try stream.relay(try await client(stream), connection)
+        } catch {
+            metrics.connectionClosed()
+            if let failure = error as? DialError { metrics.connectionFailed(failure) }
+            throw error
+        }
+        await stream.waitForEnd()
+    }
+
+    /// Closes the streams to these targets that use the network. USB streams stay.
+    ///
+    /// When it returns, none of them relays another byte. Pending dials over the network are dropped too.
+    package func closeNetworkStreams(to targets: Set<TunnelTarget>) async {
+        let affected = streams.withLock { $0.values.filter { targets.contains($0.target) } }
+        for stream in affected { await stream.closeIfNetwork() }
+    }
+
+    /// Closes the network streams to targets that may no longer be dialed.
+    func closeForbidden() async {
+        for target in targets {
+            do { try await dependencies.dialer.check(target) } catch {
+                if error.reason == .forbidden { await closeNetworkStreams(to: [target]) }
+            }
+        }
+    }
+}
+
+/// One stream: a dial, and then a relayed connection.
+package final class TargetStream: RelayObserver {
+    private struct State {
+        var usesNetwork = false
+        var isRelayed = false
+        /// True if network connections were closed since the start of the dial.
+        var isNetworkClosed = false
+    }
+
+    let target: TunnelTarget
+    private let metrics: TunnelMetrics
+    private let connections: Relay
+    private let state = Mutex(State())
+    private let isEnded = AsyncLatch()
+
+    fileprivate init(_ target: TunnelTarget, metrics: TunnelMetrics, relay: Relay) {
+        self.target = target
+        self.metrics = metrics
+        connections = relay
+    }
+
+    /// Closes the stream with RST in both directions. When it returns, the stream relays no more bytes.
+    package func close() async { await connections.closeConnections(of: self) }
+
+    fileprivate func willDial(_ route: Route) { state.withLock { $0.usesNetwork = route.isNetwork } }
+
+    fileprivate func relay(_ client: consuming Descriptor, _ target: consuming Connection) throws(DialError) {
+        var client = Optional(client)
+        var target = Optional(target)
+        // The lock is held while the relay takes the sockets, so that `closeIfNetwork` cannot miss the stream.
+        state.withLock { state in
+            guard !(state.usesNetwork && state.isNetworkClosed), let client = client.take(), let target = target.take()
+            else { return }
+            state.isRelayed = true
+            connections.adopt(client: client, target: target, observer: self)
+        }
+        guard let client = client.take() else { return }
+        client.reset()
+        throw DialError(.forbidden, "the approval of the route was revoked during the dial; approve it again")
+    }
+
+    fileprivate func waitForEnd() async { await isEnded.wait() }
+
+    fileprivate func closeIfNetwork() async {
+        let mustClose = state.withLock { state in
+            state.isNetworkClosed = true
+            return state.isRelayed && state.usesNetwork
+        }
+        if mustClose { await close() }
+    }
+
+    package func relayed(up: Int, down: Int) { metrics.relayed(up: up, down: down) }
+
+    package func ended(_ outcome: RelayOutcome) {
+        metrics.ended(outcome)
+        isEnded.open()
+    }
+}
