@@ -18,6 +18,26 @@ package enum ClientError: Error, Hashable, Sendable {
     case timedOut(what: String, seconds: Double)
     /// The connection closed before the response was complete.
     case connectionLost(what: String)
+    /// The text is not an ssh address.
+    case invalidDestination(text: String, reason: String)
+    /// The program `ssh` is not installed.
+    case sshMissing
+    /// ssh could not log in, or ended. `isLost` is true if it had logged in before in this process.
+    case sshFailed(to: SSHDestination, reason: String, isLost: Bool)
+    /// ssh logged in, and no broker listens there. Without a path, the other machine has no broker's socket.
+    case noRemoteBroker(SSHDestination, path: String?)
+    /// ssh logged in, and its user has no permission for the broker's socket there.
+    case noRemotePermission(SSHDestination, path: String)
+    /// The broker at a remote address has another key than the pinned one.
+    case otherKey(address: String)
+    /// The broker at a remote address refused the client's certificate.
+    case keyRefused(address: String)
+    /// The machine at a remote address refused the connection.
+    case noListener(address: String)
+    /// No connection to a remote address was possible.
+    case unreachable(address: String, reason: String)
+    /// TLS to a remote address failed.
+    case tlsFailed(address: String, reason: String)
 }
 
 extension ClientError: CustomStringConvertible {
@@ -32,6 +52,22 @@ extension ClientError: CustomStringConvertible {
         case .invalidResponse(let what, let detail): "\(what) is not valid: \(detail)"
         case .timedOut(let what, let seconds): "the broker did not answer \(what) for \(Self.text(seconds)) s"
         case .connectionLost(let what): "the broker closed the connection during \(what)"
+        case .invalidDestination(let text, let reason): "\"\(text)\" is not an ssh address: \(reason)"
+        case .sshMissing: "ssh is not installed on this machine"
+        case .sshFailed(let destination, let reason, false): "ssh could not connect to \(destination.login): \(reason)"
+        case .sshFailed(let destination, let reason, true):
+            "the ssh connection to \(destination.login) was lost: \(reason)"
+        case .noRemoteBroker(let destination, let path?): "no broker listens at \(path) on \(destination.login)"
+        case .noRemoteBroker(let destination, nil): "no broker runs on \(destination.login)"
+        case .noRemotePermission(let destination, let path):
+            "\(destination.login) has no permission to use the broker's socket \(path) there"
+        case .otherKey(let address):
+            "the broker at \(address) has another key than the pairing string; somebody may intercept the connection; "
+                + "nothing was sent"
+        case .keyRefused(let address): "the broker at \(address) refused the key of this client"
+        case .noListener(let address): "no broker listens at \(address)"
+        case .unreachable(let address, let reason): "the broker at \(address) is unreachable: \(reason)"
+        case .tlsFailed(let address, let reason): "TLS with the broker at \(address) failed: \(reason)"
         }
     }
 
@@ -49,6 +85,20 @@ extension ClientError: CustomStringConvertible {
         case .connectionLost:
             "try again; if it fails again, check that this is a broker's socket, and see `journalctl -u patchbayd`"
         case .timedOut: "see the broker's log with `journalctl -u patchbayd`, then try again"
+        case .invalidDestination: "--broker ssh://user@host"
+        case .sshMissing: "install it, for example with `apt install openssh-client`"
+        case .sshFailed(let destination, _, let isLost):
+            isLost ? "try again" : "make `\(destination.command)` work, then try again"
+        case .noRemoteBroker:
+            "start it on that machine with `patchbayd` or `systemctl start patchbayd`, or add its socket's path to the "
+                + "address"
+        case .noRemotePermission: "on that machine, add the user to the group patchbay, then log in again"
+        case .otherKey:
+            "compare the pin with `patchbay remote status` on that machine; if the broker has a new key, pair and join again"
+        case .keyRefused: "patchbay leave NAME, then join again with a new pairing string"
+        case .noListener: "on that machine, see `patchbay remote status`; `patchbay remote on` opens the listener"
+        case .unreachable: "check the network and the firewall, and `patchbay remote status` on that machine"
+        case .tlsFailed: "check that the port is that of `patchbay remote status` on that machine"
         }
     }
 

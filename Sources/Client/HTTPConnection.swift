@@ -14,6 +14,8 @@ struct HTTPConnection: Sendable {
     let idleTimeout: Duration
     /// The token to send. Without one, the broker identifies the process by its user.
     var token: AccessToken?
+    /// TLS for a remote address.
+    var security: (any ClientTransportSecurity)?
 
     /// Maximum size of a response body in bytes. A list of 1,024 endpoints of maximum size is below 4 MiB.
     static let bodyLimit = 16 << 20
@@ -50,13 +52,15 @@ struct HTTPConnection: Sendable {
         var thrownByReceiver: (any Error)?
         do {
             try await stream.executeThenClose { inbound, outbound in
+                var received = inbound.makeAsyncIterator()
+                if case .ssh = address { try await awaitBroker(&received, outbound) }
                 // The broker may have responded and closed already, for example after rejecting the head. Its response
                 // can still be read; a missing response is detected below.
                 try? await outbound.write(contentsOf: parts(of: request))
                 // `write` returns before the event loop has written. This task runs on the loop after the write.
                 try? await stream.channel.eventLoop.submit {}.get()
                 onSent()
-                for try await part in inbound {
+                while let part = try await received.next() {
                     do {
                         switch part {
                         case .head(let part): try await head(part)
@@ -72,39 +76,67 @@ struct HTTPConnection: Sendable {
                 throw ClientError.connectionLost(what: request.name)
             }
         } catch {
-            throw thrownByReceiver ?? translated(error, request)
+            if let thrownByReceiver { throw thrownByReceiver }
+            throw await reasonOfSSH(translated(error, request))
         }
     }
 
     private func parts(of request: OutgoingRequest) -> [HTTPClientRequestPart] {
         let body = request.body.map { [HTTPClientRequestPart.body(.byteBuffer(ByteBuffer(bytes: $0)))] } ?? []
+        return [.head(head(of: request))] + body + [.end(nil)]
+    }
+
+    func head(of request: OutgoingRequest) -> HTTPRequestHead {
         var head = request.head(host: address.host)
         if let (name, value) = token?.header { head.headers.add(name: name, value: value) }
-        return [.head(head)] + body + [.end(nil)]
+        return head
     }
 
     private func connect(for request: OutgoingRequest) async throws -> Stream {
+        let timeout = TimeAmount(idleTimeout)
+        let timeoutError = timeoutError(of: request)
+        return try await connect(for: request) { channel in
+            try channel.pipeline.syncOperations.addHandler(IdleStateHandler(readTimeout: timeout))
+            try channel.pipeline.syncOperations.addHandler(IdleTimeoutHandler(error: timeoutError))
+            try channel.pipeline.syncOperations.addHTTPClientHandlers()
+            return try Stream(wrappingChannelSynchronously: channel)
+        }
+    }
+
+    func timeoutError(of request: OutgoingRequest) -> ClientError {
+        .timedOut(what: request.name, seconds: Double(TimeAmount(idleTimeout).nanoseconds) / 1e9)
+    }
+
+    /// Connects to the broker, with TLS in front of the handlers that `initialize` adds.
+    func connect<Output: Sendable>(
+        for request: OutgoingRequest,
+        initialize: @escaping @Sendable (any Channel) throws -> Output
+    ) async throws -> Output {
         if case .unix(let path) = address {
             guard path.hasPrefix("/") else { throw ClientError.unusablePath(path: path, reason: "it is not absolute") }
             guard path.utf8.count <= ListenAddress.pathLimit else {
                 throw ClientError.unusablePath(path: path, reason: "it has \(path.utf8.count) bytes")
             }
         }
-        let timeout = TimeAmount(idleTimeout)
-        let timeoutError = ClientError.timedOut(what: request.name, seconds: Double(timeout.nanoseconds) / 1e9)
         do {
-            let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton).connectTimeout(timeout)
-            let initialize = { @Sendable (channel: any Channel) in
+            let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .connectTimeout(TimeAmount(idleTimeout))
+            let initialize = { @Sendable [address, security] (channel: any Channel) in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(IdleStateHandler(readTimeout: timeout))
-                    try channel.pipeline.syncOperations.addHandler(IdleTimeoutHandler(error: timeoutError))
-                    try channel.pipeline.syncOperations.addHTTPClientHandlers()
-                    return try Stream(wrappingChannelSynchronously: channel)
+                    let output = try initialize(channel)
+                    // TLS holds back every byte of the request until the broker has proved that it has the pinned key.
+                    if case .remote(_, _, let pin) = address { try security?.secure(channel, pin: pin) }
+                    return output
                 }
             }
             switch address {
             case .unix(let path):
                 return try await bootstrap.connect(unixDomainSocketPath: path, channelInitializer: initialize)
+            case .ssh(let destination):
+                let socket = try await SSHForward.to(destination).localSocket()
+                return try await bootstrap.connect(unixDomainSocketPath: socket.path, channelInitializer: initialize)
+            case .remote(let host, let port, _):
+                return try await bootstrap.connect(host: host, port: Int(port), channelInitializer: initialize)
             case .loopback(let host, let port):
                 return try await bootstrap.connect(
                     to: NIOCore.SocketAddress(ipAddress: host, port: Int(port)),
@@ -112,12 +144,13 @@ struct HTTPConnection: Sendable {
                 )
             }
         } catch {
-            throw translated(error, request)
+            throw await reasonOfSSH(translated(error, request))
         }
     }
 
     /// Maps errors of NIO and errno to `ClientError`. No other code in this module inspects them.
-    private func translated(_ error: any Error, _ request: OutgoingRequest) -> any Error {
+    func translated(_ error: any Error, _ request: OutgoingRequest) -> any Error {
+        if let failure = failure(ofRemote: error, request) { return failure }
         let path = address.description
         switch error {
         case is ClientError, is CancellationError: return error
@@ -150,7 +183,7 @@ struct HTTPConnection: Sendable {
         }
     }
 
-    private static func refused(
+    static func refused(
         _ request: OutgoingRequest,
         status: HTTPResponseStatus,
         body: [UInt8]

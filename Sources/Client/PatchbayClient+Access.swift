@@ -1,7 +1,7 @@
 package import Model
 import NIOHTTP1
 
-/// Invites, grants, access requests and the audit log.
+/// Invites, grants, access requests, the audit log and the remote listener.
 extension PatchbayClient {
     /// The broker answers a revocation only after every connection under the grant is closed.
     private static let revocationTimeout = Duration.seconds(20)
@@ -18,9 +18,17 @@ extension PatchbayClient {
         try await response(to: OutgoingRequest(method: .POST, path: ["invites", "redeem"], body: body(spec)))
     }
 
+    /// Returns the brokers that advertise themselves on the broker's network.
+    package func nearbyBrokers() async throws -> [NearbyBroker] { try await items(at: "brokers") }
+
     package func grants() async throws -> [Grant] { try await items(at: "grants") }
 
-    /// Revokes a grant with its descendants, or an invite. Returns after their connections are closed.
+    /// Returns the grant of this client.
+    package func ownGrant() async throws -> Grant {
+        try await response(to: OutgoingRequest(method: .GET, path: ["grants", "self"]))
+    }
+
+    /// Revokes a grant with its descendants, or an invite. The ID `self` is the client's own grant. Returns after their connections are closed.
     package func revoke(_ id: String) async throws -> RevocationResult {
         try await response(
             to: OutgoingRequest(method: .DELETE, path: ["grants", id]),
@@ -31,6 +39,15 @@ extension PatchbayClient {
     /// Revokes every grant and every open invite.
     package func revokeAll() async throws -> RevocationResult {
         try await response(to: OutgoingRequest(method: .DELETE, path: ["grants"]), extraTimeout: Self.revocationTimeout)
+    }
+
+    package func remote() async throws -> RemoteStatus {
+        try await response(to: OutgoingRequest(method: .GET, path: ["remote"]))
+    }
+
+    /// Turns the remote listener on or off. After `off`, its connections are closed.
+    package func setRemote(_ spec: RemoteSpec) async throws -> RemoteStatus {
+        try await response(to: OutgoingRequest(method: .PUT, path: ["remote"], body: body(spec)))
     }
 
     package func requests() async throws -> [AccessRequest] { try await items(at: "access-requests") }

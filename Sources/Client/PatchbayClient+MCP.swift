@@ -87,6 +87,7 @@ extension PatchbayClient {
             tools: tools,
             isStale: response["stale"]?.bool ?? false,
             hasChanged: response["changed"]?.bool ?? false,
+            limit: response["limit"]?.string,
             reason: response["reason"]?.string,
             hint: response["hint"]?.string
         )
@@ -160,17 +161,21 @@ package struct ToolList: Hashable, Sendable {
     package let hint: String?
     /// True if the list has changed since its last display.
     package let hasChanged: Bool
+    /// The limit of the caller's grant, such as `read-only tools`. Nil for a list of all tools.
+    package let limit: String?
 
     package init(
         tools: [JSONObject],
         isStale: Bool = false,
         hasChanged: Bool = false,
+        limit: String? = nil,
         reason: String? = nil,
         hint: String? = nil
     ) {
         self.tools = tools
         self.isStale = isStale
         self.hasChanged = hasChanged
+        self.limit = limit
         (self.reason, self.hint) = (reason, hint)
     }
 

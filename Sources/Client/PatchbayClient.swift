@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Model
+package import Model
 import NIOCore
 import NIOHTTP1
 
@@ -13,6 +13,8 @@ package struct PatchbayClient: Sendable {
     package let timeout: Duration
     /// Returns the token to send, read at each call. Nil when the kernel identifies the caller on the unix socket.
     private let token: @Sendable () -> AccessToken?
+    /// TLS for a broker on another machine.
+    private let security: (any ClientTransportSecurity)?
 
     /// Idle timeout of event streams. The broker sends a comment every 15 s, so three are missing.
     static let streamTimeout = Duration.seconds(45)
@@ -26,19 +28,27 @@ package struct PatchbayClient: Sendable {
         self.init(address: .unix(path: socketPath), timeout: timeout)
     }
 
+    /// - Parameters:
+    ///   - address: The broker.
+    ///   - timeout: Idle timeout of ordinary calls.
+    ///   - security: TLS; required for a remote address.
+    ///   - token: Returns the token of the client's grant. Nil without one.
     package init(
         address: BrokerAddress,
         timeout: Duration = .seconds(10),
+        security: (any ClientTransportSecurity)? = nil,
         token: @escaping @Sendable () -> AccessToken? = { nil }
     ) {
+        if case .remote = address { precondition(security != nil, "a remote broker is reached over TLS only") }
         self.address = address
         self.token = token
+        self.security = security
         self.timeout = timeout
     }
 
     /// Returns a connection for one call with this idle timeout.
     func connection(idleTimeout: Duration) -> HTTPConnection {
-        HTTPConnection(address: address, idleTimeout: idleTimeout, token: token())
+        HTTPConnection(address: address, idleTimeout: idleTimeout, token: token(), security: security)
     }
 
     /// Sends a request and decodes its response.
@@ -136,12 +146,25 @@ package enum BrokerAddress: Hashable, Sendable {
     case unix(path: String)
     /// `127.0.0.1` or `::1`. Other addresses would need encryption.
     case loopback(host: String, port: UInt16)
+    /// A unix socket of another machine, reached with the program `ssh`.
+    case ssh(SSHDestination)
+    /// The remote listener of a broker on another machine, which has the key with this pin. An IPv6 address has no
+    /// brackets.
+    case remote(host: String, port: UInt16, pin: KeyPin)
+
+    /// True if the broker's own ports are not ports of this machine.
+    package var isOnAnotherMachine: Bool {
+        switch self {
+        case .unix, .loopback: false
+        case .ssh, .remote: true
+        }
+    }
 
     /// Value of the `Host` header. The broker rejects host names that a web page could send.
     var host: String {
         switch self {
-        case .unix: "localhost"
-        case .loopback: description
+        case .unix, .ssh: "localhost"
+        case .loopback, .remote: description
         }
     }
 }
@@ -150,7 +173,9 @@ extension BrokerAddress: CustomStringConvertible {
     package var description: String {
         switch self {
         case .unix(let path): path
-        case .loopback(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .ssh(let destination): destination.description
+        case .loopback(let host, let port), .remote(let host, let port, _):
+            host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
         }
     }
 }

@@ -28,6 +28,23 @@ import Testing
         }
     }
 
+    @Test func `the brokers on the network are listed with their claims`() async throws {
+        let broker = NearbyBroker(
+            id: SanitizedText("ABCDEFGHIJKLMNOP"),
+            name: SanitizedText("patchbay-lab"),
+            host: nil,
+            addresses: ["10.0.0.3"],
+            port: 7_283,
+            pair: .open
+        )
+        let answer = ScriptedBroker.json(try SampleDocuments.json(ListResponse([broker])))
+        try await ScriptedBroker.with(.pieces([answer])) { scripted, client in
+            let found = try await client.nearbyBrokers()
+            #expect(found == [broker])
+            #expect(scripted.requests.first?.hasPrefix("GET /v1/brokers HTTP/1.1\r\n") == true)
+        }
+    }
+
     @Test func `a redemption returns the grant with its token`() async throws {
         let answer = ScriptedBroker.json(
             try SampleDocuments.json(IssuedGrant(grant: Self.grant, token: "pbg_x")),

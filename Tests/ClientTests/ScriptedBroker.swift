@@ -13,6 +13,8 @@ struct ScriptedBroker {
     enum Answer: Sendable {
         /// Sends each piece separately, then closes.
         case pieces([String])
+        /// Sends each piece separately, then ends its output. The connection stays open in the other direction.
+        case ended([String])
         /// Sends the pieces and keeps the connection open.
         case open([String])
         /// Reads the request and never responds.
@@ -117,14 +119,18 @@ struct ScriptedBroker {
             switch answer {
             case .silence: break
             case .open(let pieces): send(pieces[...], context)
-            case .pieces(let pieces):
-                send(pieces[...], context)
-                // Closes after an empty write, because a close would drop unsent bytes.
-                let last = context.eventLoop.makePromise(of: Void.self)
-                let channel = context.channel
-                last.futureResult.whenComplete { _ in channel.close(promise: nil) }
-                context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: last)
+            case .pieces(let pieces): send(pieces[...], context, thenClose: .all)
+            case .ended(let pieces): send(pieces[...], context, thenClose: .output)
             }
+        }
+
+        private func send(_ pieces: ArraySlice<String>, _ context: ChannelHandlerContext, thenClose mode: CloseMode) {
+            send(pieces, context)
+            // Closes after an empty write, because a close would drop unsent bytes.
+            let last = context.eventLoop.makePromise(of: Void.self)
+            let channel = context.channel
+            last.futureResult.whenComplete { _ in channel.close(mode: mode, promise: nil) }
+            context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: last)
         }
 
         private var isWhole: Bool {

@@ -114,3 +114,15 @@ package func withTimeout<Value: Sendable>(
         return try await group.next() ?? nil
     }
 }
+
+/// Measures the time since its creation by the given clock.
+package struct ElapsedTimer: Sendable {
+    private let read: @Sendable () -> Duration
+
+    package init(_ clock: some Clock<Duration>) {
+        let start = clock.now
+        read = { start.duration(to: clock.now) }
+    }
+
+    package var elapsed: Duration { read() }
+}

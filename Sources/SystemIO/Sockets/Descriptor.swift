@@ -11,6 +11,14 @@ package struct Descriptor: ~Copyable, Sendable {
     /// Takes ownership of an open descriptor.
     package init(owning number: CInt) { self.number = number }
 
+    /// Opens a handle of a file (O_PATH of open(2)), which stays valid without the file's name. Nil if it fails.
+    ///
+    /// connect(2) reaches a socket through `/proc/self/fd`.
+    package init?(handleOf path: String) {
+        number = CLinux_open_handle(path)
+        if number < 0 { return nil }
+    }
+
     deinit { close(number) }
 
     /// Gives up ownership: the caller must close the descriptor.
