@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Model
 
 /// The network interfaces of this machine at one moment: their names and the networks on their links.
 struct LocalInterfaces: Sendable {
@@ -85,6 +86,18 @@ struct IPAddress: Hashable, Sendable {
         self.bytes = bytes
     }
 
+    /// Parses numeric notation without a scope. Returns nil for other text.
+    init?(numeric text: String) {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if inet_pton(AF_INET, text, &bytes) == 1 {
+            self.bytes = Array(bytes.prefix(4))
+        } else if inet_pton(AF_INET6, text, &bytes) == 1 {
+            self.bytes = bytes
+        } else {
+            return nil
+        }
+    }
+
     var isIPv4: Bool { bytes.count == 4 }
 
     /// True for `fe80::/10` and `169.254.0.0/16`.
@@ -119,10 +132,14 @@ struct IPAddress: Hashable, Sendable {
     /// loopback.
     func refusal(from interface: CInt, _ local: LocalInterfaces) -> String? {
         if isLoopback, interface == Self.loopbackInterface { return nil }
-        if let why = special(local) { return why }
-        if let why = embedded?.special(local) { return "\(self) stands for an IPv4 address, and \(why)" }
+        if let why = refusalOfSender(local) { return why }
         return local.isOnLink(self, interface: interface)
             ? nil : "\(self) is not on the network link that the advertisement came from"
+    }
+
+    /// The reason why this cannot be the address of another machine that sent a request; nil if it can be.
+    func refusalOfSender(_ local: LocalInterfaces) -> String? {
+        special(local) ?? embedded?.special(local).map { "\(self) stands for an IPv4 address, and \($0)" }
     }
 
     /// The reason why this can never be the address of another machine on any link; nil if it can be.
@@ -145,5 +162,38 @@ extension IPAddress: CustomStringConvertible {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         inet_ntop(isIPv4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count))
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+/// The addresses of this machine for other machines on its networks.
+package enum HostAddresses {
+    /// Returns the numeric addresses on the accepted interfaces: those of the default route first, and IPv4 before IPv6.
+    /// Loopback and link-local addresses are left out.
+    ///
+    /// A firewall may still block them.
+    package static func reachable(on interfaces: InterfaceFilter) -> [String] {
+        let local = LocalInterfaces.current()
+        let addresses = local.networks.compactMap { network -> IPAddress? in
+            guard let name = local.names[network.interface], interfaces.accepts(name) else { return nil }
+            return IPAddress(bytes: network.address)
+        }
+        let main = DefaultRoute.interface()
+        let mainAddresses = Set(local.networks.filter { local.names[$0.interface] == main }.map(\.address))
+        func rank(_ address: IPAddress) -> (Int, Int) {
+            (mainAddresses.contains(address.bytes) ? 0 : 1, local.rank(of: address))
+        }
+        var seen: Set<IPAddress> = []
+        return addresses.filter { !$0.isLoopback && !$0.isLinkLocal && seen.insert($0).inserted }
+            .sorted { rank($0) < rank($1) }
+            .map(\.description)
+    }
+
+    /// The reason why the broker must not dial the address from which a request came over the network; nil if it may.
+    ///
+    /// The connection proves the address, so it need not be on a link of this machine. Such an address may be behind a
+    /// router or in a VPN.
+    package static func refusal(ofSender address: String) -> String? {
+        guard let parsed = IPAddress(numeric: address) else { return "\(SanitizedText(address)) is no numeric address" }
+        return parsed.refusalOfSender(.current())
     }
 }

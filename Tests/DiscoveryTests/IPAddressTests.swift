@@ -36,6 +36,17 @@ import Testing
         let address = try #require(IPAddress(bytes: bytes))
 
         #expect(address.refusal(from: 2, local) != nil)
+        #expect(address.refusalOfSender(local) != nil)
+    }
+
+    @Test func `a sender behind a router is accepted, because the connection proves its address`() throws {
+        let narrow = LocalInterfaces(
+            names: [2: "eth0"],
+            networks: [.init(interface: 2, address: [10, 99, 0, 1], mask: [255, 255, 255, 0])]
+        )
+        #expect(try #require(IPAddress(numeric: "10.98.0.2")).refusalOfSender(narrow) == nil)
+        #expect(try #require(IPAddress(numeric: "2001:db8::1")).refusalOfSender(narrow) == nil)
+        #expect(IPAddress(numeric: "fe80::1%eth0") == nil && IPAddress(numeric: "lab.local") == nil)
     }
 
     @Test func `an advertisement for an address off its link is refused`() throws {

@@ -1,0 +1,37 @@
+import Model
+
+/// An error of a registration.
+package enum RegistrationError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// A member of the request is invalid; with the reason.
+    case invalid(String)
+    /// There is no such kind of endpoint; with the list.
+    case unknownKind(String)
+    /// The sender's address must not be dialled; with the reason.
+    case address(String)
+    /// The grant has no such registration, or its time is over.
+    case notFound(id: String)
+    /// The heartbeat comes from another address than the registration.
+    case moved(id: String)
+    case tooManyPerGrant(limit: Int)
+    case tooMany(limit: Int)
+
+    package var description: String {
+        switch self {
+        case .invalid(let reason), .unknownKind(let reason), .address(let reason): reason
+        case .notFound(let id): "the grant has no registration \"\(SanitizedText(id))\"; it may have ended"
+        case .moved(let id): "the registration \"\(SanitizedText(id))\" was sent from another address"
+        case .tooManyPerGrant(let limit): "the grant has \(limit) registered apps already, which is the limit"
+        case .tooMany(let limit): "\(limit) apps are registered already, which is the limit"
+        }
+    }
+
+    /// The next step of the app.
+    package var next: String {
+        switch self {
+        case .invalid, .unknownKind: "see RegistrationSpec in GET /openapi.json"
+        case .address: "send the request from the device on which the app runs"
+        case .notFound, .moved: "register again: POST /v1/registrations"
+        case .tooManyPerGrant, .tooMany: "end a registration: DELETE /v1/registrations/ID"
+        }
+    }
+}

@@ -1,0 +1,184 @@
+package import Model
+
+/// The apps that registered themselves, and the rules of their registrations. Has no clock and no I/O.
+///
+/// A registration belongs to the grant that sent it. The key of its sighting names the grant, so the endpoint of an app
+/// stays the same at a relaunch and at another address. No other grant can continue the endpoint.
+package struct RegistrationTable: Sendable {
+    /// One registered app.
+    package struct Entry: Hashable, Sendable {
+        package let id: String
+        package let grant: String
+        package let sighting: Sighting
+        fileprivate(set) package var expiresAt: Duration
+
+        fileprivate var address: String? { sighting.routes.first?.location }
+    }
+
+    /// The sender of a registration.
+    package struct Sender: Hashable, Sendable {
+        package let grant: String
+        /// The name of the grant, which names the device by default.
+        package let name: SanitizedText
+        /// The numeric address of the sender, with its interface if the address is link-local.
+        package let address: String
+        package let interface: String?
+        package let interfaceIndex: UInt32
+
+        package init(
+            grant: String,
+            name: SanitizedText,
+            address: String,
+            interface: String? = nil,
+            interfaceIndex: UInt32 = 0
+        ) {
+            self.grant = grant
+            self.name = name
+            self.address = address
+            self.interface = interface
+            self.interfaceIndex = interfaceIndex
+        }
+    }
+
+    /// The maximum number of registered apps of one grant.
+    package static let perGrant = 8
+    /// The maximum number of registered apps.
+    package static let limit = 256
+    /// The time without a heartbeat after which a registration ends: three heartbeats.
+    package static let lifetime = Duration.seconds(3 * Registration.heartbeatSeconds)
+    /// The length of the longest bundle identifier.
+    private static let appLimit = 155
+    private static let capabilityLimit = 32
+
+    private let kinds: [EndpointKind]
+    private var entries: [String: Entry] = [:]
+    /// The events that the registry has not received yet, oldest first.
+    private var events: [SightingEvent] = []
+
+    /// - Parameter kinds: The kinds that can be registered.
+    package init(kinds: [EndpointKind]) { self.kinds = kinds }
+
+    /// The time of the next `expire`; nil without a registration.
+    package var deadline: Duration? { entries.values.map(\.expiresAt).min() }
+
+    package subscript(_ id: String) -> Entry? { entries[id] }
+
+    /// Registers an app. An earlier registration of the same app with the same grant ends.
+    ///
+    /// - Parameters:
+    ///   - spec: The app.
+    ///   - sender: The grant, and the address of the request.
+    ///   - id: A new random ID.
+    ///   - now: The time since the start of the broker.
+    /// - Returns: The registration.
+    /// - Throws: `RegistrationError.invalid`, `.unknownKind`, `.tooManyPerGrant`, `.tooMany`.
+    package mutating func register(
+        _ spec: RegistrationSpec,
+        from sender: Sender,
+        as id: String,
+        at now: Duration
+    ) throws(RegistrationError) -> Entry {
+        try check(spec)
+        let sighting = Self.sighting(of: spec, from: sender, as: id)
+        let earlier = entries.values.first { $0.sighting.id == sighting.id }
+        if earlier == nil {
+            guard entries.values.count(where: { $0.grant == sender.grant }) < Self.perGrant else {
+                throw .tooManyPerGrant(limit: Self.perGrant)
+            }
+            guard entries.count < Self.limit else { throw .tooMany(limit: Self.limit) }
+        }
+        // The new sighting replaces the one with the same ID.
+        if let earlier { entries[earlier.id] = nil }
+        let entry = Entry(id: id, grant: sender.grant, sighting: sighting, expiresAt: now + Self.lifetime)
+        entries[id] = entry
+        events.append(.seen(sighting))
+        return entry
+    }
+
+    /// Records a heartbeat.
+    ///
+    /// - Throws: `RegistrationError.notFound`, also for the registration of another grant; `.moved`.
+    package mutating func heartbeat(_ id: String, from sender: Sender, at now: Duration) throws(RegistrationError) {
+        guard let entry = entries[id], entry.grant == sender.grant else { throw .notFound(id: id) }
+        guard entry.address == Self.route(of: sender, port: 0, as: id).location else { throw .moved(id: id) }
+        entries[id]?.expiresAt = now + Self.lifetime
+    }
+
+    /// Ends a registration.
+    ///
+    /// - Throws: `RegistrationError.notFound`, also for the registration of another grant.
+    package mutating func end(_ id: String, of grant: String) throws(RegistrationError) {
+        guard entries[id]?.grant == grant else { throw .notFound(id: id) }
+        remove(id)
+    }
+
+    /// Ends the registrations of a grant.
+    package mutating func endAll(of grant: String) {
+        for entry in entries.values where entry.grant == grant { remove(entry.id) }
+    }
+
+    /// Ends the registrations without a heartbeat.
+    package mutating func expire(at now: Duration) {
+        for entry in entries.values where now >= entry.expiresAt { remove(entry.id) }
+    }
+
+    /// Returns the oldest event for the registry.
+    package mutating func nextEvent() -> SightingEvent? { events.isEmpty ? nil : events.removeFirst() }
+
+    private mutating func remove(_ id: String) {
+        guard let entry = entries.removeValue(forKey: id) else { return }
+        events.append(.lost(entry.sighting.id))
+    }
+
+    private func check(_ spec: RegistrationSpec) throws(RegistrationError) {
+        if let error = spec.kind.validationError(among: kinds) { throw .unknownKind(error.message) }
+        guard (1...Self.appLimit).contains(spec.app.text.utf8.count) else {
+            throw .invalid("\"app\" is a bundle identifier of 1 to \(Self.appLimit) bytes")
+        }
+        guard spec.port >= ApprovalPolicy.firstUserPort else {
+            throw .invalid("port \(spec.port) belongs to a system service; register a port above 1023")
+        }
+        for (name, text) in [("version", spec.version), ("launchID", spec.launchID), ("device", spec.device)] {
+            guard let text else { continue }
+            guard (1...SanitizedText.nameLimit).contains(text.text.utf8.count) else {
+                throw .invalid("\"\(name)\" has 1 to \(SanitizedText.nameLimit) bytes")
+            }
+        }
+        let capabilities = spec.capabilities ?? []
+        guard capabilities.count <= Self.capabilityLimit,
+            capabilities.allSatisfy({ (1...SanitizedText.nameLimit).contains($0.text.utf8.count) })
+        else {
+            throw .invalid(
+                "\"capabilities\" has at most \(Self.capabilityLimit) texts of 1 to \(SanitizedText.nameLimit) bytes"
+            )
+        }
+    }
+
+    private static func route(of sender: Sender, port: UInt16, as id: String) -> NetworkRoute {
+        NetworkRoute(
+            address: sender.address,
+            port: port,
+            interface: sender.interface,
+            interfaceIndex: sender.interfaceIndex,
+            registration: id
+        )
+    }
+
+    private static func sighting(of spec: RegistrationSpec, from sender: Sender, as id: String) -> Sighting {
+        let device = spec.device ?? sender.name
+        return Sighting(
+            id: Sighting.ID(
+                source: .registration,
+                key: "\(sender.grant)/\(spec.kind)/\(spec.app)/\(device.text.lowercased())"
+            ),
+            kind: spec.kind,
+            app: spec.app,
+            appIsBundleID: true,
+            name: spec.app,
+            host: device,
+            version: spec.version,
+            routes: [.network(route(of: sender, port: spec.port, as: id))],
+            launchID: spec.launchID
+        )
+    }
+}
