@@ -20,6 +20,7 @@ let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let nioWebSocket: Target.Dependency = .product(name: "NIOWebSocket", package: "swift-nio")
+let nioTLS: Target.Dependency = .product(name: "NIOTLS", package: "swift-nio")
 let nioExtras: Target.Dependency = .product(name: "NIOExtras", package: "swift-nio-extras")
 let nioHTTPTypes: Target.Dependency = .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
@@ -30,6 +31,9 @@ let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hum
 let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
+let swiftASN1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let tomlKit: Target.Dependency = .product(name: "TOMLKit", package: "TOMLKit")
 
 func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -42,7 +46,7 @@ func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 /// The modules with fuzzed parsers.
 let fuzzed: [Target.Dependency] = [
-    "AccessControl", "API", "DebugLink", "Devices", "Discovery", "JSON", "Model", "Profiles", httpTypes,
+    "AccessControl", "API", "DebugLink", "Devices", "Discovery", "JSON", "Model", "Profiles", "TOML", httpTypes,
 ]
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -57,11 +61,14 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -78,7 +85,8 @@ let package = Package(
         // Domain types, JSON, and system I/O.
         module("Model", []),
         module("JSON", []),
-        module("Profiles", ["JSON", "Model", tomlKit]),
+        module("TOML", ["JSON", "Model", tomlKit]),
+        module("Profiles", ["JSON", "Model", "TOML"]),
         module("SystemIO", ["CLinux", "Model", logging]),
 
         // Sources of sightings.
@@ -112,24 +120,30 @@ let package = Package(
         module(
             "API",
             [
-                "AccessControl", "JSON", "MCP", "Model", "QR", "Registry", "SystemIO", "Tunnels", httpTypes,
-                hummingbird, hummingbirdCore, logging, lifecycle, nioCore, nioExtras, nioHTTP1, nioHTTPTypes, nioPosix,
+                "AccessControl", "JSON", "MCP", "Model", "QR", "Registrations", "Registry", "StreamBridge", "SystemIO",
+                "Tunnels", httpTypes, hummingbird, hummingbirdCore, logging, lifecycle, nioCore, nioExtras, nioHTTP1,
+                nioHTTPTypes, nioPosix, nioTLS,
             ]
         ),
+        module("Registrations", ["Model", "SystemIO", lifecycle]),
         module("DebugLink", ["JSON", "Model", "SystemIO", logging, lifecycle]),
         module("UsbmuxServer", ["Devices", "Model", "SystemIO", "Tunnels", logging, lifecycle]),
-        module("Client", ["JSON", "Model", nioCore, nioPosix, nioHTTP1]),
+        module("StreamBridge", ["SystemIO", nioCore, nioPosix]),
+        module("Client", ["JSON", "Model", "StreamBridge", "SystemIO", nioCore, nioPosix, nioHTTP1]),
+
+        // TLS, which only the two executables import.
+        module("TLS", ["Model", "SystemIO", crypto, nioCore, nioSSL, swiftASN1, x509]),
 
         // The two executables.
         program(
             "patchbayd",
             [
-                "AccessControl", "API", "CLinux", "DebugLink", "Devices", "Discovery", "Images", "MCP", "Model",
-                "Probing", "Profiles", "Registry", "SystemIO", "Tunnels", "UsbmuxServer", argumentParser, logging,
-                lifecycle, tomlKit, unixSignals,
+                "AccessControl", "API", "CLinux", "DebugLink", "Devices", "Discovery", "Images", "JSON", "MCP",
+                "Model", "Probing", "Profiles", "Registrations", "Registry", "SystemIO", "TLS", "TOML", "Tunnels",
+                "UsbmuxServer", argumentParser, logging, lifecycle, unixSignals,
             ]
         ),
-        program("patchbay", ["Client", "JSON", "Model", "QR", "SystemIO", argumentParser]),
+        program("patchbay", ["Client", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels", argumentParser]),
 
         // Test infrastructure: starts real daemons in private directories. A separate Makefile builds the C part.
         .target(
@@ -137,8 +151,8 @@ let package = Package(
             dependencies: ["CLinux", "Model", "SystemIO"],
             path: "Tests/TestSupport",
             exclude: [
-                "appdebug.py", "dartvm.py", "debugbridge.py", "demo", "lineapp.py", "openagents.py", "sampleapp.py",
-                "statedebug.py", "systemd", "usbmuxd", "webdriveragent.py",
+                "appdebug.py", "dartvm.py", "debugbridge.py", "demo", "devicekit.py", "lineapp.py", "lockdownd.py",
+                "openagents.py", "sampleapp.py", "statedebug.py", "systemd", "usbmuxd", "webdriveragent.py",
             ],
             swiftSettings: settings
         ),
@@ -151,7 +165,8 @@ let package = Package(
         tests("BenchTests", ["bench", "TestSupport"]),
         tests("ModelTests", ["Model"]),
         tests("JSONTests", ["JSON"]),
-        tests("ProfilesTests", ["JSON", "Model", "Profiles"]),
+        tests("TOMLTests", ["TOML"]),
+        tests("ProfilesTests", ["JSON", "Model", "Profiles", "TOML"]),
         tests("ImagesTests", ["CImages", "Images"]),
         tests("SystemIOTests", ["CLinux", "Model", "SystemIO", "TestSupport", logging]),
         tests("DiscoveryTests", ["Discovery", "Model", "TestSupport", logging]),
@@ -161,6 +176,7 @@ let package = Package(
             ["Model", "Probing", "Profiles", "SystemIO", "TestSupport", logging, nioCore, nioWebSocket]
         ),
         tests("RegistryTests", ["Model", "Registry"]),
+        tests("RegistrationsTests", ["Model", "Registrations", "TestSupport"]),
         tests("TunnelsTests", ["CLinux", "Model", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]),
         tests(
             "UsbmuxServerTests",
@@ -178,6 +194,11 @@ let package = Package(
             swiftSettings: settings
         ),
         tests("APITests", ["AccessControl", "API", "JSON", "Model", httpTypes, nioCore, nioEmbedded, nioPosix]),
+        tests("StreamBridgeTests", ["StreamBridge", "SystemIO", nioCore, nioPosix]),
+        tests(
+            "TLSTests",
+            ["Model", "SystemIO", "TestSupport", "TLS", crypto, nioCore, nioPosix, nioSSL, swiftASN1, x509]
+        ),
         tests("QRTests", ["QR", "TestSupport"]),
         tests(
             "MCPTests",
@@ -186,17 +207,17 @@ let package = Package(
                 "Tunnels", logging, lifecycle,
             ]
         ),
-        tests("ClientTests", ["Client", "JSON", "Model", nioCore, nioPosix]),
+        tests("ClientTests", ["Client", "JSON", "Model", "SystemIO", "TestSupport", nioCore, nioPosix]),
         tests(
             "PatchbaydTests",
             [
-                "API", "DebugLink", "Model", "patchbayd", "Profiles", "Registry", "SystemIO", "TestSupport", "Tunnels",
-                logging, lifecycle,
+                "AccessControl", "API", "DebugLink", "Discovery", "MCP", "Model", "patchbayd", "Profiles", "Registry",
+                "SystemIO", "TestSupport", "TLS", "TOML", "Tunnels", logging, lifecycle,
             ]
         ),
         tests(
             "PatchbayTests",
-            ["Client", "JSON", "Model", "patchbay", "TestSupport", argumentParser, nioCore, nioPosix]
+            ["Client", "JSON", "Model", "patchbay", "TestSupport", "TLS", argumentParser, nioCore, nioPosix]
         ),
         tests("ArchitectureTests", []),
         tests("TestSupportTests", ["CLinux", "TestSupport"]),
@@ -212,7 +233,8 @@ let package = Package(
                 "AccessControl/users.py", "Agents/caller.py", "Agents/environment", "Agents/grants.py",
                 "Agents/keeper.py", "Agents/oracle.py", "Agents/peer.py", "Agents/requirements", "Agents/schemas",
                 "Agents/server.py", "Agents/transcript.py", "Agents/wda_peer.py", "DebugLink/debug_peer.py",
-                "Load/burst.py", "Move/calls.py", "Service/answers.py", "Service/callers.py", "Soak/attacker.py",
+                "Load/burst.py", "Move/calls.py", "Remote/joining", "Remote/remote_peer.py", "Service/answers.py",
+                "Service/callers.py", "Soak/attacker.py",
             ],
             swiftSettings: settings
         ),

@@ -10,6 +10,7 @@ import NIOExtras
 import NIOHTTPTypesHTTP1
 import NIOPosix
 import ServiceLifecycle
+import StreamBridge
 package import SystemIO
 
 /// Serves the HTTP API on one listening socket.
@@ -23,9 +24,23 @@ package final class APIServer: Service {
         case unix
         /// Clients are identified by a grant.
         case tcp(port: UInt16)
+        /// Clients on other machines, over TLS, are identified by their key or by a grant.
+        case remote(port: UInt16)
 
-        var port: UInt16? {
-            if case .tcp(let port) = self { port } else { nil }
+        var hostRule: RequestValidator.HostRule {
+            switch self {
+            case .unix: .loopback(port: nil)
+            case .tcp(let port): .loopback(port: port)
+            case .remote: .any
+            }
+        }
+
+        var share: ConnectionLimiter.Share {
+            switch self {
+            case .unix: .owners
+            case .tcp: .loopback
+            case .remote: .remote
+            }
         }
     }
 
@@ -36,6 +51,7 @@ package final class APIServer: Service {
     private let owners: OwnerPolicy
     private let sockets = SocketOwnerLookup()
     private let limiter: ConnectionLimiter
+    private let security: ListenerSecurity?
     private let disconnectHandlers = ChannelStorage<DisconnectHandler>()
     private let responseTrackers = ChannelStorage<ResponseTracker>()
     private let logger: Logger
@@ -56,6 +72,7 @@ package final class APIServer: Service {
     ///   - owners: The users with full access on a Unix socket.
     ///   - origins: The allowed web origins.
     ///   - limiter: The connection counters of all listeners.
+    ///   - security: TLS; nil unless the transport is `remote`.
     ///   - logger: The logger for failures.
     ///   - onOpen: Called once, when the server accepts connections.
     package init(
@@ -65,6 +82,7 @@ package final class APIServer: Service {
         owners: OwnerPolicy,
         origins: Set<String>,
         limiter: ConnectionLimiter,
+        security: ListenerSecurity? = nil,
         logger: Logger,
         onOpen: @escaping @Sendable () async -> Void
     ) {
@@ -72,14 +90,16 @@ package final class APIServer: Service {
         self.transport = transport
         self.services = services
         self.limiter = limiter
+        self.security = security
         self.logger = logger
         self.onOpen = onOpen
         self.owners = owners
         authenticator = Authenticator(
-            validator: RequestValidator(port: transport.port, allowedOrigins: origins),
+            validator: RequestValidator(hostRule: transport.hostRule, allowedOrigins: origins),
             owners: owners,
             accessStore: services.accessStore,
-            sockets: sockets
+            sockets: sockets,
+            security: security?.transport
         )
     }
 
@@ -102,12 +122,13 @@ package final class APIServer: Service {
         )
         let quiescing = ServerQuiescingHelper(group: .singletonMultiThreadedEventLoopGroup)
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-            .serverChannelInitializer { [logger, limiter, transport] channel in
+            .serverChannelInitializer { [logger, limiter, transport, security] channel in
                 channel.eventLoop.makeCompletedFuture {
                     let acceptThrottle = AcceptThrottleHandler(
                         logger: logger,
                         limiter: limiter,
-                        isOwnerListener: transport == .unix
+                        share: transport.share,
+                        handshakes: security?.handshakes
                     ) {
                         quiescing.initiateShutdown(promise: nil)
                     }
@@ -116,15 +137,30 @@ package final class APIServer: Service {
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .bind(listener) { [logger, limiter, owners, sockets, disconnectHandlers, responseTrackers] channel in
+            .bind(listener) {
+                [logger, limiter, owners, sockets, security, disconnectHandlers, responseTrackers] channel in
                 http.setup(channel: channel, logger: logger).flatMapThrowing { value in
                     let pipeline = channel.pipeline.syncOperations
-                    let timeoutHandler = RequestTimeoutHandler(maxHeadSize: Self.maxHeadSize)
+                    let timeoutHandler = RequestTimeoutHandler(
+                        maxHeadSize: Self.maxHeadSize,
+                        awaitsHandshake: security != nil
+                    )
                     try pipeline.addHandler(timeoutHandler, position: .first)
                     try pipeline.addHandler(
-                        PerUserConnectionLimitHandler(limiter: limiter, owners: owners, sockets: sockets),
+                        PerUserConnectionLimitHandler(
+                            limiter: limiter,
+                            owners: owners,
+                            sockets: sockets,
+                            isRemote: security != nil
+                        ),
                         position: .first
                     )
+                    if let security {
+                        let handshake = HandshakeHandler(limiter: security.handshakes, logger: logger)
+                        try pipeline.addHandler(handshake, position: .first)
+                        try security.transport.secure(channel)
+                    }
+                    try pipeline.addHandler(ResetHandler(), position: .first)
                     disconnectHandlers.set(try pipeline.handler(type: DisconnectHandler.self), for: channel)
                     let codec = try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)
                     let tracker = ResponseTracker()

@@ -1,6 +1,7 @@
 package import AccessControl
 package import MCP
 package import Model
+package import Registrations
 package import Registry
 package import Tunnels
 
@@ -11,6 +12,8 @@ package struct APIServices: Sendable {
     package let accessStore: AccessStore
     package let tunnelPolicy: GrantTunnelService
     package let mcp: MCPServers
+    package let leases: LeaseService
+    let leasePolicy: LeasePolicy
     package let approvalService: ApprovalService
     /// The TCP port of the API on loopback, for pairing strings; nil without a TCP listener.
     package let tcpPort: UInt16?
@@ -18,6 +21,9 @@ package struct APIServices: Sendable {
     package let advertisements: any AdvertisementPublisher
     package let staticEndpoints: any StaticEndpointStore
     package let profiles: any ProfileProvider
+    package let remote: any RemoteListenerControl
+    let registrations: RegistrationService
+    package let brokers: any NearbyBrokerProvider
     /// Probes an endpoint now, and reports the result to the registry. Throws a `Problem` if another server answers.
     package let probe: @Sendable (Endpoint) async throws -> Void
     /// Returns one sentence for each state file that cannot be written.
@@ -30,11 +36,16 @@ package struct APIServices: Sendable {
         accessStore: AccessStore,
         tunnelPolicy: GrantTunnelService,
         mcp: MCPServers,
+        leases: LeaseService,
         tcpPort: UInt16?,
         devices: any DeviceProvider,
         advertisements: any AdvertisementPublisher,
         staticEndpoints: any StaticEndpointStore,
         profiles: any ProfileProvider,
+        remote: any RemoteListenerControl,
+        registrations: RegistrationSource,
+        senderRefusal: @escaping RegistrationService.AddressCheck,
+        brokers: any NearbyBrokerProvider,
         probe: @escaping @Sendable (Endpoint) async throws -> Void,
         storageProblems: @escaping @Sendable () async -> [String],
         status: @escaping @Sendable () async -> BrokerStatus
@@ -45,11 +56,27 @@ package struct APIServices: Sendable {
         self.tcpPort = tcpPort
         self.tunnelPolicy = tunnelPolicy
         self.mcp = mcp
+        self.leases = leases
+        leasePolicy = LeasePolicy(registry: registry, leases: leases)
         approvalService = ApprovalService(accessStore: accessStore, registry: registry, tunnels: tunnels)
         self.devices = devices
         self.advertisements = advertisements
         self.staticEndpoints = staticEndpoints
         self.profiles = profiles
+        self.remote = remote
+        self.registrations = RegistrationService(
+            source: registrations,
+            accessStore: accessStore,
+            registry: registry,
+            approvalService: approvalService,
+            ownPorts: {
+                var ports = Set([tcpPort].compactMap { $0 })
+                for case .tcp(_, let port) in await tunnels.list().flatMap(\.listenAddresses) { ports.insert(port) }
+                return ports
+            },
+            addressRefusal: senderRefusal
+        )
+        self.brokers = brokers
         self.probe = probe
         self.storageProblems = storageProblems
         self.status = status

@@ -17,8 +17,10 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -124,4 +126,42 @@ static inline int CLinux_peer_process(int fd, pid_t *process)
 static inline int CLinux_try_lock(int fd)
 {
 	return flock(fd, LOCK_EX | LOCK_NB);
+}
+
+/* Starts a program with the three streams. The kernel sends it SIGTERM when the calling thread ends, even by SIGKILL
+ * (PR_SET_PDEATHSIG of prctl(2), which posix_spawn(3) lacks). The program stays in the process group, so that it may read
+ * the terminal. It ignores SIGINT, because Ctrl-C is for its parent. The exit status is 127 if the program cannot run. */
+static inline pid_t CLinux_spawn(const char *path, char *const *arguments, int input, int output, int errors)
+{
+	pid_t parent = getpid();
+	pid_t child = fork();
+	sigset_t none;
+
+	if (child != 0)
+		return child;
+	/* Only functions of signal-safety(7) from here, because other threads may have held locks. */
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent)
+		_exit(127);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	signal(SIGINT, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, 0);
+	if (dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(errors, 2) < 0)
+		_exit(127);
+	execv(path, arguments);
+	_exit(127);
+}
+
+/* pidfd_open(2): a descriptor that is readable when the process has ended. */
+static inline int CLinux_open_process(pid_t process)
+{
+	return (int)syscall(SYS_pidfd_open, process, 0);
+}
+
+/* O_PATH of open(2): a handle of a file that stays valid without the file's name. */
+static inline int CLinux_open_handle(const char *path)
+{
+	return open(path, 010000000 | O_CLOEXEC | O_NOFOLLOW);
 }

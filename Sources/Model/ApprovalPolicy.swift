@@ -2,7 +2,7 @@
 ///
 /// mDNS is unauthenticated. A route from mDNS is listed, but dialled only after an owner approved its address. USB
 /// routes are approved because the cable identifies the phone. Configured addresses are approved because the owner
-/// chose them.
+/// chose them. The address of a registration is approved because the holder of a grant sent the registration from there.
 package enum ApprovalPolicy {
     package enum Decision: Hashable, Sendable {
         case approved
@@ -70,8 +70,8 @@ package enum ApprovalPolicy {
         let hint = command(toApprove: route, of: endpoint.id)
         return switch decision(on: route, approval) {
         case .approved: nil
-        case .pending: ("no owner has approved \(endpoint.id) at \(route); an owner can run: \(hint)", hint)
-        case .changed(let reason): ("\(reason); if this is expected, approve the endpoint again: \(hint)", hint)
+        case .pending: ("no owner has approved \(endpoint.id) at \(route)", hint)
+        case .changed(let reason): ("\(reason); if this is expected, approve the endpoint again", hint)
         }
     }
 
@@ -94,7 +94,9 @@ package enum ApprovalPolicy {
             switch route.route {
             case .usb(let usb): "usb \(usb.udid)"
             case .network(let network):
-                if network.host == nil {
+                if let registration = network.registration {
+                    "registration \(registration)"
+                } else if network.host == nil {
                     "configuration"
                 } else {
                     approval.map { networkOrigin(Approval.Address(network), under: $0) }
@@ -129,7 +131,7 @@ package enum ApprovalPolicy {
 package struct EndpointTrust: Hashable, Sendable {
     /// The route and the launch that a secret was stored for.
     package struct SecretBinding: Hashable, Sendable, Codable {
-        /// The identity of the route: a phone, an approved network address, or the configuration.
+        /// The identity of the route: a phone, an approved network address, a registration, or the configuration.
         package let origin: String
         /// `EndpointRoute.launch` of the route. The prefix `after ` means any launch except that one.
         package let launch: String

@@ -13,6 +13,10 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
     package var endpoints: [String: Int]
     package var devices: Int
     package var tunnels: Int
+    /// The number of open streams. Nil if there are none, or unless the client is an owner.
+    package var streams: Int?
+    /// The number of leases. Nil if there are none.
+    package var leases: Int?
     package var sources: [SourceStatus]
     /// Problems in the stored access state, as sentences. Nil if there are none.
     package var findings: [String]?
@@ -20,6 +24,8 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
     package var storage: [String]?
     /// True if every user may connect to the unix socket; other users than owners then need a grant. Nil otherwise.
     package var allowAnyUser: Bool?
+    /// The remote listener. Nil unless the client is an owner.
+    package var remote: RemoteStatus?
 
     package init(
         version: String,
@@ -29,10 +35,12 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
         endpoints: [String: Int],
         devices: Int,
         tunnels: Int,
+        streams: Int? = nil,
         sources: [SourceStatus],
         findings: [String]? = nil,
         storage: [String]? = nil,
-        allowAnyUser: Bool? = nil
+        allowAnyUser: Bool? = nil,
+        remote: RemoteStatus? = nil
     ) {
         self.version = version
         self.pid = pid
@@ -41,10 +49,12 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
         self.endpoints = endpoints
         self.devices = devices
         self.tunnels = tunnels
+        self.streams = streams
         self.sources = sources
         self.findings = findings
         self.storage = storage
         self.allowAnyUser = allowAnyUser
+        self.remote = remote
     }
 }
 
@@ -60,7 +70,7 @@ package struct SourceStatus: Hashable, Sendable, Codable {
         case off
     }
 
-    /// `bonjour`, `usbmuxd` or `usbmux-server`; `list` reports endpoints that exceed a limit.
+    /// `bonjour`, `usbmuxd`, `debuglink` or `usbmux-server`; `list` reports endpoints that exceed a limit.
     package let name: String
     package var state: State
     /// A sentence that says what the source reports or what is wrong.

@@ -20,6 +20,8 @@ package struct DialError: Error, Hashable, Sendable, CustomStringConvertible {
         case forbidden
         /// The client belongs to another user than the tunnel, or its user cannot be determined.
         case foreignUser
+        /// Another client has the lease of the target.
+        case leased
         /// The client sent an HTTP request that a web page could have sent.
         case browser
         /// The phone or usbmuxd disconnected during the stream.

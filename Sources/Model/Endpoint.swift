@@ -46,7 +46,8 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     /// The reason for the state suspect, offline or blocked, as a sentence.
     package var reason: String?
     package var approval: Approval
-    /// The routes, best first. Empty while the endpoint is offline or blocked.
+    /// The routes, best first. Empty while the endpoint is offline or blocked. An offline app of the state debugger keeps
+    /// its route while its states are held.
     package var routes: [EndpointRoute]
     package var txt: TXTRecord
     /// True if the received TXT record exceeded a limit and `txt` is incomplete. Nil otherwise.
@@ -66,10 +67,18 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     /// This is a hint for people. Approvals, routes, secrets and grants never use it, because a network source can
     /// cause it.
     package var possiblySameAs: [EndpointID]?
+    /// The endpoint on a cable that leads to the same launch of the app. Nil if there is none.
+    ///
+    /// Each endpoint keeps its own approval, secret, tunnels and grants. Only lists combine both (`combined`).
+    package var sameLaunchAs: EndpointID?
+    /// The endpoints that a list shows as part of this one. Nil outside of such lists, and if there are none.
+    package var combinedWith: [Endpoint]?
     /// `EndpointAbilities.capabilities`. Nil until the registry has described the endpoint.
     package var capabilities: [String]?
     /// `EndpointAbilities.limits`.
     package var limits: [String]?
+    /// The lease of the endpoint or of its phone. Nil if there is none, and in the registry.
+    package var lease: Lease?
     /// The time when this endpoint was first listed.
     package var firstSeenAt: Date
     /// The time when a source last reported the endpoint or a probe last reached it. Nil for a configured endpoint that
@@ -157,53 +166,5 @@ extension Endpoint {
     /// `com.example.shop`.
     package func isApp(_ text: String) -> Bool {
         isNamed(text) || app.text.lowercased().split(separator: ".").last.map(String.init) == text.lowercased()
-    }
-}
-
-/// The protocol that an endpoint speaks.
-///
-/// Any service name is a valid kind, because the configuration can add service types. The kinds that Patchbay supports
-/// have constants.
-package struct EndpointKind: Hashable, Sendable, Comparable, CustomStringConvertible {
-    package let text: String
-
-    /// AppReveal's MCP server inside an app: JSON-RPC over POST, and `GET /health` without a token.
-    package static let appreveal = EndpointKind("appreveal")
-    /// An app-debug server: plain HTTP on a phone's loopback, with `GET /actions`.
-    package static let appDebug = EndpointKind("app-debug")
-    /// A state debugger of type `_debug._tcp`. The debugger advertises and the app connects to it.
-    package static let debug = EndpointKind("debug")
-    /// Any other MCP server.
-    package static let mcp = EndpointKind("mcp")
-    package static let openagents = EndpointKind("openagents")
-    /// The Dart VM service of a Flutter app.
-    package static let dartVM = EndpointKind("dart-vm")
-    /// A TCP port with an unknown protocol.
-    package static let tcp = EndpointKind("tcp")
-
-    package init(_ text: String) { self.text = text }
-
-    /// Creates the kind of a service type: `_appreveal._tcp` becomes `appreveal`. Types without a constant keep their
-    /// service name.
-    package init(serviceType: ServiceType) {
-        switch serviceType {
-        case .dartVMService, .flutterDevices: self = .dartVM
-        default: self.init(String(serviceType.text.dropFirst().prefix { $0 != "." }))
-        }
-    }
-
-    package var description: String { text }
-
-    package static func < (one: EndpointKind, other: EndpointKind) -> Bool { one.text < other.text }
-}
-
-extension EndpointKind: Codable {
-    package init(from decoder: any Decoder) throws {
-        self.init(SanitizedText(try decoder.singleValueContainer().decode(String.self)).text)
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(text)
     }
 }

@@ -12,6 +12,9 @@ package struct EndpointAbilities: Hashable, Sendable {
 
     /// The abilities of endpoints that can only be tunnelled.
     package static let tunnelOnly = EndpointAbilities(limits: ["no MCP tools: use port_forward"])
+
+    /// The abilities of apps that are connected to Patchbay's own state debugger.
+    package static let inboundApp = EndpointAbilities(capabilities: ["tools"], limits: ["no tunnels: use its tools"])
 }
 
 extension Endpoint {
@@ -24,12 +27,22 @@ extension Endpoint {
         Self.kindsWithoutMCP.contains(kind) && !sources.contains(.debuglink) && capabilities?.contains("tools") != true
     }
 
+    /// Indicates whether the endpoint is an app that connects to Patchbay's own state debugger. Patchbay cannot dial it.
+    package var isInboundApp: Bool {
+        kind == .debug && (sources.contains(.debuglink) || capabilities == EndpointAbilities.inboundApp.capabilities)
+    }
+
+    /// The reason why no tunnel can lead to the endpoint; nil if one can.
+    package var tunnelRefusal: String? {
+        isInboundApp ? "\(id) connects to Patchbay itself, so no tunnel can lead to it" : nil
+    }
+
     /// Sets the abilities of the endpoint's kind. Servers of other kinds report their capabilities themselves.
     package mutating func setAbilities(_ abilities: [EndpointKind: EndpointAbilities]) {
-        if let known = abilities[kind] ?? (isTunnelOnly ? .tunnelOnly : nil) {
+        if let known = abilities[kind] ?? (isInboundApp ? .inboundApp : isTunnelOnly ? .tunnelOnly : nil) {
             (capabilities, limits) = (known.capabilities, known.limits)
         } else {
-            (capabilities, limits) = (sources.contains(.debuglink) ? ["tools"] : capabilities ?? [], [])
+            (capabilities, limits) = (capabilities ?? [], [])
         }
     }
 }

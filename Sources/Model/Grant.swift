@@ -15,6 +15,8 @@ package struct Grant: Hashable, Sendable, Codable, Identifiable {
     package let name: SanitizedText
     package let permissions: Permissions
     package let binding: GrantBinding
+    /// True if the grant is valid at the remote listener. Nil means false.
+    package let remote: Bool?
     /// The grant under which this grant was created. This grant ends with its parent.
     package let parent: String?
     /// The invite from which the grant was redeemed.
@@ -31,6 +33,7 @@ package struct Grant: Hashable, Sendable, Codable, Identifiable {
         name: SanitizedText,
         permissions: Permissions,
         binding: GrantBinding,
+        remote: Bool? = nil,
         parent: String?,
         invite: String?,
         createdAt: Date,
@@ -43,6 +46,7 @@ package struct Grant: Hashable, Sendable, Codable, Identifiable {
         self.name = name
         self.permissions = permissions
         self.binding = binding
+        self.remote = remote
         self.parent = parent
         self.invite = invite
         self.createdAt = createdAt
@@ -59,11 +63,13 @@ package enum GrantBinding: Hashable, Sendable, Codable {
     case bearer
     /// The client is a process of this user and connects through the unix socket.
     case user(UInt32)
+    /// The client holds this key and connects through the remote listener. The grant has no token.
+    case key(KeyPin)
 }
 
-/// Encodes as `"bearer"` or `{"user": 1001}`.
+/// Encodes as `"bearer"`, `{"user": 1001}` or `{"key": "…"}`.
 extension GrantBinding {
-    private enum Keys: String, CodingKey { case user }
+    private enum Keys: String, CodingKey { case user, key }
 
     package init(from decoder: any Decoder) throws {
         if let word = try? decoder.singleValueContainer().decode(String.self) {
@@ -76,6 +82,10 @@ extension GrantBinding {
             return
         }
         let container = try decoder.container(keyedBy: Keys.self)
+        if let key = try container.decodeIfPresent(KeyPin.self, forKey: .key) {
+            self = .key(key)
+            return
+        }
         self = .user(try container.decode(UInt32.self, forKey: .user))
     }
 
@@ -87,6 +97,9 @@ extension GrantBinding {
         case .user(let user):
             var container = encoder.container(keyedBy: Keys.self)
             try container.encode(user, forKey: .user)
+        case .key(let key):
+            var container = encoder.container(keyedBy: Keys.self)
+            try container.encode(key, forKey: .key)
         }
     }
 }
@@ -94,10 +107,10 @@ extension GrantBinding {
 /// A grant with its token: the response to a redemption. No other response contains the token.
 package struct IssuedGrant: Sendable, Codable {
     package let grant: Grant
-    /// The secret token `pbg_…`. Clients send it as `Authorization: Bearer pbg_…`.
-    package let token: String
+    /// The secret token `pbg_…`. Clients send it as `Authorization: Bearer pbg_…`. Nil if the grant is bound to a TLS key.
+    package let token: String?
 
-    package init(grant: Grant, token: String) {
+    package init(grant: Grant, token: String?) {
         self.grant = grant
         self.token = token
     }

@@ -13,6 +13,8 @@ package struct Invite: Hashable, Sendable, Codable, Identifiable {
 
     package let id: String
     package let permissions: Permissions
+    /// The clients that may redeem it. Nil means `local`.
+    package let use: InviteUse?
     /// The maximum number of redemptions, and the number so far.
     package let maxUses: Int
     package let useCount: Int
@@ -26,6 +28,7 @@ package struct Invite: Hashable, Sendable, Codable, Identifiable {
     package init(
         id: String,
         permissions: Permissions,
+        use: InviteUse? = nil,
         maxUses: Int,
         useCount: Int,
         failedAttempts: Int,
@@ -36,6 +39,7 @@ package struct Invite: Hashable, Sendable, Codable, Identifiable {
     ) {
         self.id = id
         self.permissions = permissions
+        self.use = use
         self.maxUses = maxUses
         self.useCount = useCount
         self.failedAttempts = failedAttempts
@@ -46,33 +50,54 @@ package struct Invite: Hashable, Sendable, Codable, Identifiable {
     }
 }
 
+/// The clients that may redeem an invite, and how they use the grant.
+package enum InviteUse: String, Hashable, Sendable, Codable {
+    /// Clients on this machine.
+    case local
+    /// Also clients at the remote listener with a TLS key of their own. Their grants are bound to that key.
+    case remote
+    /// Clients that can send only a token. It is valid on this machine and at the remote listener.
+    case bearer
+    /// Apps, which register themselves with a token. It is valid on this machine and at the remote listener.
+    case device
+}
+
 /// The permissions and limits of a new invite: the body of `POST /v1/invites`.
 package struct InviteSpec: Hashable, Sendable, Codable {
     package var permissions: Permissions
+    /// The clients that may redeem it. Nil means `local`.
+    package var use: InviteUse?
     /// The maximum number of redemptions, 1 to 100. Nil means 1.
     package var maxUses: Int?
     /// The lifetime of the invite in seconds, 1 s to 1 day. Nil means 10 minutes.
     package var lifetimeSeconds: Int?
-    /// The lifetime of its grants in seconds, 1 s to 30 days. Nil means 8 hours, or the remaining lifetime of the
-    /// inviter's grant if that is shorter.
+    /// The lifetime of its grants in seconds, 1 s to 30 days. Nil means 8 hours, 30 days for a device, or the remaining
+    /// lifetime of the inviter's grant if that is shorter.
     package var grantLifetimeSeconds: Int?
-    /// The idle timeout of its grants in seconds, 1 s to 30 days. Nil means two hours.
+    /// The idle timeout of its grants in seconds, 1 s to 30 days. Nil means two hours, or 30 days for a device.
     package var grantIdleSeconds: Int?
     /// Restricts its grants to processes of this user on the unix socket. Nil creates bearer grants.
     package var user: UInt32?
     /// True adds the pairing string as a QR code to the response. Nil means false.
     package var qr: Bool?
+    /// The broker's host name or address in the pairing string, for clients on other machines. Nil means the address of
+    /// the default route.
+    package var host: String?
 
     package init(
         _ permissions: Permissions,
+        use: InviteUse? = nil,
         maxUses: Int? = nil,
         lifetimeSeconds: Int? = nil,
         grantLifetimeSeconds: Int? = nil,
         grantIdleSeconds: Int? = nil,
         user: UInt32? = nil,
-        qr: Bool? = nil
+        qr: Bool? = nil,
+        host: String? = nil
     ) {
         self.permissions = permissions
+        self.use = use
+        self.host = host
         self.maxUses = maxUses
         self.lifetimeSeconds = lifetimeSeconds
         self.grantLifetimeSeconds = grantLifetimeSeconds
@@ -87,13 +112,23 @@ package struct IssuedInvite: Sendable, Codable {
     package let invite: Invite
     /// The secret token `pbi_…`.
     package let token: String
-    /// The pairing string `PATCHBAY:1:127.0.0.1:PORT::TOKEN`, a secret. Nil if the broker has no TCP listener.
+    /// The pairing string `PATCHBAY:1:HOST:PORT:PIN:TOKEN`, a secret. Nil if the broker has no TCP listener on loopback,
+    /// and the invite is for this machine.
     package let pairing: String?
+    /// The addresses at which other machines may reach the broker. Nil for an invite for this machine.
+    package let addresses: [String]?
     /// The pairing string as a QR code (SVG), equally secret. Nil unless the request asked for the code.
     package let qr: String?
 
-    package init(invite: Invite, token: String, pairing: String?, qr: String? = nil) {
+    package init(
+        invite: Invite,
+        token: String,
+        pairing: String?,
+        addresses: [String]? = nil,
+        qr: String? = nil
+    ) {
         self.invite = invite
+        self.addresses = addresses
         self.token = token
         self.pairing = pairing
         self.qr = qr
@@ -106,7 +141,8 @@ package struct RedemptionSpec: Sendable, Codable {
     package let token: String
     /// A random key of 22 to 1,024 letters or digits, known only to the client.
     ///
-    /// The same key returns the same grant again within a minute.
+    /// The same key returns the same grant again within a minute. At the remote listener, the TLS key of the client
+    /// replaces this one.
     package let client: String
     package let name: SanitizedText
     /// The requested subset of the invite's permissions. Nil requests all of them.

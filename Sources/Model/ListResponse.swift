@@ -34,6 +34,7 @@ extension Approval: ListItem { package static let listName = "approvals" }
 extension Grant: ListItem { package static let listName = "grants" }
 extension Invite: ListItem { package static let listName = "invites" }
 extension ProfileSummary: ListItem { package static let listName = "profiles" }
+extension NearbyBroker: ListItem { package static let listName = "brokers" }
 extension AccessRequest: ListItem { package static let listName = "requests" }
 
 extension ListResponse: Codable {

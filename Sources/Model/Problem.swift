@@ -12,6 +12,8 @@ package struct Problem: Error, Hashable, Sendable, Codable {
         case forbidden
         /// The Host header has a name that is not the broker's, as in a DNS rebinding attack by a web page.
         case misdirected
+        /// Another client has the lease (423 of RFC 4918).
+        case leased
         case unsupportedMedia = "unsupported-media"
         case slowDown = "slow-down"
         case tooLarge = "too-large"
@@ -33,14 +35,22 @@ package struct Problem: Error, Hashable, Sendable, Codable {
     package let code: Code
     /// The next action to try, often a command.
     package let hint: String?
+    /// The reason why a target could not be dialed. Nil for every other problem.
+    package let reason: DialError.Reason?
 
-    package init(_ code: Code, _ detail: String, hint: String? = nil) {
+    /// A failed dial.
+    package init(_ failure: DialError) {
+        self.init(.unavailable, failure.description, reason: failure.reason)
+    }
+
+    package init(_ code: Code, _ detail: String, hint: String? = nil, reason: DialError.Reason? = nil) {
         type = "urn:patchbay:problem:\(code.rawValue)"
         title = code.title
         status = code.status
         self.detail = detail
         self.code = code
         self.hint = hint
+        self.reason = reason
     }
 }
 
@@ -58,6 +68,7 @@ extension Problem.Code {
         case .tooLarge: 413
         case .unsupportedMedia: 415
         case .misdirected: 421
+        case .leased: 423
         case .limit, .slowDown: 429
         case .headTooLarge: 431
         case .internalError: 500
@@ -73,6 +84,7 @@ extension Problem.Code {
         case .misdirected: "Misdirected request"
         case .unsupportedMedia: "Unsupported media type"
         case .slowDown: "Too many requests"
+        case .leased: "Leased by another client"
         case .notFound: "Not found"
         case .methodNotAllowed: "Method not allowed"
         case .ambiguous: "Ambiguous name"

@@ -14,10 +14,12 @@ package struct NetworkRoute: Hashable, Sendable, Codable {
     /// The kernel's index of the interface, required as the scope of `fe80::` addresses. 0 if there is none.
     package let interfaceIndex: UInt32
     /// The host that announced the address (the SRV target), or the address of an app that connected to Patchbay. Nil
-    /// for a configured address.
+    /// for a configured address and for the address of a registration.
     package let host: SanitizedText?
     /// True for the connection of an app that connected to Patchbay. Its port is the app's own, and is never dialled.
     package let isInbound: Bool
+    /// The ID of the registration in which an app named this port, from this address. Nil for every other route.
+    package let registration: String?
 
     package init(
         address: String,
@@ -25,7 +27,8 @@ package struct NetworkRoute: Hashable, Sendable, Codable {
         interface: String? = nil,
         interfaceIndex: UInt32 = 0,
         host: SanitizedText? = nil,
-        isInbound: Bool = false
+        isInbound: Bool = false,
+        registration: String? = nil
     ) {
         self.address = address
         self.port = port
@@ -33,13 +36,14 @@ package struct NetworkRoute: Hashable, Sendable, Codable {
         self.interfaceIndex = interfaceIndex
         self.host = host
         self.isInbound = isInbound
+        self.registration = registration
     }
 }
 
-/// Encodes `inbound` only for an inbound route.
+/// Encodes `inbound` only for an inbound route, and `registration` only for the route of a registration.
 extension NetworkRoute {
     private enum CodingKeys: String, CodingKey {
-        case address, port, interface, interfaceIndex, host
+        case address, port, interface, interfaceIndex, host, registration
         case isInbound = "inbound"
     }
 
@@ -51,6 +55,7 @@ extension NetworkRoute {
         interfaceIndex = try container.decode(UInt32.self, forKey: .interfaceIndex)
         host = try container.decodeIfPresent(SanitizedText.self, forKey: .host)
         isInbound = try container.decodeIfPresent(Bool.self, forKey: .isInbound) ?? false
+        registration = try container.decodeIfPresent(String.self, forKey: .registration)
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -61,6 +66,7 @@ extension NetworkRoute {
         try container.encode(interfaceIndex, forKey: .interfaceIndex)
         try container.encodeIfPresent(host, forKey: .host)
         if isInbound { try container.encode(true, forKey: .isInbound) }
+        try container.encodeIfPresent(registration, forKey: .registration)
     }
 }
 
@@ -91,7 +97,12 @@ extension Route {
         if case .network(let network) = self { network.isInbound } else { false }
     }
 
-    /// The host that announced the address by mDNS. Nil for USB routes and configured addresses.
+    /// The ID of the registration that names the route. Nil for every other route.
+    package var registration: String? {
+        if case .network(let network) = self { network.registration } else { nil }
+    }
+
+    /// The host that announced the address by mDNS. Nil for USB routes, configured addresses and registrations.
     package var host: SanitizedText? {
         if case .network(let network) = self { network.host } else { nil }
     }

@@ -11,6 +11,9 @@ package struct ServiceType: Hashable, Sendable, Comparable, CustomStringConverti
     /// The type under which Flutter's tool announces the apps that it runs.
     package static let flutterDevices = ServiceType(known: "_flutter_devices._tcp")
 
+    /// The type under which a broker announces its remote listener.
+    package static let patchbay = ServiceType(known: "_patchbay._tcp")
+
     /// The service types that Patchbay browses by default.
     package static let standard: [ServiceType] = [
         appreveal, debug, mcp, openagents, dartVMService, flutterDevices,

@@ -1,5 +1,5 @@
 /// One observation by one source: a Bonjour service on one interface and protocol, a port on a phone, a configured
-/// endpoint, or an app that connected.
+/// endpoint, or an app that connected or registered.
 ///
 /// A sighting has no interpretation. The registry decides which sightings belong to the same endpoint.
 package struct Sighting: Hashable, Sendable {
@@ -23,9 +23,20 @@ package struct Sighting: Hashable, Sendable {
         case config
         /// An app that connected to the state debugger.
         case debuglink
+        /// An app that registered itself with a grant.
+        case registration
 
         /// True if any machine on the network can cause sightings of this source.
         package var isNetwork: Bool { self == .bonjour || self == .debuglink }
+    }
+
+    /// The state of the endpoint as the source itself knows it.
+    package enum Availability: Hashable, Sendable {
+        case available
+        /// The endpoint is there and does not work; with the reason.
+        case suspect(String)
+        /// The app is gone, and Patchbay answers for it; with the reason.
+        case offline(String)
     }
 
     package let id: ID
@@ -55,6 +66,7 @@ package struct Sighting: Hashable, Sendable {
     package let launchID: SanitizedText?
     /// The authentication code of a Dart VM service, if the source knows one. Only the broker reads the code.
     package let authCode: DartAuthCode?
+    package let availability: Availability
 
     package init(
         id: ID,
@@ -71,7 +83,8 @@ package struct Sighting: Hashable, Sendable {
         port: UInt16? = nil,
         launchID: SanitizedText? = nil,
         blocked: String? = nil,
-        authCode: DartAuthCode? = nil
+        authCode: DartAuthCode? = nil,
+        availability: Availability = .available
     ) {
         self.id = id
         self.kind = kind
@@ -88,6 +101,7 @@ package struct Sighting: Hashable, Sendable {
         self.launchID = launchID
         self.blocked = blocked
         self.authCode = authCode
+        self.availability = availability
     }
 }
 
@@ -121,6 +135,8 @@ package struct ServerIdentity: Hashable, Sendable {
     package var app: SanitizedText?
     package var name: SanitizedText?
     package var version: SanitizedText?
+    /// The device on which the app runs, as the app itself names it.
+    package var device: SanitizedText?
     /// An ID that is new at each launch of the app, if the server reports one.
     package var launchID: SanitizedText?
     /// True if the server requires its session token with every request.
@@ -140,6 +156,7 @@ package struct ServerIdentity: Hashable, Sendable {
         app: SanitizedText? = nil,
         name: SanitizedText? = nil,
         version: SanitizedText? = nil,
+        device: SanitizedText? = nil,
         launchID: SanitizedText? = nil,
         wantsToken: Bool = false
     ) {
@@ -147,6 +164,7 @@ package struct ServerIdentity: Hashable, Sendable {
         self.app = app
         self.name = name
         self.version = version
+        self.device = device
         self.launchID = launchID
         self.wantsToken = wantsToken
     }

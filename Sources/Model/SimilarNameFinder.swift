@@ -20,6 +20,18 @@ package enum SimilarNameFinder {
             .map(\.name)
     }
 
+    /// Returns the end of an error message: `; did you mean "title"?`, or all existing names if none is similar.
+    ///
+    /// - Parameters:
+    ///   - word: The name that was not found.
+    ///   - names: The existing names.
+    ///   - kind: The plural of what the names stand for, such as `keys`.
+    /// - Returns: The end of the message, with its semicolon.
+    package static func suggestion(for word: String, among names: [String], listedAs kind: String) -> String {
+        if let near = of(word, among: names, count: 1).first { return "; did you mean \"\(near)\"?" }
+        return names.isEmpty ? "; there are no \(kind)" : "; the \(kind) are \(names.joined(separator: ", "))"
+    }
+
     /// Returns the number of insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
     package static func distance(_ one: String, _ other: String) -> Int {
         distance(Array(one.lowercased()), Array(other.lowercased()))

@@ -18,36 +18,19 @@ package struct StaticEndpoint: Hashable, Sendable, Codable {
         self.app = app
     }
 
-    /// The reason why the endpoint is invalid, as a sentence. Nil if it is valid.
-    package var validationError: String? {
+    /// The invalid key with the reason, as a sentence. Nil if the endpoint is valid, apart from its kind.
+    package var validationError: (key: String, message: String)? {
         if SanitizedText(name).text != name || name.isEmpty {
-            return "the name must be plain text of 1 to \(SanitizedText.nameLimit) bytes"
+            return ("name", "the name must be plain text of 1 to \(SanitizedText.nameLimit) bytes")
         }
         if let app, SanitizedText(app, limit: 155).text != app || app.isEmpty {
-            return "the app must be a bundle identifier such as com.example.shop"
-        }
-        if !Self.isKind(kind.text) {
-            return
-                "the kind must be a word of letters, digits and hyphens, such as appreveal, app-debug, mcp, dart-vm or tcp"
+            return ("app", "the app must be a bundle identifier such as com.example.shop")
         }
         if !Self.isAddress(address) {
-            return "\"\(SanitizedText(address))\" is neither a numeric IP address nor localhost"
+            return ("address", "\"\(SanitizedText(address))\" is neither a numeric IP address nor localhost")
         }
-        if port == 0 { return "port 0 is not reachable; give the port on which the server listens" }
+        if port == 0 { return ("port", "port 0 is not reachable; give the port on which the server listens") }
         return nil
-    }
-
-    /// Returns whether the text has the syntax of a service name (RFC 6335, section 5.1).
-    private static func isKind(_ text: String) -> Bool {
-        let allowed = text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
-                true
-            default: false
-            }
-        }
-        return allowed && (1...SanitizedText.nameLimit).contains(text.utf8.count)
     }
 
     /// Returns whether the text has the characters of a numeric address. The socket call validates the address.

@@ -84,6 +84,9 @@ package enum TunnelTarget: Hashable, Sendable {
     case device(udid: UDID, port: UInt16)
     /// An endpoint. Each new connection uses the route that is best at that time.
     case endpoint(EndpointID)
+
+    /// The protocol of a stream to a target, in the header `Upgrade` of `GET /v1/streams`.
+    package static let streamProtocol = "patchbay-stream/1"
 }
 
 /// Counters since the tunnel was created or the broker started, whichever is later.

@@ -94,8 +94,8 @@ struct UsbmuxServerSession: Sendable {
     private static func result(for reason: DialError.Reason) -> UsbmuxResult {
         switch reason {
         case .deviceAbsent, .usbmuxdAbsent: .badDevice
-        case .refused, .timedOut, .unreachable, .noRoute, .limit, .forbidden, .foreignUser, .browser, .linkLost,
-            .failed:
+        case .refused, .timedOut, .unreachable, .noRoute, .limit, .forbidden, .foreignUser, .leased, .browser,
+            .linkLost, .failed:
             .refused
         }
     }

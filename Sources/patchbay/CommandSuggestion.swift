@@ -9,11 +9,13 @@ enum CommandSuggestion {
     static func check(_ arguments: [String], against root: any ParsableCommand.Type) throws(CLIError) {
         var command = root
         var path = root._commandName
-        for word in arguments.first == "help" ? arguments.dropFirst() : arguments[...] {
+        let words = arguments.first == "help" ? arguments.dropFirst() : arguments[...]
+        for (index, word) in zip(words.indices, words) {
             guard !word.hasPrefix("-"), !command.configuration.subcommands.isEmpty else { return }
             guard let next = subcommand(word, of: command) else {
-                // `patchbay debug ID` lists the states of this app.
-                if command == DebugCommand.self { return }
+                // `patchbay debug ID` lists the states of this app. It has no second word.
+                let following = words.dropFirst(index + 1 - words.startIndex).first
+                if command == DebugCommand.self, following?.hasPrefix("-") ?? true { return }
                 let names = command.configuration.subcommands.map { $0._commandName }
                 throw CLIError(
                     status: .usage,

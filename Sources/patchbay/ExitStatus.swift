@@ -29,8 +29,10 @@ enum ExitStatus: CInt, CaseIterable {
 
     private init(for error: ClientError) {
         switch error {
-        case .brokerNotRunning: self = .notReachable
-        case .notPermitted: self = .notPermitted
+        case .brokerNotRunning, .sshMissing, .sshFailed, .noRemoteBroker, .noListener, .unreachable, .tlsFailed:
+            self = .notReachable
+        case .notPermitted, .noRemotePermission, .otherKey, .keyRefused: self = .notPermitted
+        case .invalidDestination: self = .usage
         case .unusablePath: self = .configuration
         case .busy, .timedOut, .connectionLost: self = .temporary
         case .invalidResponse: self = .error
@@ -41,7 +43,7 @@ enum ExitStatus: CInt, CaseIterable {
                 self = .usage
             case .notFound: self = .notFound
             case .unauthorized, .forbidden: self = .notPermitted
-            case .unavailable, .limit, .slowDown, .timeout: self = .temporary
+            case .unavailable, .limit, .slowDown, .timeout, .leased: self = .temporary
             case .conflict, .internalError: self = .error
             }
         }
@@ -69,8 +71,8 @@ enum ExitStatus: CInt, CaseIterable {
         case .ok: "success"
         case .error: "failed, see the message; also from `doctor` if a check failed"
         case .usage: "invalid command line, or a name that matches several objects"
-        case .notFound: "no such endpoint, tool, phone, tunnel, advertisement or grant"
-        case .notReachable: "no broker listens at the socket"
+        case .notFound: "no such endpoint, tool, state, phone, tunnel, advertisement or grant"
+        case .notReachable: "no broker is reachable: none listens, or ssh failed"
         case .temporary: "temporary failure, try again later"
         case .notPermitted: "not permitted, or the app needs an approval or its session token"
         case .configuration: "invalid configuration or path"

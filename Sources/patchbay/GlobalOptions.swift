@@ -17,9 +17,12 @@ struct GlobalOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Connect to the broker at this address with the grant that `patchbay join` stored.",
-            discussion: "Host and port, such as 127.0.0.1:7282, or a socket path. Default: $PATCHBAY_BROKER.",
-            valueName: "address"
+            "Connect to the broker of another machine, or to this address with a stored grant.",
+            discussion: """
+                ssh://user@host needs no grant. A name of `patchbay brokers`, 127.0.0.1:7282 or a socket path uses the \
+                grant that `patchbay join` stored. Default: $PATCHBAY_BROKER.
+                """,
+            valueName: "broker"
         )
     )
     var broker: String?
@@ -36,7 +39,16 @@ struct GlobalOptions: ParsableArguments {
 
     /// A client without a grant, for redeeming an invite.
     var unauthenticatedClient: PatchbayClient {
-        get throws(CLIError) { PatchbayClient(address: try Self.address(socket: socket, broker: broker).broker) }
+        get throws(CLIError) {
+            switch try Self.target(socket: socket, broker: broker) {
+            case .direct(let address), .granted(let address): return PatchbayClient(address: address)
+            case .joined(let broker, _):
+                throw .usage(
+                    "\(broker.name) is a broker on another machine, and the invite was not sent",
+                    try: "patchbay join -, with the whole pairing string and without --broker"
+                )
+            }
+        }
     }
 
     /// True if the command line has `--socket` or `--broker`.
@@ -44,35 +56,54 @@ struct GlobalOptions: ParsableArguments {
 
     /// True if requests carry a grant's token.
     var usesGrant: Bool {
-        get throws(CLIError) { try Self.address(socket: socket, broker: broker).wantsGrant }
+        get throws(CLIError) {
+            if case .direct = try Self.target(socket: socket, broker: broker) { false } else { true }
+        }
     }
 
     var output: Console { Console.standard(color) }
 
     static func client(socket: String?, broker: String?) throws(CLIError) -> PatchbayClient {
-        let (address, wantsGrant) = try address(socket: socket, broker: broker)
-        guard wantsGrant else { return PatchbayClient(address: address) }
-        let store = try CredentialStore(environment: ProcessInfo.processInfo.environment)
-        _ = try store.credential(for: address)
-        // The grant is read for every request: `patchbay mcp` runs for days and must see the grant of a later `join`.
-        return PatchbayClient(address: address) {
-            (try? store.credential(for: address)).map { AccessToken($0.token) }
+        switch try target(socket: socket, broker: broker) {
+        case .direct(let address): return PatchbayClient(address: address)
+        case .joined(let broker, let store): return try store.client(of: broker)
+        case .granted(let address):
+            let store = try CredentialStore(environment: ProcessInfo.processInfo.environment)
+            _ = try store.credential(for: address)
+            // Read for every request: `patchbay mcp` runs for days and must see the grant of a later `join`.
+            return PatchbayClient(address: address) {
+                (try? store.credential(for: address)).map { AccessToken($0.token) }
+            }
         }
     }
 
-    /// Resolves the broker's address; the command line takes precedence over the environment.
-    private static func address(
-        socket: String?,
-        broker: String?
-    ) throws(CLIError) -> (broker: BrokerAddress, wantsGrant: Bool) {
+    /// The broker of a command, and how the command identifies itself there.
+    private enum Target {
+        /// By the user of the process, here or on the other machine.
+        case direct(BrokerAddress)
+        /// By a grant for this machine.
+        case granted(BrokerAddress)
+        /// By the grant of a broker on another machine.
+        case joined(JoinedBroker, JoinedBrokerStore)
+    }
+
+    /// Resolves the broker; the command line takes precedence over the environment.
+    private static func target(socket: String?, broker: String?) throws(CLIError) -> Target {
         if socket != nil, broker != nil {
             throw .usage("--socket and --broker exclude each other", try: "remove one of the two options")
         }
         let variable = ProcessInfo.processInfo.environment[brokerVariable].flatMap { $0.isEmpty ? nil : $0 }
         guard let text = broker ?? (socket == nil ? variable : nil) else {
-            return (.unix(path: path(of: socket)), false)
+            return .direct(.unix(path: path(of: socket)))
         }
-        return (try BrokerAddressArgument.address(text), true)
+        if JoinedBroker.isName(text) {
+            let store = try JoinedBrokerStore(environment: ProcessInfo.processInfo.environment)
+            return .joined(try store.broker(named: text), store)
+        }
+        let address = try BrokerAddressArgument.address(text)
+        // The user of ssh has the rights of that user on the other machine.
+        if case .ssh = address { return .direct(address) }
+        return .granted(address)
     }
 
     private static let brokerVariable = "PATCHBAY_BROKER"
@@ -132,11 +163,16 @@ struct ListOptions: ParsableArguments {
     }
 }
 
-/// The value of `--broker`: `127.0.0.1:7282`, also as a URL, or the path of a socket.
+/// The value of `--broker`: `ssh://user@host`, `127.0.0.1:7282`, also as a URL, or the path of a socket.
 enum BrokerAddressArgument {
     /// - Throws: `CLIError` for an invalid address, or an address of another machine.
     static func address(_ text: String) throws(CLIError) -> BrokerAddress {
         if text.hasPrefix("/") { return .unix(path: text) }
+        if text.hasPrefix(SSHDestination.scheme) {
+            do throws(ClientError) { return .ssh(try SSHDestination(text)) } catch {
+                throw .usage(error.description, try: error.hint ?? "--broker ssh://user@host")
+            }
+        }
         var address = text[...]
         if address.hasPrefix("http://") { address = address.dropFirst("http://".count) }
         if address.hasSuffix("/") { address = address.dropLast() }
@@ -151,10 +187,9 @@ enum BrokerAddressArgument {
         case let host:
             throw CLIError(
                 status: .notPermitted,
-                message:
-                    "\(SanitizedText(host)) is another machine; this version does not connect to brokers over the "
-                    + "network, and no token was sent",
-                hint: "run the command on that machine with --broker 127.0.0.1:\(port)"
+                message: "\(SanitizedText(host)) is another machine, and no token was sent; join it first, and give "
+                    + "--broker its name",
+                hint: "patchbay brokers lists the names; --broker ssh://\(SanitizedText(host)) needs none"
             )
         }
     }

@@ -102,14 +102,18 @@ struct Patchbay: AsyncParsableCommand {
             ),
             CommandGroup(
                 name: "Agents",
-                subcommands: [ToolsCommand.self, CallCommand.self, DebugCommand.self, MCPCommand.self]
+                subcommands: [
+                    ToolsCommand.self, CallCommand.self, LeaseCommand.self, LeasesCommand.self, UnleaseCommand.self,
+                    DebugCommand.self, MCPCommand.self,
+                ]
             ),
             CommandGroup(
                 name: "Access",
                 subcommands: [
-                    PairCommand.self, JoinCommand.self, InvitesCommand.self, GrantsCommand.self, RevokeCommand.self,
+                    PairCommand.self, JoinCommand.self, BrokersCommand.self, LeaveCommand.self, InvitesCommand.self,
+                    GrantsCommand.self, RevokeCommand.self,
                     RequestsCommand.self, ApproveCommand.self, UnapproveCommand.self, SecretCommand.self,
-                    AuditCommand.self,
+                    AuditCommand.self, RemoteCommand.self,
                 ]
             ),
             CommandGroup(name: "Maintenance", subcommands: [DoctorCommand.self]),

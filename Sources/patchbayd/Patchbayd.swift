@@ -5,6 +5,7 @@ import FoundationEssentials
 import Glibc
 import Logging
 import Model
+import Profiles
 
 /// The command line of the broker daemon.
 @main
@@ -83,13 +84,13 @@ struct Patchbayd: AsyncParsableCommand {
         let environment = ProcessInfo.processInfo.environment
         do {
             let loader = ConfigurationLoader(environment: environment)
-            let configuration = try loader.load(explicit: config)
+            let file = loader.file(explicit: config)
             let profiles = try ProfileCatalog(
                 installedFolder: ProfileCatalog.installedFolder(),
-                userFolder: ProfileCatalog.userFolder(file: configuration.file, searchPaths: loader.searchPaths)
+                userFolder: ProfileCatalog.userFolder(file: file, searchPaths: loader.searchPaths)
             )
+            let configuration = try loader.load(file, profileKinds: profiles.profiles.map(\.kind))
             if checkConfig {
-                try ConfigurationValidator(configuration: configuration).check(environment)
                 return print("\(Self.origin(of: configuration, environment)): the configuration is valid")
             }
             let daemon = try await Daemon(
@@ -101,7 +102,7 @@ struct Patchbayd: AsyncParsableCommand {
             )
             try await daemon.run()
         } catch let error as ConfigurationError {
-            Self.printError("error: \(error)")
+            for line in error.description.split(separator: "\n") { Self.printError("error: \(line)") }
             throw ExitCode(78)
         } catch let error as DaemonError {
             Self.printError("error: \(error)")

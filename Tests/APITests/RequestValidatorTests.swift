@@ -5,8 +5,9 @@ import Testing
 @testable import API
 
 @Suite struct RequestValidatorTests {
-    private let tcp = RequestValidator(port: 7_282, allowedOrigins: ["http://localhost:5173"])
-    private let unix = RequestValidator(port: nil, allowedOrigins: [])
+    private let tcp = RequestValidator(hostRule: .loopback(port: 7_282), allowedOrigins: ["http://localhost:5173"])
+    private let unix = RequestValidator(hostRule: .loopback(port: nil), allowedOrigins: [])
+    private let remote = RequestValidator(hostRule: .any, allowedOrigins: [])
 
     private func status(
         _ validator: RequestValidator,
@@ -39,6 +40,16 @@ import Testing
         #expect(try status(tcp, host: nil) == 400)
         #expect(try status(tcp, [("Host", "localhost")]) == 400)
         #expect(try status(tcp, [("host", "evil.test")]) == 400)
+    }
+
+    @Test(arguments: ["mac-mini.local", "192.168.1.7:7283", "[fd00::1]:7283", "localhost"])
+    func `a remote client may use any Host, and has the other rules`(host: String) throws {
+        #expect(try status(remote, host: host) == 200)
+        #expect(try status(remote, host: nil) == 400)
+        #expect(try status(remote, host: host, [("Host", "evil.test")]) == 400)
+        #expect(try status(remote, host: host, [("Origin", "https://\(host)")]) == 403)
+        #expect(try status(remote, host: host, [("Sec-Fetch-Site", "same-origin")]) == 403)
+        #expect(try status(remote, host: host, method: .options) == 405)
     }
 
     @Test func `on the Unix socket, Host may have any port`() throws {

@@ -9,12 +9,13 @@ import Testing
     private func principal(
         _ scopes: Set<Scope>,
         _ binding: GrantBinding = .bearer,
-        from source: RequestSource = .tcp(address: "127.0.0.1")
+        from source: RequestSource = .tcp(address: "127.0.0.1"),
+        tools: ToolFilter = .all
     ) -> Principal {
         let grant = Grant(
             id: "abcdefgh",
             name: SanitizedText("test"),
-            permissions: Permissions(scopes, on: .all),
+            permissions: Permissions(scopes, on: .all, tools: tools),
             binding: binding,
             parent: nil,
             invite: nil,
@@ -45,6 +46,23 @@ import Testing
         #expect(throws: AccessError.refused) { try RoutePermission.owner.authorize(anonymous) }
     }
 
+    @Test(arguments: [GrantBinding.bearer, .user(0)])
+    func `a remote client is never an owner, and never gets admin or secret_read`(binding: GrantBinding) {
+        let scopes = Set(Scope.allCases)
+        let remote = principal(scopes, binding, from: .remote(address: "192.168.1.7"))
+        #expect(!remote.isOwner)
+        for scope in scopes {
+            let isLocalOnly = scope == .admin || scope == .secretRead
+            #expect(remote.may(scope) == !isLocalOnly)
+            #expect(isAuthorized(remote, .scope(scope)) == !isLocalOnly)
+        }
+        for route in RouteTable.all where [.owner, .localProcess].contains(route.permission) {
+            #expect(!isAuthorized(remote, route.permission), "\(route.path)")
+        }
+        let impostor = Principal(.owner, source: .remote(address: "192.168.1.7"), actor: .anonymous, user: 0)
+        #expect(!impostor.isOwner)
+    }
+
     @Test func `a local user may also request access`() {
         let open = RouteTable.all.filter {
             isAuthorized(localUser, $0.permission) && !isAuthorized(anonymous, $0.permission)
@@ -64,6 +82,22 @@ import Testing
             #expect(isAuthorized(principal, .scope(wanted)) == (wanted == scope))
         }
         #expect(!isAuthorized(principal, .owner))
+    }
+
+    @Test func `a grant that is limited to certain tools may use no route that bypasses the limit`() {
+        let limited = principal(Set(Scope.allCases), .user(1_000), from: .unix(uid: 1_000), tools: .named(["tap"]))
+        let bypasses: Set<Scope> = [.tunnelOpen, .shell, .secretRead, .admin]
+
+        for route in RouteTable.all {
+            guard case .scope(let scope) = route.permission else { continue }
+            #expect(isAuthorized(limited, route.permission) == !bypasses.contains(scope), "\(route.path)")
+        }
+        #expect(!isAuthorized(limited, .owner))
+        let error = #expect(throws: Problem.self) { try RoutePermission.scope(.tunnelOpen).authorize(limited) }
+        #expect(
+            error?.detail == "grant abcdefgh does not allow tunnel.open: tunnel.open would bypass the limit to "
+                + "the tool tap, because it allows any call of an app"
+        )
     }
 
     @Test func `admin is effective only on the Unix socket, for the bound user`() {

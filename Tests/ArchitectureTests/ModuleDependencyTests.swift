@@ -10,7 +10,8 @@ import Testing
     static let allowedImports: [String: Set<String>] = [
         "Model": [],
         "JSON": [],
-        "Profiles": ["JSON", "Model", "TOMLKit"],
+        "TOML": ["JSON", "Model", "TOMLKit"],
+        "Profiles": ["JSON", "Model", "TOML"],
         "SystemIO": ["CLinux", "Model", "Logging"],
         "Discovery": ["CAvahi", "CLinux", "Model", "SystemIO", "Logging", "ServiceLifecycle"],
         "Devices": ["CLinux", "CUsbmuxd", "Model", "SystemIO", "Logging", "ServiceLifecycle"],
@@ -24,26 +25,27 @@ import Testing
         "QR": ["CQRencode"],
         "Images": ["CImages", "SystemIO"],
         "API": [
-            "JSON", "MCP", "Model", "AccessControl", "QR", "Registry", "SystemIO", "Tunnels", "HTTPTypes",
-            "Hummingbird",
-            "HummingbirdCore", "Logging", "NIOCore", "NIOExtras", "NIOHTTP1", "NIOHTTPTypesHTTP1", "NIOPosix",
-            "ServiceLifecycle",
+            "JSON", "MCP", "Model", "AccessControl", "QR", "Registrations", "Registry", "StreamBridge", "SystemIO",
+            "Tunnels", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOExtras", "NIOHTTP1",
+            "NIOHTTPTypesHTTP1", "NIOPosix", "NIOTLS", "ServiceLifecycle",
         ],
         "MCP": [
             "Images", "JSON", "Model", "AccessControl", "Profiles", "Registry", "SystemIO", "Tunnels", "Crypto",
             "Logging",
             "ServiceLifecycle",
         ],
+        "Registrations": ["Model", "SystemIO", "ServiceLifecycle"],
         "DebugLink": ["JSON", "Model", "SystemIO", "Logging", "ServiceLifecycle"],
         "UsbmuxServer": ["Devices", "Model", "SystemIO", "Tunnels", "Logging", "ServiceLifecycle"],
-        "Client": ["JSON", "Model", "NIOCore", "NIOPosix", "NIOHTTP1"],
+        "Client": ["JSON", "Model", "StreamBridge", "SystemIO", "NIOCore", "NIOPosix", "NIOHTTP1"],
+        "StreamBridge": ["SystemIO", "NIOCore", "NIOPosix"],
+        "TLS": ["Model", "SystemIO", "Crypto", "NIOCore", "NIOSSL", "SwiftASN1", "X509"],
         "patchbayd": [
-            "API", "CLinux", "DebugLink", "Devices", "Discovery", "UsbmuxServer", "Images", "MCP", "Model",
-            "AccessControl", "Probing", "Profiles", "Registry", "SystemIO", "Tunnels", "ArgumentParser", "Logging",
-            "ServiceLifecycle", "TOMLKit",
-            "UnixSignals",
+            "API", "CLinux", "DebugLink", "Devices", "Discovery", "UsbmuxServer", "Images", "JSON", "MCP", "Model",
+            "AccessControl", "Probing", "Profiles", "Registrations", "Registry", "SystemIO", "TLS", "Tunnels",
+            "ArgumentParser", "Logging", "ServiceLifecycle", "TOML", "UnixSignals",
         ],
-        "patchbay": ["ArgumentParser", "Client", "JSON", "Model", "QR", "SystemIO"],
+        "patchbay": ["ArgumentParser", "Client", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels"],
     ]
 
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -29,6 +29,65 @@ import Testing
         #expect(String(decoding: data, as: UTF8.self).contains(#"["admin","endpoint.call","tunnel.open"]"#))
     }
 
+    @Test func `a tool filter is a subset of another one only if it can never allow more`() {
+        let two = ToolFilter.named(["screenshot", "tap"])
+        for filter in [ToolFilter.all, .readOnly, two] {
+            #expect(filter.isSubset(of: .all) && filter.isSubset(of: filter))
+            #expect(filter == .all || !ToolFilter.all.isSubset(of: filter))
+        }
+        #expect(ToolFilter.named(["tap"]).isSubset(of: two) && !two.isSubset(of: .named(["tap"])))
+        #expect(!ToolFilter.readOnly.isSubset(of: two) && !two.isSubset(of: .readOnly))
+        let limited = Permissions([.endpointCall], on: .all, tools: .readOnly)
+        #expect(limited.isSubset(of: Permissions([.endpointCall], on: .all)))
+        #expect(!Permissions([.endpointCall], on: .all).isSubset(of: limited))
+    }
+
+    @Test(arguments: [
+        (ToolFilter.all, #"{"scopes":["endpoint.call"],"selector":"all"}"#),
+        (.readOnly, #"{"scopes":["endpoint.call"],"selector":"all","tools":"read-only"}"#),
+        (.named(["tap", "get"]), #"{"scopes":["endpoint.call"],"selector":"all","tools":{"named":["get","tap"]}}"#),
+    ])
+    func `permissions for all tools are encoded as in versions without a tool filter`(
+        tools: ToolFilter,
+        json: String
+    ) throws {
+        let permissions = Permissions([.endpointCall], on: .all, tools: tools)
+        let data = try JSONCoding.encoder().encode(permissions)
+        #expect(String(decoding: data, as: UTF8.self) == json)
+        #expect(try JSONCoding.decoder().decode(Permissions.self, from: data) == permissions)
+    }
+
+    @Test func `the word all is the same as no tool filter, and another word is rejected`() throws {
+        func decode(_ tools: String) throws -> ToolFilter {
+            try JSONCoding.decoder().decode(
+                Permissions.self,
+                from: Data(#"{"scopes":[],"selector":"all","tools":\#(tools)}"#.utf8)
+            ).tools
+        }
+        #expect(try decode(#""all""#) == .all)
+        for text in [#""readonly""#, "{}", "[]", "5", #"{"named":"tap"}"#] {
+            #expect(throws: (any Error).self) { try decode(text) }
+        }
+    }
+
+    @Test(arguments: [ToolFilter.readOnly, .named(["tap"])])
+    func `a limit to certain tools excludes every scope that bypasses it, even if it is stored`(tools: ToolFilter) {
+        let permissions = Permissions(Set(Scope.allCases), on: .all, tools: tools)
+        let missing = Scope.allCases.filter { !permissions.allow($0) }
+        #expect(Set(missing) == [.tunnelOpen, .shell, .secretRead, .admin])
+        #expect(missing.allSatisfy { permissions.exclusion(of: $0)?.contains("\($0.rawValue) would bypass") == true })
+        #expect(permissions.exclusion(of: .endpointCall) == nil)
+        #expect(Permissions([], on: .all).exclusion(of: .tunnelOpen) == nil)
+    }
+
+    @Test func `permissions name their tools, without control characters`() {
+        let text = "\(Permissions([.registryRead, .endpointCall], on: .all, tools: .named(["b\u{1B}", "a"])))"
+        #expect(text == "endpoint.call, registry.read with the tools a, b\u{FFFD}")
+        #expect("\(Permissions([.endpointCall], on: .all))" == "endpoint.call")
+        #expect("\(Permissions([.endpointCall], on: .all, tools: .readOnly))" == "endpoint.call with read-only tools")
+        #expect("\(ToolFilter.named(["tap"]))" == "the tool tap")
+    }
+
     @Test(arguments: [#""some""#, "{}", #"{"endpoints":["A b"]}"#, #"{"endpoints":[],"bundles":[]}"#])
     func `an ambiguous selector is rejected`(text: String) {
         #expect(throws: (any Error).self) { try JSONCoding.decoder().decode(Selector.self, from: Data(text.utf8)) }

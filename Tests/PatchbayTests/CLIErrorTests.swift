@@ -94,7 +94,8 @@ import Testing
 
         #expect(
             text == #"{"error":{"candidates":["shop-a","shop-b"],"code":"not-found","detail":"no endpoint fits \"x\"","#
-                + #""exitCode":66,"hint":"patchbay list","title":"no such endpoint, tool, phone, tunnel, advertisement or grant","#
+                + #""exitCode":66,"hint":"patchbay list","#
+                + #""title":"no such endpoint, tool, state, phone, tunnel, advertisement or grant","#
                 + #""type":"urn:patchbay:problem:not-found"}}"#
         )
     }

@@ -46,11 +46,28 @@ import Testing
         #expect(throws: Never.self) { try CommandSuggestion.check(["login", "-"], against: Patchbay.self) }
     }
 
-    @Test(arguments: ["list", "devices", "tunnels", "advertisements", "invites", "grants", "profiles", "requests"])
+    @Test(arguments: [
+        "list", "devices", "tunnels", "advertisements", "invites", "grants", "profiles", "requests", "leases",
+    ])
     func `every list has --quiet, which excludes --json`(command: String) throws {
         #expect(throws: Never.self) { try Patchbay.parseAsRoot([command, "-q"]) }
         #expect(throws: Never.self) { try Patchbay.parseAsRoot([command, "--quiet"]) }
         #expect(throws: (any Error).self) { try Patchbay.parseAsRoot([command, "-q", "--json"]) }
+    }
+
+    @Test(arguments: [["--for", "9h"], ["--for", "1d"], ["--wait", "2h"]]) func `a lease and its wait have limits`(
+        words: [String]
+    ) throws {
+        #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["lease", "shop"] + words) }
+        #expect(throws: Never.self) { try Patchbay.parseAsRoot(["lease", "shop", "--for", "8h", "--wait", "1h"]) }
+    }
+
+    @Test func `the words after two hyphens are the command of a lease`() throws {
+        let lease = try #require(
+            try Patchbay.parseAsRoot(["lease", "shop", "--", "make", "--json"]) as? LeaseCommand
+        )
+
+        #expect(lease.selector == "shop" && lease.command == ["make", "--json"] && !lease.format.json)
     }
 
     @Test func `a hyphen selects standard input`() throws {

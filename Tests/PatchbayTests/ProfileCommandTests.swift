@@ -1,5 +1,7 @@
 import ArgumentParser
+import FoundationEssentials
 import Model
+import TestSupport
 import Testing
 
 @testable import patchbay
@@ -19,6 +21,29 @@ import Testing
     ])
     func `a check has one target`(options: [String]) {
         #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["profiles", "check", "x.toml"] + options) }
+    }
+
+    @Test(arguments: ["0", "70000"]) func `an invalid port is an error with the range`(port: String) {
+        do {
+            _ = try Patchbay.parseAsRoot(["profiles", "check", "x.toml", "--port", port])
+            Issue.record("the port is accepted")
+        } catch {
+            #expect(Patchbay.message(for: error) == "--port is \(port); ports are 1 to 65535.")
+        }
+    }
+
+    @Test func `a file that cannot be checked is an error with the reason and the next step`() async throws {
+        try await withScratchFolder { scratch in
+            let latin = scratch.file("latin.toml")
+            try Data([0xE9]).write(to: URL(filePath: latin))
+            for (file, message) in [
+                ("/none.toml", "there is no file /none.toml"), (scratch.path, "is a folder, not a profile file"),
+                (latin, "is not text in UTF-8"),
+            ] {
+                let error = #expect(throws: CLIError.self) { try ProfileCheckCommand.text(of: file) }
+                #expect(error?.message.contains(message) == true && error?.hint?.isEmpty == false)
+            }
+        }
     }
 
     @Test func `the list shows each profile with its ports and its file`() {
@@ -65,6 +90,6 @@ import Testing
         )
 
         let error = await #expect(throws: CLIError.self) { try await command.run() }
-        #expect(error?.message == "/none.toml cannot be read")
+        #expect(error?.message == "there is no file /none.toml" && error?.status == .notFound)
     }
 }

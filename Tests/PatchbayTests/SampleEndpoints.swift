@@ -14,8 +14,10 @@ enum SampleEndpoints {
         return udid
     }
 
-    static func device(_ udid: UDID, _ transport: Device.Transport = .usb) -> Device {
-        Device(udid: udid, transport: transport, attachedAt: date)
+    static func device(_ udid: UDID, _ transport: Device.Transport = .usb, name: String? = nil) -> Device {
+        var device = Device(udid: udid, transport: transport, attachedAt: date)
+        device.name = name.map { SanitizedText($0) }
+        return device
     }
 
     static func endpoint(

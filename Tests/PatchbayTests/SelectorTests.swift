@@ -109,6 +109,35 @@ import Testing
         #expect(throws: CLIError.self) { try choose("abc") }
     }
 
+    @Test(arguments: ["Anna’s iPhone", "anna's iphone"])
+    func `a unique name selects a phone, with either apostrophe`(text: String) throws {
+        let devices = [
+            SampleEndpoints.device(SampleEndpoints.otherPhone, name: "Bert"),
+            SampleEndpoints.device(SampleEndpoints.phone, name: "Anna’s iPhone"),
+            SampleEndpoints.device(SampleEndpoints.phone, .network, name: "Anna’s iPhone"),
+        ]
+
+        #expect(try DeviceSelector(text: text, command: "").choose(among: devices) == SampleEndpoints.phone)
+    }
+
+    @Test func `an ambiguous phone name lists the candidates with their names`() {
+        let devices = [
+            SampleEndpoints.device(SampleEndpoints.otherPhone, name: "iPhone"),
+            SampleEndpoints.device(SampleEndpoints.phone, name: "iPhone"),
+        ]
+        let command = "patchbay forward 22 --device UDID"
+
+        let error = #expect(throws: CLIError.self) {
+            try DeviceSelector(text: "iphone", command: command).choose(among: devices)
+        }
+
+        #expect(error?.message == "\"iphone\" matches 2 phones")
+        #expect(
+            error?.candidates == ["\(SampleEndpoints.phone)  iPhone", "\(SampleEndpoints.otherPhone)  iPhone"]
+        )
+        #expect(error?.hint == "patchbay forward 22 --device \(SampleEndpoints.phone)")
+    }
+
     @Test func `a complete UDID is accepted without an attached phone`() throws {
         let udid = try DeviceSelector(text: "0000810100ffffffffffffff", command: "").choose(among: [])
 

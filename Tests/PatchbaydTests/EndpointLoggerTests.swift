@@ -33,6 +33,20 @@ import Testing
         #expect(message(endpoint(.online), endpoint(.online, port: 4_001)) == "endpoint moved")
     }
 
+    @Test func `a changed approval is logged with its cause`() {
+        var moved = endpoint(.online, port: 4_001)
+        moved.approval = .changed
+        #expect(message(endpoint(.online), moved) == "endpoint moved to another host; approve it again to reach it")
+
+        var other = endpoint(.online)
+        other.approval = .changed
+        other.routes[0].mismatch = SanitizedText("bank")
+        #expect(
+            message(endpoint(.online), other)
+                == "another server answered at the address of the endpoint; approve it again to reach it"
+        )
+    }
+
     @Test func `changes without effect on the endpoint's state are not logged`() {
         #expect(message(endpoint(.online), endpoint(.online, version: "3.2.1")) == nil)
         #expect(message(endpoint(.offline, port: nil), endpoint(.offline, port: nil)) == nil)

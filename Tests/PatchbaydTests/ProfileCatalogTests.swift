@@ -65,9 +65,9 @@ import Testing
         arguments: [
             (
                 ["a.toml": Self.text("shop").replacing("ports", with: "prots")],
-                "/profiles/a.toml, line 3, column 1: prots is not a key here; did you mean \"ports\"?"
+                "/profiles/a.toml:3: prots: there is no such key; did you mean \"ports\"?"
             ),
-            (["a.toml": "[!]"], "/profiles/a.toml, line 1, column 2: expected a key or a value"),
+            (["a.toml": "[!]"], "/profiles/a.toml:1:2: expected a key or a value"),
             (
                 ["a.toml": Self.text("shop"), "b.toml": Self.text("shop")],
                 "/profiles/b.toml: name is \"shop\", which is the name of "
@@ -84,6 +84,18 @@ import Testing
                 return
             }
             #expect(error.description.contains(message), "\(error)")
+        }
+    }
+
+    @Test func `every invalid file has its own line`() async throws {
+        try await withScratchFolder { scratch in
+            let files = ["a.toml": "titel = 1", "b.toml": Self.text("shop"), "c.toml": "[!]"]
+            guard case .failure(let error) = try Self.load(files, in: scratch) else {
+                Issue.record("the files are accepted")
+                return
+            }
+            let lines = error.description.split(separator: "\n")
+            #expect(lines.count == 2 && lines[0].contains("a.toml:1: titel") && lines[1].contains("c.toml:1:2: "))
         }
     }
 

@@ -13,17 +13,27 @@ struct Authenticator: Sendable {
     let accessStore: AccessStore
     /// Looks up the user of a TCP client (sock_diag).
     let sockets: SocketOwnerLookup
+    /// TLS of the remote listener; nil for the other listeners.
+    let security: (any TransportSecurity)?
     /// The principal of each connection before a token is shown. The kernel is asked once per connection.
     private let connectionPrincipals = ChannelStorage<Principal>()
 
-    init(validator: RequestValidator, owners: OwnerPolicy, accessStore: AccessStore, sockets: SocketOwnerLookup) {
+    init(
+        validator: RequestValidator,
+        owners: OwnerPolicy,
+        accessStore: AccessStore,
+        sockets: SocketOwnerLookup,
+        security: (any TransportSecurity)?
+    ) {
         self.validator = validator
         self.owners = owners
         self.accessStore = accessStore
         self.sockets = sockets
+        self.security = security
     }
 
-    /// Returns the principal of a request: the grant of the bearer token, or else the peer of the connection.
+    /// Returns the principal of a request: the grant of the bearer token or of the client's key, or else the peer of
+    /// the connection.
     ///
     /// - Throws: `Problem`, `AccessError`.
     func authenticate(_ request: HTTPRequest, on channel: any Channel) async throws -> Principal {
@@ -38,7 +48,7 @@ struct Authenticator: Sendable {
         }
         try validator.validate(request)
         let authorizations = RequestValidator.values(of: "Authorization", in: request)
-        guard !authorizations.isEmpty else { return peer }
+        guard !authorizations.isEmpty else { return keyHolder(peer) }
         let token: Token
         do {
             guard authorizations.count == 1, let text = Self.bearer(authorizations[0]) else {
@@ -53,8 +63,19 @@ struct Authenticator: Sendable {
             .grant(grant),
             source: peer.source,
             actor: .grant(grant.id),
-            user: peer.user
+            user: peer.user,
+            key: peer.key
         )
+    }
+
+    /// Returns the principal of a request without a token: the grant of the client's key, if there is a valid one.
+    ///
+    /// Looked up for each request, because the grant may have ended since the last one.
+    private func keyHolder(_ peer: Principal) -> Principal {
+        guard let key = peer.key, let grant = accessStore.grants.authenticate(key: key, from: peer.source) else {
+            return peer
+        }
+        return Principal(.grant(grant), source: peer.source, actor: .grant(grant.id), key: key)
     }
 
     private func connectionPrincipal(of channel: any Channel) async -> Principal {
@@ -66,6 +87,7 @@ struct Authenticator: Sendable {
 
     /// Identifies the peer of a connection by its credentials, without a token.
     private func identifyPeer(of channel: any Channel) async -> Principal {
+        if let security { return await remotePeer(of: channel, security) }
         guard let credentials = await PeerCredentials(of: channel) else { return anonymous(on: channel) }
         var isOwner = credentials.user == 0 || credentials.user == owners.user
         if !isOwner, let group = owners.group { isOwner = await credentials.isMember(of: group, on: channel) }
@@ -74,6 +96,16 @@ struct Authenticator: Sendable {
             source: .unix(uid: credentials.user),
             actor: credentials.auditActor,
             user: credentials.user
+        )
+    }
+
+    private func remotePeer(of channel: any Channel, _ security: any TransportSecurity) async -> Principal {
+        let key = try? await channel.eventLoop.submit { security.clientKey(of: channel) }.get()
+        return Principal(
+            .anonymous,
+            source: .remote(address: channel.remoteAddress?.ipAddress ?? "?"),
+            actor: .anonymous,
+            key: key
         )
     }
 

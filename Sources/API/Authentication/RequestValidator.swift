@@ -6,8 +6,15 @@ import Model
 /// A page in a browser can send requests to this server from any site. After DNS rebinding, the page can even use a
 /// host name of its own. A page cannot choose the headers Host, Origin and Sec-Fetch-Site.
 struct RequestValidator: Sendable {
-    /// The port of the listener; nil on a Unix socket, where every port in Host is accepted.
-    let port: UInt16?
+    /// The values that a Host header may have.
+    enum HostRule: Sendable {
+        /// A loopback name, with any port or this one.
+        case loopback(port: UInt16?)
+        /// Any name, for the remote listener. A browser rejects its certificate, so a page cannot reach it.
+        case any
+    }
+
+    let hostRule: HostRule
     /// The allowed web origins, spelled as browsers send them.
     let allowedOrigins: Set<String>
 
@@ -30,21 +37,20 @@ struct RequestValidator: Sendable {
         guard hosts.count == 1, let host = hosts.first else {
             throw Problem(.badRequest, "the request must have exactly one Host header, not \(hosts.count)")
         }
-        guard isAllowedHost(host) else {
-            throw Problem(
-                .misdirected,
-                "this broker does not serve the host \"\(SanitizedText(host, limit: 80))\"",
-                hint: "use localhost, 127.0.0.1 or [::1]\(port.map { ", with the port \($0)" } ?? "")"
-            )
-        }
+        guard case .loopback(let port) = hostRule, !Self.isLoopback(host, port: port) else { return }
+        throw Problem(
+            .misdirected,
+            "this broker does not serve the host \"\(SanitizedText(host, limit: 80))\"",
+            hint: "use localhost, 127.0.0.1 or [::1]\(port.map { ", with the port \($0)" } ?? "")"
+        )
     }
 
     /// Returns whether the host is a loopback name, without a port or with the port of the listener. Other names are
-    /// rejected, whatever address they resolve to.
-    func isAllowedHost(_ host: String) -> Bool {
+    /// rejected, whatever address they resolve to. A nil port means a Unix socket, where every port is accepted.
+    static func isLoopback(_ host: String, port: UInt16?) -> Bool {
         let host = host.lowercased()
-        if Self.loopbackNames.contains(host) { return true }
-        guard let colon = host.lastIndex(of: ":"), Self.loopbackNames.contains(String(host[..<colon])) else {
+        if loopbackNames.contains(host) { return true }
+        guard let colon = host.lastIndex(of: ":"), loopbackNames.contains(String(host[..<colon])) else {
             return false
         }
         let digits = host[host.index(after: colon)...]

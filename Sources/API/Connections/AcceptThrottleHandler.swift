@@ -2,8 +2,8 @@ import Glibc
 import Logging
 import NIOCore
 
-/// Pauses accept(2) while the process has no free descriptors, at the connection limit, and at shutdown. Clients wait
-/// in the accept queue of the socket meanwhile.
+/// Pauses accept(2) while the process has no free descriptors, at the connection limit, at the limit of TLS handshakes,
+/// and at shutdown. Clients wait in the accept queue of the socket meanwhile.
 ///
 /// Without this handler, NIO 2.101 spins in the first case. Its AcceptBackoffHandler holds back only the reads that are
 /// requested after an error. The read that met the error stays registered with the selector.
@@ -21,7 +21,9 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
 
     private let logger: Logger
     private let limiter: ConnectionLimiter
-    private let isOwnerListener: Bool
+    private let share: ConnectionLimiter.Share
+    /// Counts the TLS handshakes; nil for a listener without TLS.
+    private let handshakes: HandshakeLimiter?
     private let onStopped: @Sendable () -> Void
     private var isPaused = false
     private var isStopping = false
@@ -29,10 +31,17 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
 
     /// Creates a handler that calls `onStopped` once after `StopAcceptingEvent`, when all accepted connections have
     /// been passed on.
-    init(logger: Logger, limiter: ConnectionLimiter, isOwnerListener: Bool, onStopped: @escaping @Sendable () -> Void) {
+    init(
+        logger: Logger,
+        limiter: ConnectionLimiter,
+        share: ConnectionLimiter.Share,
+        handshakes: HandshakeLimiter?,
+        onStopped: @escaping @Sendable () -> Void
+    ) {
         self.logger = logger
         self.limiter = limiter
-        self.isOwnerListener = isOwnerListener
+        self.share = share
+        self.handshakes = handshakes
         self.onStopped = onStopped
     }
 
@@ -42,11 +51,15 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         isExhausted = false
-        limiter.connectionOpened()
-        unwrapInboundIn(data).closeFuture.whenComplete { [limiter] _ in limiter.connectionClosed() }
+        let channel = unwrapInboundIn(data)
+        limiter.connectionOpened(in: share)
+        channel.closeFuture.whenComplete { [limiter, share] _ in limiter.connectionClosed(in: share) }
+        handshakes?.began(on: channel)
         context.fireChannelRead(data)
-        if !isPaused, !limiter.hasCapacity(forOwners: isOwnerListener) { pauseAccepting(context) }
+        if !isPaused, !hasCapacity { pauseAccepting(context) }
     }
+
+    private var hasCapacity: Bool { limiter.hasCapacity(in: share) && handshakes?.hasCapacity ?? true }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) else {
@@ -64,7 +77,7 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
         stopReading(context)
         context.eventLoop.assumeIsolated().scheduleTask(in: Self.retryInterval) { [self] in
             guard !isStopping else { return }
-            guard limiter.hasCapacity(forOwners: isOwnerListener) else { return pauseAccepting(context) }
+            guard hasCapacity else { return pauseAccepting(context) }
             isPaused = false
             // Setting autoRead also requests the next connection.
             try? context.channel.syncOptions?.setOption(.autoRead, value: true)

@@ -5,10 +5,20 @@ import SystemIO
 
 /// Counts the connections of all listeners: in total, per user and per grant.
 package final class ConnectionLimiter: Sendable {
+    /// The clients of a listener, which decide how many connections the listener may accept.
+    enum Share: Sendable {
+        /// Owners and other users, on the Unix socket.
+        case owners
+        case loopback
+        case remote
+    }
+
     /// The maximum number of connections on all listeners together.
     static let maxConnections = 256
     /// The number of connections that are reserved for owners. An owner can always connect and stop the other clients.
     static let reservedForOwners = 8
+    /// The maximum number of connections of remote clients, so that they leave places for local ones.
+    static let maxRemote = 128
     /// The maximum number of connections per user, so that no user can block the others. Root and the broker's user
     /// have no limit.
     static let maxPerUser = 64
@@ -18,9 +28,17 @@ package final class ConnectionLimiter: Sendable {
     static let busyThreshold = 128
 
     private let total = Mutex(Total())
-    /// The number of connections per user. All users that the kernel does not report share the key nil.
-    private let users = Mutex<[UInt32?: Int]>([:])
+    /// The number of connections per user or remote address.
+    private let users = Mutex<[Peer: Int]>([:])
     private let grants = Mutex(Grants())
+
+    /// The client of a connection before its first request.
+    enum Peer: Hashable, Sendable {
+        /// A user of this machine. All users that the kernel does not report share nil.
+        case user(UInt32?)
+        /// A remote address.
+        case address(String)
+    }
 
     /// The grant of each connection, and the number of connections per grant.
     private struct Grants {
@@ -38,38 +56,48 @@ package final class ConnectionLimiter: Sendable {
     /// The number of connections, and the time when the last one closed.
     private struct Total {
         var count = 0
+        var remoteCount = 0
         var lastEnd: ContinuousClock.Instant?
     }
 
     package init() {}
 
-    func connectionOpened() { total.withLock { $0.count += 1 } }
+    func connectionOpened(in share: Share) {
+        total.withLock { total in
+            total.count += 1
+            if share == .remote { total.remoteCount += 1 }
+        }
+    }
 
-    func connectionClosed(at now: ContinuousClock.Instant = .now) {
+    func connectionClosed(in share: Share, at now: ContinuousClock.Instant = .now) {
         total.withLock { total in
             total.count -= 1
+            if share == .remote { total.remoteCount -= 1 }
             total.lastEnd = now
         }
     }
+
+    /// The number of open connections of remote clients.
+    package var remoteConnections: Int { total.withLock { $0.remoteCount } }
 
     /// Returns whether a client is connected now or was connected within the last 60 seconds.
     package func hasRecentClient(at now: ContinuousClock.Instant = .now) -> Bool {
         total.withLock { $0.count > 0 || $0.lastEnd.map { now - $0 < .seconds(60) } ?? false }
     }
 
-    /// Counts one more connection of a user. Returns false if the user is at the limit.
-    func acquire(user: UInt32?) -> Bool {
+    /// Counts one more connection of a user or a remote address. Returns false at the limit.
+    func acquire(_ peer: Peer) -> Bool {
         users.withLock { users in
-            guard users[user, default: 0] < Self.maxPerUser else { return false }
-            users[user, default: 0] += 1
+            guard users[peer, default: 0] < Self.maxPerUser else { return false }
+            users[peer, default: 0] += 1
             return true
         }
     }
 
-    func release(user: UInt32?) {
+    func release(_ peer: Peer) {
         users.withLock { users in
-            users[user, default: 1] -= 1
-            if users[user] == 0 { users[user] = nil }
+            users[peer, default: 1] -= 1
+            if users[peer] == 0 { users[peer] = nil }
         }
     }
 
@@ -94,16 +122,23 @@ package final class ConnectionLimiter: Sendable {
     /// True if a TCP connection without a grant must close after its response.
     var isBusy: Bool { total.withLock { $0.count >= Self.busyThreshold } }
 
-    /// Returns whether one more connection may be accepted, by a listener for owners or by another listener.
-    func hasCapacity(forOwners: Bool) -> Bool {
-        total.withLock { $0.count < (forOwners ? Self.maxConnections : Self.maxConnections - Self.reservedForOwners) }
+    /// Returns whether one more connection may be accepted.
+    func hasCapacity(in share: Share) -> Bool {
+        total.withLock { total in
+            switch share {
+            case .owners: total.count < Self.maxConnections
+            case .loopback: total.count < Self.maxConnections - Self.reservedForOwners
+            case .remote:
+                total.remoteCount < Self.maxRemote && total.count < Self.maxConnections - Self.reservedForOwners
+            }
+        }
     }
 
     /// True if clients occupy connections of the owners' reserve. Clients that are not owners are then rejected.
     var isReservedCapacityInUse: Bool { total.withLock { $0.count > Self.maxConnections - Self.reservedForOwners } }
 }
 
-/// Looks up the user of a new connection, and rejects a user that is at the connection limit.
+/// Looks up the user or the remote address of a new connection, and rejects a client that is at the connection limit.
 ///
 /// The check runs before the first byte is read, because silent connections count, too.
 final class PerUserConnectionLimitHandler: ChannelInboundHandler {
@@ -114,38 +149,41 @@ final class PerUserConnectionLimitHandler: ChannelInboundHandler {
     private let limiter: ConnectionLimiter
     private let owners: OwnerPolicy
     private let sockets: SocketOwnerLookup
+    private let isRemote: Bool
 
-    init(limiter: ConnectionLimiter, owners: OwnerPolicy, sockets: SocketOwnerLookup) {
+    init(limiter: ConnectionLimiter, owners: OwnerPolicy, sockets: SocketOwnerLookup, isRemote: Bool) {
         self.limiter = limiter
+        self.isRemote = isRemote
         self.owners = owners
         self.sockets = sockets
     }
 
     func channelActive(context: ChannelHandlerContext) {
         context.fireChannelActive()
+        if isRemote { return limitConnections(of: .address(context.remoteAddress?.ipAddress ?? "?"), context) }
         guard let credentials = PeerCredentials.credentials(of: context.channel) else {
-            return limitConnections(of: sockets.user(of: context.channel), context)
+            return limitConnections(of: .user(sockets.user(of: context.channel)), context)
         }
         credentials.assumeIsolated().whenComplete { [self] result in
             switch result {
             case .success(let credentials) where credentials.user != .max:
-                limitConnections(of: credentials.user, context)
-            default: limitConnections(of: sockets.user(of: context.channel), context)
+                limitConnections(of: .user(credentials.user), context)
+            default: limitConnections(of: .user(sockets.user(of: context.channel)), context)
             }
         }
     }
 
-    private func limitConnections(of user: UInt32?, _ context: ChannelHandlerContext) {
+    private func limitConnections(of peer: ConnectionLimiter.Peer, _ context: ChannelHandlerContext) {
         // Owners have no limit: they run many programs and have full access anyway.
-        if user == 0 || user == owners.user { return }
-        guard limiter.acquire(user: user) else { return reject(context) }
-        context.channel.closeFuture.whenComplete { [limiter] _ in limiter.release(user: user) }
+        if peer == .user(0) || peer == .user(owners.user) { return }
+        guard limiter.acquire(peer) else { return reject(context) }
+        context.channel.closeFuture.whenComplete { [limiter] _ in limiter.release(peer) }
     }
 
     private func reject(_ context: ChannelHandlerContext) {
         let problem = Problem(
             .limit,
-            "this user has \(ConnectionLimiter.maxPerUser) connections open already",
+            "this \(isRemote ? "address" : "user") has \(ConnectionLimiter.maxPerUser) connections open already",
             hint: "close some, or reuse one connection for many requests"
         )
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: problem.rawHTTPResponse)), promise: nil)

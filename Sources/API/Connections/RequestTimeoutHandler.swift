@@ -3,6 +3,7 @@ import HTTPTypes
 import Model
 import NIOCore
 import NIOHTTP1
+import NIOTLS
 
 /// Closes connections that send a request too slowly. Otherwise a thousand slow connections could block the server.
 ///
@@ -14,7 +15,7 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
     typealias OutboundOut = ByteBuffer
 
     /// The time limit for a request head, from its first byte. For the first head, the time starts when the connection
-    /// opens.
+    /// opens, or at the end of the TLS handshake.
     static let headTimeout = TimeAmount.seconds(5)
     /// The time limit for the body of a request: up to 64 KiB, and up to 4 MiB for MCP.
     static let bodyTimeout = TimeAmount.seconds(30)
@@ -27,13 +28,27 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
     }
 
     private let maxHeadSize: Int
+    /// True behind TLS: the handshake has a time limit of its own.
+    private let awaitsHandshake: Bool
     private var state = State.idle
     private var received = 0
     private var deadline: Scheduled<Void>?
 
-    init(maxHeadSize: Int) { self.maxHeadSize = maxHeadSize }
+    init(maxHeadSize: Int, awaitsHandshake: Bool) {
+        self.maxHeadSize = maxHeadSize
+        self.awaitsHandshake = awaitsHandshake
+    }
 
-    func handlerAdded(context: ChannelHandlerContext) { begin(.head, within: Self.headTimeout, context) }
+    func handlerAdded(context: ChannelHandlerContext) {
+        begin(.head, within: awaitsHandshake ? HandshakeLimiter.timeout : Self.headTimeout, context)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if awaitsHandshake, case .handshakeCompleted? = event as? TLSUserEvent {
+            begin(.head, within: Self.headTimeout, context)
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if state == .idle { begin(.head, within: Self.headTimeout, context) }

@@ -45,6 +45,7 @@ enum OpenAPIDocument {
         switch route.responseSchema {
         case nil: "\"204\":{\"description\":\"Success, without a body\"}"
         case "events"?: "\"200\":{\"description\":\"Server-sent events\",\"content\":{\"text/event-stream\":{}}}"
+        case "stream"?: "\"101\":{\"description\":\"The connection is a byte stream from now on\"}"
         case "file"?: "\"200\":{\"description\":\"The file, with its own media type\",\"content\":{\"*/*\":{}}}"
         case "MCPMessage"?:
             """

@@ -21,6 +21,7 @@ enum OpenAPISchemas {
             "interface":{"type":"string"},"interfaceIndex":{"type":"integer"},
             "host":{"type":"string","description":"the host that announced the route; absent for a static endpoint"},
             "inbound":{"const":true,"description":"the app connected to Patchbay; absent for a route that is dialled"},
+            "registration":{"type":"string","description":"the ID of the registration that named the route"},
             "app":{"type":"string"},"appIsBundleID":{"const":true},"launchID":{"type":"string"},
             "approval":{"enum":["pending","approved","changed"]},"secretHeld":{"const":true},
             "mismatch":{"type":"string","description":"the app that answered instead of `app`"}}},
@@ -47,11 +48,49 @@ enum OpenAPISchemas {
               "items":{"$ref":"#/components/schemas/EndpointID"}},
             "possiblySameAs":{"type":"array","description":"endpoints that may be the same app on another route; a hint",
               "items":{"$ref":"#/components/schemas/EndpointID"}},
-            "sources":{"type":"array","items":{"enum":["bonjour","usbmuxd","config","debuglink"]}},
+            "sameLaunchAs":{"$ref":"#/components/schemas/EndpointID"},
+            "combinedWith":{"type":"array","items":{"$ref":"#/components/schemas/Endpoint"},
+              "description":"endpoints that reach the same launch; lists show their routes here, each used with its own ID"},
+            "sources":{"type":"array","items":{"enum":["bonjour","usbmuxd","config","debuglink","registration"]}},
             "capabilities":{"type":"array","items":{"type":"string"},
               "description":"from the profile of the kind, or the names of the MCP server's capabilities"},
             "limits":{"type":"array","items":{"type":"string"}},
+            "lease":{"$ref":"#/components/schemas/Lease"},
             "firstSeenAt":{"$ref":"#/components/schemas/Date"},"lastSeenAt":{"$ref":"#/components/schemas/Date"}}},
+        "RegistrationSpec":{"type":"object","required":["app","port","protocol"],"properties":{
+          "app":{"type":"string","description":"the bundle identifier"},"version":{"type":"string"},
+          "port":{"type":"integer","minimum":1024,"maximum":65535},
+          "protocol":{"type":"string","description":"appreveal, mcp, the name of a profile, or another kind of endpoint"},
+          "capabilities":{"type":"array","maxItems":32,"items":{"type":"string"}},
+          "launchID":{"type":"string","description":"new at each launch"},
+          "device":{"type":"string","description":"the name of the device; default: the name of the grant"},
+          "secret":{"type":"string","description":"the app's session token: 1 to 4096 characters of printable ASCII"}}},
+        "Registration":{"type":"object","required":["id","endpoint","heartbeatSeconds"],"properties":{
+          "id":{"type":"string"},"endpoint":{"$ref":"#/components/schemas/EndpointID"},
+          "heartbeatSeconds":{"type":"integer","description":"the interval of PUT /v1/registrations/{id}"}}},
+        "NearbyBroker":{"type":"object","required":["id","name","addresses","port","pair"],"properties":{
+          "id":{"type":"string","description":"the first 16 characters of the pin that the broker claims; may be empty"},
+          "name":{"type":"string"},"host":{"type":"string"},
+          "addresses":{"type":"array","items":{"type":"string"}},"port":{"$ref":"#/components/schemas/Port"},
+          "pair":{"enum":["open","closed"],"description":"open if the broker has an invite for other machines"}}},
+        "NearbyBrokerList":{"type":"object","required":["schema","brokers"],"properties":{
+          "schema":{"const":1},"brokers":{"type":"array","items":{"$ref":"#/components/schemas/NearbyBroker"}}}},
+        "Lease":{"type":"object","required":["id","endpoint","holder","own","seconds","createdAt","expiresAt","waiting"],"properties":{
+          "id":{"type":"string"},"endpoint":{"$ref":"#/components/schemas/EndpointID"},
+          "device":{"$ref":"#/components/schemas/UDID"},
+          "holder":{"type":"string","description":"the name of a grant, or the user of a process"},
+          "own":{"type":"boolean","description":"true for a lease of the caller"},"note":{"type":"string"},
+          "seconds":{"type":"integer","description":"a call of the holder extends the lease to this length again"},
+          "createdAt":{"$ref":"#/components/schemas/Date"},"expiresAt":{"$ref":"#/components/schemas/Date"},
+          "waiting":{"type":"integer","description":"the number of clients that wait for the lease"}}},
+        "LeaseSpec":{"type":"object","required":["endpoint"],"properties":{
+          "endpoint":{"$ref":"#/components/schemas/EndpointID"},
+          "seconds":{"type":"integer","minimum":1,"maximum":28800,"description":"default 600"},
+          "waitSeconds":{"type":"integer","minimum":0,"maximum":3600,
+            "description":"the time to wait while another client has the lease; default 0"},
+          "note":{"type":"string","description":"the reason, which other clients see"}}},
+        "LeaseList":{"type":"object","required":["schema","leases"],"properties":{
+          "schema":{"const":1},"leases":{"type":"array","items":{"$ref":"#/components/schemas/Lease"}}}},
         "EndpointList":{"type":"object","required":["schema","revision","endpoints"],"properties":{
           "schema":{"const":1},"revision":{"type":"integer"},
           "endpoints":{"type":"array","items":{"$ref":"#/components/schemas/Endpoint"}}}},
@@ -139,19 +178,29 @@ enum OpenAPISchemas {
           "required":["version","startedAt","revision","endpoints","devices","tunnels","sources"],"properties":{
             "version":{"type":"string"},"pid":{"type":"integer"},"startedAt":{"$ref":"#/components/schemas/Date"},
             "revision":{"type":"integer"},"endpoints":{"type":"object","additionalProperties":{"type":"integer"}},
-            "devices":{"type":"integer"},"tunnels":{"type":"integer"},
+            "devices":{"type":"integer"},"tunnels":{"type":"integer"},"streams":{"type":"integer"},
+            "leases":{"type":"integer"},
             "sources":{"type":"array","items":{"$ref":"#/components/schemas/SourceStatus"}},
-            "findings":{"type":"array","items":{"type":"string"}},"storage":{"type":"array","items":{"type":"string"}},"allowAnyUser":{"type":"boolean"}}},
+            "findings":{"type":"array","items":{"type":"string"}},"storage":{"type":"array","items":{"type":"string"}},"allowAnyUser":{"type":"boolean"},
+            "remote":{"$ref":"#/components/schemas/RemoteStatus"}}},
+        "RemoteStatus":{"type":"object",
+          "required":["state","configured","reachable","connections","refusedHandshakes"],"properties":{
+            "state":{"enum":["off","listening","waiting"]},"address":{"type":"string"},"configured":{"type":"boolean"},
+            "pin":{"$ref":"#/components/schemas/KeyPin"},"reachable":{"type":"array","items":{"type":"string"}},
+            "connections":{"type":"integer"},"refusedHandshakes":{"type":"integer"},"problem":{"type":"string"}}},
+        "RemoteSpec":{"type":"object","required":["enabled"],"properties":{"enabled":{"type":"boolean"},
+          "address":{"type":"string","description":"a numeric address with its port; 0.0.0.0:7283 by default"}}},
         "Problem":{"type":"object","required":["type","title","status","detail","code"],"properties":{
           "type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},
-          "detail":{"type":"string"},"code":{"type":"string"},"hint":{"type":"string"}}}
+          "detail":{"type":"string"},"code":{"type":"string"},"hint":{"type":"string"},
+          "reason":{"type":"string","description":"why a target could not be dialed"}}}
         """#
 }
 
 extension OpenAPISchemas {
     /// The schemas of access control, without the enclosing braces.
     static let access = #"""
-        "Scope":{"enum":["registry.read","endpoint.call","tunnel.open","secret.use","secret.read","shell","invite.create","admin"]},
+        "Scope":{"enum":["registry.read","endpoint.call","endpoint.register","tunnel.open","secret.use","secret.read","shell","invite.create","admin"]},
         "Selector":{"oneOf":[{"const":"all"},
           {"type":"object","required":["endpoints"],"properties":{
             "endpoints":{"type":"array","items":{"$ref":"#/components/schemas/EndpointID"}}}},
@@ -159,9 +208,15 @@ extension OpenAPISchemas {
             "bundles":{"type":"array","items":{"type":"string"}}}}]},
         "Permissions":{"type":"object","required":["scopes","selector"],"properties":{
           "scopes":{"type":"array","items":{"$ref":"#/components/schemas/Scope"}},
-          "selector":{"$ref":"#/components/schemas/Selector"}}},
-        "Binding":{"description":"the client that may use the token, in addition to holding it","oneOf":[{"const":"bearer"},
-          {"type":"object","required":["user"],"properties":{"user":{"type":"integer"}}}]},
+          "selector":{"$ref":"#/components/schemas/Selector"},"tools":{"$ref":"#/components/schemas/ToolFilter"}}},
+        "ToolFilter":{"description":"the tools that endpoint.call includes; default: all","oneOf":[{"enum":["all","read-only"]},
+          {"type":"object","required":["named"],"properties":{
+            "named":{"type":"array","minItems":1,"maxItems":100,"items":{"type":"string"}}}}]},
+        "Binding":{"description":"the client that may use the grant: the holder of its token, of any user or of one user; or the holder of a TLS key","oneOf":[{"const":"bearer"},
+          {"type":"object","required":["user"],"properties":{"user":{"type":"integer"}}},
+          {"type":"object","required":["key"],"properties":{"key":{"$ref":"#/components/schemas/KeyPin"}}}]},
+        "KeyPin":{"type":"string","pattern":"^[A-Z2-7]{52}$",
+          "description":"SHA-256 of a SubjectPublicKeyInfo, in base32"},
         "AuditActor":{"oneOf":[{"enum":["anonymous","broker"]},
           {"type":"object","required":["grant"],"properties":{"grant":{"type":"string"}}},
           {"type":"object","required":["uid","pid","exe"],"properties":{
@@ -169,8 +224,12 @@ extension OpenAPISchemas {
         "InviteToken":{"type":"string","description":"a secret","pattern":"^pbi_[0-9A-Za-z]{8}_[0-9A-Za-z]{22}_[0-9A-Za-z]{6}$"},
         "GrantToken":{"type":"string","description":"a secret, for Authorization: Bearer",
           "pattern":"^pbg_[0-9A-Za-z]{8}_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$"},
+        "InviteUse":{"description":"the clients that may redeem the invite: those of this machine; also those of other machines with a TLS key; also those with a token; or apps, which register themselves with a token",
+          "enum":["local","remote","bearer","device"]},
         "InviteSpec":{"type":"object","required":["permissions"],"properties":{
-          "permissions":{"$ref":"#/components/schemas/Permissions"},"maxUses":{"type":"integer"},
+          "permissions":{"$ref":"#/components/schemas/Permissions"},"use":{"$ref":"#/components/schemas/InviteUse"},
+          "host":{"type":"string","description":"the broker's address in the pairing string, for other machines"},
+          "maxUses":{"type":"integer"},
           "lifetimeSeconds":{"type":"integer"},
           "grantLifetimeSeconds":{"type":"integer"},
           "grantIdleSeconds":{"type":"integer"},"user":{"type":"integer"},
@@ -178,12 +237,13 @@ extension OpenAPISchemas {
         "Invite":{"type":"object",
           "required":["id","permissions","maxUses","useCount","failedAttempts","createdBy","createdAt","expiresAt"],"properties":{
             "id":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"},
-            "maxUses":{"type":"integer"},"useCount":{"type":"integer"},"failedAttempts":{"type":"integer"},
+            "use":{"$ref":"#/components/schemas/InviteUse"},"maxUses":{"type":"integer"},"useCount":{"type":"integer"},"failedAttempts":{"type":"integer"},
             "createdBy":{"$ref":"#/components/schemas/AuditActor"},"createdAt":{"$ref":"#/components/schemas/Date"},
             "expiresAt":{"$ref":"#/components/schemas/Date"},"endReason":{"enum":["spent","expired","revoked","burnt"]}}},
         "IssuedInvite":{"type":"object","required":["invite","token"],"properties":{
           "invite":{"$ref":"#/components/schemas/Invite"},"token":{"$ref":"#/components/schemas/InviteToken"},
-          "pairing":{"type":"string","description":"PATCHBAY:1:127.0.0.1:PORT::TOKEN, a secret"},
+          "pairing":{"type":"string","description":"PATCHBAY:1:HOST:PORT:PIN:TOKEN, a secret"},
+          "addresses":{"type":"array","items":{"type":"string"},"description":"where other machines may reach the broker"},
           "qr":{"type":"string","contentMediaType":"image/svg+xml",
             "description":"the pairing string as a QR code, also a secret; returned only once and not stored"}}},
         "InviteList":{"type":"object","required":["schema","invites"],"properties":{
@@ -197,10 +257,11 @@ extension OpenAPISchemas {
             "id":{"type":"string"},"name":{"type":"string"},
             "permissions":{"$ref":"#/components/schemas/Permissions"},
             "binding":{"$ref":"#/components/schemas/Binding"},"parent":{"type":"string"},
+            "remote":{"const":true,"description":"valid at the remote listener, too"},
             "invite":{"type":"string"},"createdAt":{"$ref":"#/components/schemas/Date"},
             "expiresAt":{"$ref":"#/components/schemas/Date"},"lastUsedAt":{"$ref":"#/components/schemas/Date"},
             "idleSeconds":{"type":"integer"},"endReason":{"enum":["expired","idle","revoked"]}}},
-        "IssuedGrant":{"type":"object","required":["grant","token"],"properties":{
+        "IssuedGrant":{"type":"object","required":["grant"],"properties":{
           "grant":{"$ref":"#/components/schemas/Grant"},"token":{"$ref":"#/components/schemas/GrantToken"}}},
         "GrantList":{"type":"object","required":["schema","grants"],"properties":{
           "schema":{"const":1},"grants":{"type":"array","items":{"$ref":"#/components/schemas/Grant"}}}},
@@ -254,6 +315,7 @@ extension OpenAPISchemas {
         "ToolList":{"type":"object","required":["schema","tools","stale","changed"],"properties":{
           "schema":{"const":1},"tools":{"type":"array","items":{"type":"object"}},
           "stale":{"type":"boolean"},"changed":{"type":"boolean"},
+          "limit":{"type":"string","description":"the limit of the caller's grant; only these tools are listed"},
           "reason":{"type":"string"},"hint":{"type":"string"}}},
         "ToolCallRequest":{"type":"object","required":["tool"],"properties":{
           "tool":{"type":"string","minLength":1},"arguments":{"type":"object"},

@@ -72,21 +72,23 @@ package struct ApprovalService: Service {
         if let failure { throw failure }
     }
 
-    /// Stores an app's own token for the approved routes of its endpoint. With `isForUnseen`, the token is also for a
-    /// launch that was not seen yet.
+    /// Stores an app's own token for the approved routes of its endpoint, or for `route` alone. With `isForUnseen`, the
+    /// token is also for a launch that was not seen yet.
     ///
     /// - Throws: `AccessError`.
     func storeSecret(
         _ secret: EndpointSecret,
         of endpoint: Endpoint,
-        on port: UInt16?,
-        isForUnseen: Bool,
+        over route: Route? = nil,
+        on port: UInt16? = nil,
+        isForUnseen: Bool = false,
         by actor: AuditActor,
         from source: RequestSource
     ) async throws {
         try await accessStore.secrets.set(
             secret,
             of: endpoint,
+            over: route,
             on: port,
             isForUnseen: isForUnseen,
             by: actor,
@@ -112,15 +114,21 @@ package struct ApprovalService: Service {
         } while accessStore.approvals.trust(of: id) != published
     }
 
-    private func closeTunnels(to id: EndpointID) async {
+    /// Closes the connections of tunnels to an endpoint over the network.
+    func closeTunnels(to id: EndpointID) async {
         var ids: Set<String> = []
-        for tunnel in await tunnels.list() {
-            guard case .endpoint(let target) = tunnel.spec.target else { continue }
-            // The tunnel may have been created while the endpoint had another ID.
-            if target == id { ids.insert(tunnel.id) }
-            if let endpoint = try? await registry.endpoint(target), endpoint.id == id { ids.insert(tunnel.id) }
-        }
+        for tunnel in await tunnels.list() where await leads(tunnel.spec.target, to: id) { ids.insert(tunnel.id) }
         await tunnels.closeNetworkConnections(of: ids)
+        for target in tunnels.streams.targets where await leads(target, to: id) {
+            await tunnels.streams.closeNetworkStreams(to: [target])
+        }
         await tunnels.refreshTargets()
+    }
+
+    /// Returns whether a target is the endpoint, which may have had another ID when the tunnel was created.
+    private func leads(_ target: TunnelTarget, to id: EndpointID) async -> Bool {
+        guard case .endpoint(let target) = target else { return false }
+        if target == id { return true }
+        return (try? await registry.endpoint(target))?.id == id
     }
 }

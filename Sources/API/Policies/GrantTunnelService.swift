@@ -14,11 +14,13 @@ package actor GrantTunnelService {
     private let registry: EndpointRegistry
     private let table: TunnelTable
     private let accessStore: AccessStore
+    private let leasePolicy: LeasePolicy
     private var sessions: [String: GrantSession] = [:]
     /// The number of tunnels that are being opened, by grant.
     private var pendingCount: [String: Int] = [:]
 
-    package init(registry: EndpointRegistry, table: TunnelTable, accessStore: AccessStore) {
+    package init(registry: EndpointRegistry, table: TunnelTable, accessStore: AccessStore, leasePolicy: LeasePolicy) {
+        self.leasePolicy = leasePolicy
         self.registry = registry
         self.table = table
         self.accessStore = accessStore
@@ -111,15 +113,22 @@ extension GrantTunnelService: TunnelProvider {
         case .endpoint(let id):
             let endpoint = try await registry.endpoint(id)
             try principal.requireTunnelScopes(for: endpoint)
+            if let refusal = endpoint.tunnelRefusal {
+                throw Problem(.conflict, refusal, hint: "call its tools instead: states, state, diff, shot, send_state")
+            }
             try await requireApproval(of: endpoint)
         case .device:
             guard principal.canSeeAllEndpoints else {
                 throw Problem(.forbidden, "the grant allows certain endpoints only, not the ports of devices")
             }
         }
-        guard case .grant(let grant) = principal.actor else { return try await table.create(spec, owner: user) }
+        try await leasePolicy.authorize(spec.target, for: principal)
+        let holder = principal.leaseHolder.agentKey
+        guard case .grant(let grant) = principal.actor else {
+            return try await table.create(spec, owner: user, holder: holder)
+        }
         let tunnels = try await open(1, under: grant, isOwner: principal.isOwner) { [table] in
-            [try await table.create(spec, owner: user)]
+            [try await table.create(spec, owner: user, holder: holder)]
         }
         return tunnels[0]
     }

@@ -78,7 +78,8 @@ enum ApprovalRoutes {
         )
         let (grant, _) = try await request.services.accessStore.invites.redeem(
             redemption,
-            from: request.principal.source
+            from: request.principal.source,
+            key: request.principal.key
         )
         let grants = request.services.accessStore.grants
         do {

@@ -25,18 +25,24 @@ enum EndpointRoutes {
         }
         let (endpoints, revision) = await request.services.registry.list
         let filter = try Filter(request)
-        let visible = request.visible(endpoints)
+        let visible = request.visible(endpoints).combined
         return try request.json(EndpointList(revision: revision, endpoints: visible.filter(filter.matches)))
     }
 
     @Sendable static func show(_ request: APIRequest) async throws -> Response {
-        try request.json(try await request.endpoint())
+        let endpoint = try await request.endpoint()
+        let listed = request.visible(await request.services.registry.endpoints).combined
+        return try request.json(listed.first { $0.id == endpoint.id } ?? endpoint)
     }
 
     @Sendable static func add(_ request: APIRequest) async throws -> Response {
         let endpoint = try await request.body(StaticEndpoint.self)
-        if let problem = endpoint.validationError { throw Problem(.badRequest, problem) }
-        return try request.json(try await request.services.staticEndpoints.add(endpoint), status: .created)
+        if let problem = endpoint.validationError { throw Problem(.badRequest, problem.message) }
+        let added = try await request.services.staticEndpoints.add(endpoint)
+        // The response and the list then have the state and the time of a real connection. A failure is the state. A new
+        // OpenAgents server is asked by `OpenAgentsIdentifier`.
+        if added.kind != .openagents { try? await request.services.probe(added) }
+        return try request.json(try await request.services.registry.endpoint(added.id), status: .created)
     }
 
     @Sendable static func remove(_ request: APIRequest) async throws -> Response {

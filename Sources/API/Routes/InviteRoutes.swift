@@ -7,17 +7,19 @@ import QR
 enum InviteRoutes {
     @Sendable static func create(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(InviteSpec.self)
+        let address = try await PairingAddress(for: spec, request.services)
         let (invite, token) = try await request.services.accessStore.invites.create(
             spec,
             by: request.principal.actor,
             from: request.principal.source
         )
-        let pairing = request.services.tcpPort.map { "PATCHBAY:1:127.0.0.1:\($0)::\(token.reveal())" }
+        let pairing = address?.string(with: token)
         return try request.json(
             IssuedInvite(
                 invite: invite,
                 token: token.reveal(),
                 pairing: pairing,
+                addresses: address?.others,
                 // The QR code is only in this response. The URL of a separate download would contain the secret, or
                 // require storing it.
                 qr: spec.qr == true ? try pairing.map { try QRCode($0).svg() } : nil
@@ -46,9 +48,59 @@ enum InviteRoutes {
         let spec = try await request.body(RedemptionSpec.self)
         let (grant, token) = try await request.services.accessStore.invites.redeem(
             spec,
-            from: request.principal.source
+            from: request.principal.source,
+            key: request.principal.key
         )
-        return try request.json(IssuedGrant(grant: grant, token: token.reveal()), status: .created)
+        let isKeyBound = if case .key = grant.binding { true } else { false }
+        return try request.json(
+            IssuedGrant(grant: grant, token: isKeyBound ? nil : token.reveal()),
+            status: .created
+        )
+    }
+}
+
+/// The address of this broker in a pairing string.
+private struct PairingAddress {
+    private let host: String
+    private let port: UInt16
+    private let pin: KeyPin?
+    /// The addresses at which other machines may reach the broker; nil for an invite for this machine.
+    let others: [String]?
+
+    /// - Returns: Nil for an invite for this machine, if the broker has no TCP listener there.
+    /// - Throws: `Problem` if other machines cannot reach the broker.
+    init?(for spec: InviteSpec, _ services: APIServices) async throws {
+        guard spec.use ?? .local != .local else {
+            guard let port = services.tcpPort else { return nil }
+            (host, self.port, pin, others) = ("127.0.0.1", port, nil, nil)
+            return
+        }
+        let status = await services.remote.status()
+        guard status.state != .off else {
+            throw Problem(.conflict, "the remote listener is off", hint: "patchbay remote on")
+        }
+        guard status.state == .listening, let pin = status.pin, let port = status.port else {
+            throw Problem(
+                .unavailable,
+                "the remote listener waits for \(status.address ?? "its address")\(status.problem.map { ": \($0)" } ?? "")",
+                hint: "patchbay remote status"
+            )
+        }
+        guard let host = spec.host ?? status.hosts.first else {
+            throw Problem(
+                .conflict,
+                "this machine has no address that other machines may reach",
+                hint: "name its address: patchbay pair --remote --host ADDRESS"
+            )
+        }
+        guard PairingString.isHost(host) else {
+            throw Problem(.badRequest, "\"\(SanitizedText(host))\" is not a host name or an address")
+        }
+        (self.host, self.port, self.pin, others) = (host, port, pin, status.reachable)
+    }
+
+    func string(with token: Token) -> String {
+        PairingString(host: host, port: port, pin: pin, invite: token.reveal()).description
     }
 }
 

@@ -46,6 +46,7 @@ enum MCPRoutes {
             "schema": 1, "tools": .array(list.tools.map(JSON.object)), "stale": .bool(list.isStale),
             "changed": .bool(list.hasChanged),
         ]
+        if principal.tools != .all { document["limit"] = .string("\(principal.tools)") }
         if let staleness = list.staleness {
             document["reason"] = .string(staleness.description(at: endpoint.id))
             document["hint"] = .string(staleness.hint(for: .human, at: endpoint.id))
@@ -140,7 +141,7 @@ extension APIRequest {
             ),
             body: method == .post ? try await bytes(upTo: MCPHTTPRequest.bodyLimit) : []
         ) { [disconnectHandler] in disconnectHandler.onDisconnect($0) }
-        let (mcp, principal) = (services.mcp, principal)
+        let (mcp, principal) = (services.mcp, principal.asMCPClient)
         let transport = StreamableHTTPTransport(
             server,
             sessions: mcp.sessions,

@@ -14,7 +14,12 @@ enum StatusRoutes {
     }
 
     @Sendable static func show(_ request: APIRequest) async throws -> Response {
-        let status = await request.services.status()
+        var status = await request.services.status()
+        let leases = request.services.leases.leases(
+            of: request.visible(await request.services.registry.endpoints),
+            for: request.principal
+        )
+        status.leases = leases.isEmpty ? nil : leases.count
         return try request.json(request.principal.isOwner ? status : await request.redacted(status))
     }
 
@@ -42,7 +47,9 @@ extension APIRequest {
         status.pid = nil
         status.findings = nil
         status.storage = nil
-        let endpoints = visible(await services.registry.endpoints)
+        status.remote = nil
+        status.streams = nil
+        let endpoints = visible(await services.registry.endpoints).combined
         status.endpoints = Dictionary(grouping: endpoints, by: \.state.rawValue).mapValues(\.count)
         status.tunnels = await tunnels().count
         if !principal.canSeeAllEndpoints {

@@ -16,8 +16,8 @@ enum TunnelRoutes {
 
     @Sendable static func create(_ request: APIRequest) async throws -> Response {
         let spec = try await request.authorized(try await request.body(TunnelSpec.self))
-        let (table, user) = (request.services.tunnels, request.principal.user)
-        let tunnels = try await request.open(1) { [try await table.create(spec, owner: user)] }
+        let (table, user, holder) = request.tunnelOwner
+        let tunnels = try await request.open(1) { [try await table.create(spec, owner: user, holder: holder)] }
         return try request.json(tunnels[0], status: .created)
     }
 
@@ -25,8 +25,10 @@ enum TunnelRoutes {
     @Sendable static func createAll(_ request: APIRequest) async throws -> Response {
         var specs: [TunnelSpec] = []
         for spec in try await request.body([TunnelSpec].self) { specs.append(try await request.authorized(spec)) }
-        let (table, user) = (request.services.tunnels, request.principal.user)
-        let tunnels = try await request.open(specs.count) { [specs] in try await table.create(specs, owner: user) }
+        let (table, user, holder) = request.tunnelOwner
+        let tunnels = try await request.open(specs.count) { [specs] in
+            try await table.create(specs, owner: user, holder: holder)
+        }
         return try request.json(ListResponse(tunnels), status: .created)
     }
 
@@ -56,11 +58,9 @@ enum TunnelRoutes {
         for spec in try await request.streamingRequestBody([TunnelSpec].self) {
             specs.append(try await request.authorized(spec))
         }
-        let (table, tunnelPolicy, user) = (
-            request.services.tunnels, request.services.tunnelPolicy, request.principal.user
-        )
+        let ((table, user, holder), tunnelPolicy) = (request.tunnelOwner, request.services.tunnelPolicy)
         let tunnels = try await request.open(specs.count) { [specs] in
-            try await table.createEphemeral(specs, owner: user)
+            try await table.createEphemeral(specs, owner: user, holder: holder)
         }
         let ids = Set(tunnels.map(\.id))
         request.cleanup.add {
@@ -96,6 +96,11 @@ extension APIRequest {
         return tunnel
     }
 
+    /// The table, and the owner of the principal's new tunnels.
+    fileprivate var tunnelOwner: (TunnelTable, user: UInt32?, holder: String?) {
+        (services.tunnels, principal.user, principal.leaseHolder.agentKey)
+    }
+
     /// Opens tunnels, and registers them with the principal's grant if there is one.
     fileprivate func open(_ count: Int, _ make: @escaping @Sendable () async throws -> [Tunnel]) async throws
         -> [Tunnel]
@@ -109,23 +114,43 @@ extension APIRequest {
     /// Without full access, the tunnel is for the client's own user, on loopback, and to an endpoint of the grant. Such
     /// a tunnel replaces no other tunnel.
     fileprivate func authorized(_ spec: TunnelSpec) async throws -> TunnelSpec {
-        if case .endpoint(let id) = spec.target, principal.isOwner {
-            // The endpoint need not exist yet.
-            if let endpoint = try? await endpoint(id) { try await requireApproval(of: endpoint) }
-        }
         var spec = spec
-        if let grant = principal.grant {
+        if principal.grant != nil {
             // The tunnels of a grant are not persisted, so this one must not be, either.
             spec.persistent = false
-            if !principal.isOwner { spec = try await restricted(spec, grant) }
+            if !principal.isOwner { spec = try restricted(spec) }
         }
+        try await authorizeConnection(to: spec.target)
         return spec
     }
 
-    private func restricted(_ spec: TunnelSpec, _ grant: Grant) async throws -> TunnelSpec {
-        func notAllowed(_ action: String) -> Problem {
-            Problem(.forbidden, "grant \(grant.id) does not allow \(action)")
+    /// Throws unless the principal may connect to the target now.
+    func authorizeConnection(to target: TunnelTarget) async throws {
+        switch target {
+        case .endpoint(let id) where principal.isOwner:
+            // The endpoint need not exist yet.
+            if let endpoint = try? await endpoint(id) { try await requireConnectable(endpoint) }
+        case .endpoint(let id):
+            let endpoint = try await endpoint(id)
+            try principal.requireTunnelScopes(for: endpoint)
+            try await requireConnectable(endpoint)
+        case .device:
+            guard principal.isOwner || principal.canSeeAllEndpoints else {
+                throw notAllowed("the ports of devices, only certain endpoints")
+            }
         }
+        try await services.leasePolicy.authorize(target, for: principal)
+    }
+
+    /// Throws if no tunnel can lead to the endpoint, or if no route of the endpoint is approved.
+    private func requireConnectable(_ endpoint: Endpoint) async throws {
+        if let refusal = endpoint.tunnelRefusal {
+            throw Problem(.conflict, refusal, hint: "patchbay debug \(endpoint.id)")
+        }
+        try await requireApproval(of: endpoint)
+    }
+
+    private func restricted(_ spec: TunnelSpec) throws -> TunnelSpec {
         guard principal.user != nil else { throw notAllowed("a tunnel without a user that the kernel reports") }
         guard !spec.allowAnyUser, !spec.allowBrowsers else {
             throw notAllowed("a tunnel for other users or for web pages")
@@ -136,19 +161,15 @@ extension APIRequest {
         where SystemIO.SocketAddress(numeric: host, port: port)?.isLoopback ?? false: break
         case .tcp, .unix: throw notAllowed("a tunnel on \(spec.local), only on 127.0.0.1 and ::1")
         }
-        switch spec.target {
-        case .endpoint(let id):
-            let endpoint = try await endpoint(id)
-            try principal.requireTunnelScopes(for: endpoint)
-            try await requireApproval(of: endpoint)
-        case .device:
-            guard principal.canSeeAllEndpoints else { throw notAllowed("the ports of devices, only certain endpoints") }
-        }
         return TunnelSpec(
             local: spec.local,
             target: spec.target,
             noRebind: true,
             persistent: false
         )
+    }
+
+    private func notAllowed(_ action: String) -> Problem {
+        Problem(.forbidden, "grant \(principal.grant?.id ?? "?") does not allow \(action)")
     }
 }

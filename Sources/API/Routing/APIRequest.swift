@@ -194,12 +194,12 @@ extension APIRequest {
     func endpoint(_ id: EndpointID) async throws -> Endpoint {
         let endpoint = try await services.registry.endpoint(id)
         guard principal.canSee(endpoint) else { throw RegistryError.noSuchEndpoint(id.text) }
-        return principal.view(of: endpoint)
+        return services.leases.withLeases([principal.view(of: endpoint)], for: principal)[0]
     }
 
     /// Returns the endpoints that the principal may see.
     func visible(_ endpoints: [Endpoint]) -> [Endpoint] {
-        endpoints.filter(principal.canSee).map(principal.view)
+        services.leases.withLeases(endpoints.filter(principal.canSee).map(principal.view), for: principal)
     }
 
     /// Throws unless an owner has approved a route of the endpoint. Use by an owner is not an approval: the use would

@@ -37,7 +37,8 @@ struct APIRoute: Sendable {
     var query: [Query] = []
     /// The schema of the request body in the OpenAPI document; nil without a body.
     var requestSchema: String?
-    /// The schema of the response body; nil for status 204. `events` is an event stream, and `file` any media type.
+    /// The schema of the response body; nil for status 204. `events` is an event stream, `file`
+    /// any media type, and `stream` an upgraded connection.
     var responseSchema: String?
     /// True for status 201.
     var returnsCreated = false
@@ -105,7 +106,7 @@ extension APIRoute {
         _ path: String,
         _ permission: RoutePermission,
         _ summary: String,
-        takes request: String,
+        takes request: String? = nil,
         returns response: String? = nil,
         _ handler: @escaping Handler
     ) -> APIRoute {
@@ -173,8 +174,8 @@ enum RoutePermission: Hashable, Sendable {
     /// Throws unless the principal has this permission. An owner always has the permission. No other code makes this
     /// decision.
     ///
-    /// - Throws: `AccessError.refused` for an anonymous client; `Problem` for an identified client, or if only the Unix
-    ///   socket is allowed.
+    /// - Throws: `AccessError.refused` for an anonymous client without a key; `Problem` for any other client, or if only
+    ///   the Unix socket is allowed.
     func authorize(_ principal: Principal) throws {
         if self == .public || principal.isOwner { return }
         switch (self, principal.role) {
@@ -183,6 +184,12 @@ enum RoutePermission: Hashable, Sendable {
                 throw Problem(.forbidden, "this request is accepted on the Unix socket only")
             }
         case (.localProcess, .anonymous): throw Problem(.forbidden, "this request is accepted on the Unix socket only")
+        case (_, .anonymous) where principal.key != nil:
+            throw Problem(
+                .unauthorized,
+                "no valid grant is bound to the key of this client; it has expired, was revoked, or never existed",
+                hint: "ask an owner of the broker for an invite (patchbay pair --remote), then patchbay join -"
+            )
         case (_, .anonymous): throw AccessError.refused
         case (_, .localUser):
             throw Problem(
@@ -192,8 +199,14 @@ enum RoutePermission: Hashable, Sendable {
             )
         case (.grantHolder, .grant): return
         case (.scope(let scope), .grant(let grant)):
-            guard grant.permissions.allow(scope) else {
-                throw Problem(.forbidden, "grant \(grant.id) does not allow \(scope.rawValue)")
+            if principal.isRemote, grant.permissions.allow(scope), !principal.may(scope) {
+                throw Problem(.forbidden, "the scope \(scope.rawValue) is not available over the remote listener")
+            }
+            guard principal.may(scope) else {
+                throw Problem(
+                    .forbidden,
+                    "grant \(grant.id) does not allow \(scope.rawValue)\(principal.exclusion(of: scope))"
+                )
             }
         default:
             throw Problem(.forbidden, "only an owner of this broker may do that, on the Unix socket")

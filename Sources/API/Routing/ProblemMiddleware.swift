@@ -7,6 +7,7 @@ import MCP
 import Model
 import NIOCore
 import NIOHTTP1
+import Registrations
 import Registry
 import Tunnels
 
@@ -29,8 +30,9 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         case let problem as Problem: problem
         case let error as RegistryError: error.problem
         case let error as TunnelError: error.problem
+        case let error as RegistrationError: error.problem
         case let error as AccessError: error.problem
-        case let failure as DialError: Problem(.unavailable, failure.description)
+        case let failure as DialError: Problem(failure)
         case let error as HTTPError where error.status == .notFound: notFound(request)
         case let error as HTTPError where error.status.code < 500:
             Problem(.badRequest, error.body ?? error.status.reasonPhrase)
@@ -97,11 +99,26 @@ extension AppError {
         let code: Problem.Code =
             switch self {
             case .unreachable, .noHandshake, .permissionChanged, .timedOut, .responseLost: .unavailable
-            case .notApproved, .mismatch, .tokenRequired, .forbidden: .forbidden
+            case .notApproved, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed: .forbidden
             case .notMCP, .invalidResponse: .conflict
+            case .leased: .leased
             case .busy: .limit
             }
         return Problem(code, description(at: id), hint: hint(for: .human, at: id))
+    }
+}
+
+extension RegistrationError {
+    fileprivate var problem: Problem {
+        let code: Problem.Code =
+            switch self {
+            case .invalid, .unknownKind: .badRequest
+            case .address: .forbidden
+            case .notFound: .notFound
+            case .moved: .conflict
+            case .tooManyPerGrant, .tooMany: .limit
+            }
+        return Problem(code, description, hint: next)
     }
 }
 
@@ -123,8 +140,11 @@ extension AccessError {
         case .tooManyAttempts: Problem(.limit, description)
         case .slowDown: Problem(.slowDown, description)
         case .limit: Problem(.limit, description)
+        case .leased(let conflict): conflict.problem
         case .outOfRange: Problem(.badRequest, description)
         case .tooWide, .secretNotPresentable: Problem(.forbidden, description)
+        case .keyRequired:
+            Problem(.forbidden, description, hint: "patchbay join -, or an invite of patchbay pair --bearer")
         case .requestsClosed: Problem(.forbidden, description, hint: "patchbay requests unlock")
         case .notFound: Problem(.notFound, description)
         case .requesterExited: Problem(.conflict, description)

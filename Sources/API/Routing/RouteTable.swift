@@ -1,9 +1,9 @@
 import AccessControl
-import Glibc
 import HTTPTypes
 import Hummingbird
 import Model
 import NIOCore
+import StreamBridge
 
 /// The whole HTTP API, one row for each route.
 ///
@@ -60,6 +60,16 @@ enum RouteTable {
         .get("/v1/tunnels/{id}", .scope(.tunnelOpen), "Show a tunnel", returns: "Tunnel", TunnelRoutes.show),
         .delete("/v1/tunnels/{id}", .scope(.tunnelOpen), "Remove a tunnel", TunnelRoutes.remove),
 
+        .get("/v1/streams", .scope(.tunnelOpen), "Turn the connection into a byte stream (101, patchbay-stream/1)",
+            query: StreamRoutes.query, returns: "stream", StreamRoutes.open),
+
+        .get("/v1/leases", .scope(.registryRead), "List the leases of the endpoints that the caller may see",
+            returns: "LeaseList", LeaseRoutes.list),
+        .create("/v1/leases", .scope(.endpointCall), "Take or renew the lease of an endpoint and of its phone",
+            takes: "LeaseSpec", returns: "Lease", LeaseRoutes.take),
+        .delete("/v1/leases/{id}", .scope(.endpointCall), "End the caller's own lease; any lease for an owner",
+            LeaseRoutes.end),
+
         .get("/v1/advertisements", .owner, "List the advertisements",
             returns: "AdvertisementList", AdvertisementRoutes.list),
         .create("/v1/advertisements", .owner, "Advertise a service",
@@ -69,6 +79,18 @@ enum RouteTable {
         .patch("/v1/advertisements/{id}", .owner, "Change the TXT record of an advertisement",
             takes: "AdvertisementUpdate", returns: "Advertisement", AdvertisementRoutes.update),
         .delete("/v1/advertisements/{id}", .owner, "Remove an advertisement", AdvertisementRoutes.remove),
+
+        .create("/v1/registrations", .scope(.endpointRegister), "Register the sending app at the sender's address",
+            takes: "RegistrationSpec", returns: "Registration", RegistrationRoutes.register),
+        .put("/v1/registrations/{id}", .scope(.endpointRegister), "Keep a registration for 90 s more (a heartbeat)",
+            RegistrationRoutes.heartbeat),
+        .delete("/v1/registrations/{id}", .scope(.endpointRegister), "End a registration", RegistrationRoutes.end),
+
+        .get("/v1/brokers", .scope(.registryRead), "List the brokers that advertise themselves on the network",
+            returns: "NearbyBrokerList", BrokerRoutes.list),
+        .get("/v1/remote", .owner, "Show the remote listener", returns: "RemoteStatus", RemoteRoutes.show),
+        .put("/v1/remote", .owner, "Turn the remote listener on or off",
+            takes: "RemoteSpec", returns: "RemoteStatus", RemoteRoutes.set),
 
         .get("/v1/events", .scope(.registryRead), "Stream every change", returns: "events", EventRoutes.stream),
         .get("/health", .public, "Check that the broker answers", returns: "Health", StatusRoutes.health),
@@ -206,10 +228,6 @@ enum RouteTable {
     /// The check runs on the connection's event loop and therefore cannot race with the end of the write.
     private static func abort(_ channel: any Channel, before pendingResponse: PendingResponse) async {
         if (try? await channel.eventLoop.submit { pendingResponse.isFlushed }.get()) == true { return }
-        if let socket = channel as? any SocketOptionProvider {
-            try? await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
-        }
-        channel.close(promise: nil)
-        try? await channel.closeFuture.get()
+        try? await channel.reset().get()
     }
 }

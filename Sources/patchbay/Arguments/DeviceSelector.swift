@@ -1,7 +1,8 @@
 import Client
 import Model
 
-/// Resolves a phone by UDID in any spelling or by a UDID prefix. Without a text, selects the only attached phone.
+/// Resolves a phone by UDID in any spelling, by its name, or by a UDID prefix. Without a text, selects the only attached
+/// phone.
 struct DeviceSelector {
     /// The text of the argument; nil if the argument is absent.
     let text: String?
@@ -18,16 +19,26 @@ struct DeviceSelector {
         let attached = Set(devices.map(\.udid)).sorted()
         guard let text else {
             if let only = attached.first, attached.count == 1 { return only }
-            guard attached.isEmpty else { throw ambiguous("more than one phone is attached", attached) }
+            guard attached.isEmpty else { throw ambiguous("more than one phone is attached", attached, devices) }
             throw .notFound("no phone is attached", try: "plug in a phone and unlock it; see patchbay devices --watch")
         }
-        let found = attached.filter { Self.matches(text, $0) }
+        let named = devices.filter { Self.isNamed(text, $0) }.map(\.udid)
+        let found = named.isEmpty ? attached.filter { Self.matches(text, $0) } : Set(named).sorted()
         if let only = found.first, found.count == 1 { return only }
-        guard found.isEmpty else { throw ambiguous("\"\(SanitizedText(text))\" matches \(found.count) phones", found) }
+        guard found.isEmpty else {
+            throw ambiguous("\"\(SanitizedText(text))\" matches \(found.count) phones", found, devices)
+        }
         throw .notFound(
-            "no attached phone has a UDID that starts with \"\(SanitizedText(text))\"",
+            "no attached phone has the name \"\(SanitizedText(text))\", or a UDID that starts with it",
             try: "patchbay devices"
         )
+    }
+
+    /// Returns true if the phone has this name. Ignores case, and reads the typewriter apostrophe as the one in
+    /// "Anna’s iPhone", which iOS writes and keyboards lack.
+    private static func isNamed(_ text: String, _ device: Device) -> Bool {
+        func normal(_ name: String) -> String { name.lowercased().replacing("’", with: "'") }
+        return device.name.map { normal($0.text) == normal(text) } ?? false
     }
 
     /// Returns true if the text is a prefix of the UDID with at least 4 digits. Ignores case and hyphens.
@@ -37,11 +48,16 @@ struct DeviceSelector {
         return udid.text.filter { $0 != "-" }.lowercased().hasPrefix(digits)
     }
 
-    private func ambiguous(_ message: String, _ found: [UDID]) -> CLIError {
-        CLIError(
+    private func ambiguous(_ message: String, _ found: [UDID], _ devices: [Device]) -> CLIError {
+        let width = found.map(\.text.count).max() ?? 0
+        let lines = found.map { udid in
+            let name = devices.lazy.filter { $0.udid == udid }.compactMap(\.name).first
+            return name.map { "\(udid.text.padded(to: width))  \($0)" } ?? udid.text
+        }
+        return CLIError(
             status: .usage,
             message: message,
-            candidates: found.map(\.text),
+            candidates: lines,
             hint: command.replacing("UDID", with: found[0].text)
         )
     }

@@ -6,12 +6,15 @@ struct EndpointSelector {
     /// The command for the hint; an ID is appended: `patchbay show`.
     let command: String
 
-    /// Selects an endpoint from a list. The first kind of match in the order above decides.
+    /// Selects an endpoint from a list. The first kind of match in the order above decides. An endpoint that the list
+    /// shows as part of another is selected by its own ID.
     ///
     /// - Throws: `CLIError` if no endpoint matches, or with the candidates if several match.
     func choose(among endpoints: [Endpoint]) throws(CLIError) -> Endpoint {
         guard !text.isEmpty else { throw .usage("the endpoint name is empty", try: "\(command) ID") }
         let wanted = text.lowercased()
+        let parts = endpoints.flatMap { $0.combinedWith ?? [] }
+        if let part = parts.first(where: { $0.id.text == wanted }) { return part }
         let criteria: [(Endpoint) -> Bool] = [
             { $0.isCalled(wanted) },
             { $0.isNamed(wanted) },

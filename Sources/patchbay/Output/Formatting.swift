@@ -59,7 +59,7 @@ enum Formatting {
     static func source(_ source: Sighting.Source) -> String {
         switch source {
         case .config: "static"
-        case .bonjour, .usbmuxd, .debuglink: source.rawValue
+        case .bonjour, .usbmuxd, .debuglink, .registration: source.rawValue
         }
     }
 
@@ -72,6 +72,7 @@ enum Formatting {
         case .noRoute: "no route"
         case .limit: "limit reached"
         case .foreignUser: "client of another user"
+        case .leased: "leased by another client"
         case .browser: "request of a web page"
         case .linkLost: "connection lost"
         case .refused, .unreachable, .forbidden, .failed, nil: reason

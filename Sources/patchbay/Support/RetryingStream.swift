@@ -40,9 +40,13 @@ extension ClientError {
     /// True if a retry can succeed: the broker restarts or is busy.
     var isTemporary: Bool {
         switch self {
-        case .brokerNotRunning, .busy, .timedOut, .connectionLost: true
+        case .brokerNotRunning, .busy, .timedOut, .connectionLost, .noRemoteBroker, .noListener, .unreachable: true
+        // A refused login would only be refused again.
+        case .sshFailed(_, _, let isLost): isLost
         case .refused(let problem): problem.code == .unavailable
-        case .notPermitted, .unusablePath, .invalidResponse: false
+        case .notPermitted, .unusablePath, .invalidResponse, .invalidDestination, .sshMissing, .noRemotePermission,
+            .otherKey, .keyRefused, .tlsFailed:
+            false
         }
     }
 }

@@ -9,6 +9,9 @@ import SystemIO
 /// The state debugger: its server, the tools of its apps, and its advertisement.
 struct DebugLinkComponents: Sendable {
     let tools: DebugToolServer
+    private let server: DebugLinkServer
+    /// The name of the other debugger; nil for none.
+    private let forward: String?
     /// The services in start order: dependencies first.
     let services: [any Service]
 
@@ -29,7 +32,7 @@ struct DebugLinkComponents: Sendable {
         let server: DebugLinkServer
         do {
             server = try DebugLinkServer(
-                on: configuration.listen.address,
+                on: configuration.listen,
                 forwardingTo: other.map { other -> DebuggerDial in { try await other.dial() } },
                 isApproved: { await approval.isApproved($0) },
                 logger: logger
@@ -38,6 +41,8 @@ struct DebugLinkComponents: Sendable {
             throw .socket("debuglink.listen: \(error)")
         }
         tools = DebugToolServer(for: server.apps)
+        self.server = server
+        forward = configuration.forward
         services = [
             server, tools, DebugAppSightingForwarder(apps: server.apps, registry: registry),
             DebugLinkAdvertiser(
@@ -47,5 +52,14 @@ struct DebugLinkComponents: Sendable {
                 logger: logger
             ),
         ]
+    }
+
+    func status() async -> SourceStatus {
+        await SourceStatus(
+            debugLinkAt: server.address,
+            apps: server.apps.apps,
+            refusals: server.apps.refusals,
+            forward: forward
+        )
     }
 }

@@ -26,15 +26,17 @@ struct MCPComponents: Sendable {
         let (registry, dialer) = (state.registry, sources.dialer)
         let artifacts = ArtifactStore(in: "\(state.directory)/artifacts", logger: logger)
         let detector = ServiceDetector(dialer: dialer)
+        let probe = IdentityProbe(
+            health: { await detector.health(of: $0) },
+            launch: { await detector.launch(of: $0, token: $1?.reveal()) }
+        )
         let proxy = AppProxy(
             registry: registry,
             dialer: dialer,
-            probe: IdentityProbe(
-                health: { await detector.health(of: $0) },
-                launch: { await detector.launch(of: $0, token: $1?.reveal()) }
-            ),
+            probe: probe,
             profiles: sources.profiles.catalog.profiles,
             authorizer: AccessStoreAuthorizer(state.accessStore),
+            leases: state.leases,
             storage: FileAppCacheStorage(in: state.directory, logger: logger),
             sizeLimiter: ResultSizeLimiter(images: ImageResizer(), artifacts: artifacts),
             logger: logger
@@ -44,6 +46,7 @@ struct MCPComponents: Sendable {
             apps: proxy,
             approvals: state.accessStore,
             tunnels: tunnelPolicy,
+            leases: state.leases,
             devices: DeviceProvider(
                 devices: { await sources.attachedDevices.devices() },
                 deviceLists: { await sources.attachedDevices.deviceLists() }
@@ -61,7 +64,8 @@ struct MCPComponents: Sendable {
             keepAliveTimer: keepAliveTimer,
             artifacts: artifacts
         )
-        services = [artifacts, sessions, proxy, broker, keepAliveTimer]
+        let sameLaunches = SameLaunchVerifier(registry: registry, accessStore: state.accessStore, probe: probe)
+        services = [artifacts, sessions, proxy, broker, keepAliveTimer, sameLaunches]
     }
 
     /// Loads the MCP sessions' subscriptions of earlier runs.

@@ -1,6 +1,7 @@
 import API
 import AccessControl
 import Devices
+import Discovery
 import FoundationEssentials
 import Glibc
 import Logging
@@ -8,6 +9,7 @@ import Model
 import Probing
 import ServiceLifecycle
 import SystemIO
+import TLS
 import Tunnels
 import UsbmuxServer
 
@@ -52,7 +54,8 @@ struct ServerComponents: Sendable {
         let tunnelPolicy = GrantTunnelService(
             registry: state.registry,
             table: sources.tunnels,
-            accessStore: state.accessStore
+            accessStore: state.accessStore,
+            leasePolicy: LeasePolicy(registry: state.registry, leases: state.leases)
         )
         let mcp = try await DaemonError.reading { () async throws(StateError) in
             try await MCPComponents(
@@ -63,6 +66,7 @@ struct ServerComponents: Sendable {
                 logger: logger
             )
         }
+        let remote = try await Self.makeRemoteListener(configuration, state: state, limiter: limiter, logger: logger)
         let apiServices = Self.makeAPIServices(
             configuration,
             state: state,
@@ -70,6 +74,7 @@ struct ServerComponents: Sendable {
             mcp: mcp.servers,
             tunnelPolicy: tunnelPolicy,
             tcpPort: tcpSockets.port,
+            remote: remote,
             usbmuxServer: usbmuxServer
         )
         approvalService = apiServices.approvalService
@@ -87,9 +92,10 @@ struct ServerComponents: Sendable {
             allowAnyUser: configuration.api.allowAnyUser
         )
         self.socket = socket
-        func makeServer(
+        @Sendable func makeServer(
             _ listener: consuming Descriptor,
             _ transport: APIServer.Transport,
+            security: ListenerSecurity? = nil,
             onOpen: @escaping @Sendable () async -> Void
         ) -> APIServer {
             APIServer(
@@ -99,6 +105,7 @@ struct ServerComponents: Sendable {
                 owners: owners,
                 origins: Set(configuration.api.allowedOrigins),
                 limiter: limiter,
+                security: security,
                 logger: logger,
                 onOpen: onOpen
             )
@@ -113,7 +120,19 @@ struct ServerComponents: Sendable {
                 metadata: ["socket": "\(socket.name)", "tcp": "\(tcpSockets.port.map(String.init) ?? "none")"]
             )
         }
-        var services = mcp.services + tcpServers
+        let remoteService = RemoteListenerService(
+            listener: remote,
+            makeServer: { makeServer($0, .remote(port: $1), security: $2) {} },
+            logger: logger
+        )
+        let advertiser = RemoteAdvertiser(
+            listener: remote,
+            invites: state.accessStore.invites,
+            bonjour: sources.discovery.bonjour,
+            name: DebugLinkAdvertiser.standardName,
+            logger: logger
+        )
+        var services = mcp.services + tcpServers + [remoteService, advertiser]
         services += [unixServer, SystemdStopNotifier(notifier: notifier, logger: logger)]
         // Started after the tunnels and stopped before them, because the tunnels own the relay.
         if let usbmuxServer { services.append(usbmuxServer) }
@@ -128,6 +147,7 @@ struct ServerComponents: Sendable {
         mcp: MCPServers,
         tunnelPolicy: GrantTunnelService,
         tcpPort: UInt16?,
+        remote: RemoteListener,
         usbmuxServer: UsbmuxServer?
     ) -> APIServices {
         let start = Date()
@@ -137,11 +157,16 @@ struct ServerComponents: Sendable {
             accessStore: state.accessStore,
             tunnelPolicy: tunnelPolicy,
             mcp: mcp,
+            leases: state.leases,
             tcpPort: tcpPort,
             devices: sources.attachedDevices,
             advertisements: BonjourAdvertisementPublisher(source: sources.discovery.bonjour),
             staticEndpoints: state.staticEndpoints,
             profiles: sources.profiles,
+            remote: remote,
+            registrations: state.registrations,
+            senderRefusal: { HostAddresses.refusal(ofSender: $0) },
+            brokers: sources.brokers,
             probe: { endpoint in
                 await sources.prober.probe(endpoint)
                 do { try await sources.openAgents.identify(endpoint) } catch let failure as DialError {
@@ -154,13 +179,37 @@ struct ServerComponents: Sendable {
                     of: state.registry,
                     tunnels: sources.tunnels,
                     attachedDevices: sources.attachedDevices,
-                    sources: sources.discovery.statuses() + (usbmuxServer.map { [$0.status()] } ?? []),
+                    sources: sources.discovery.statuses() + [sources.debugLink?.status() ?? .debugLinkOff]
+                        + (usbmuxServer.map { [$0.status()] } ?? []),
                     accessStore: state.accessStore,
                     storage: await state.health.problems(),
                     allowAnyUser: configuration.api.allowAnyUser,
+                    remote: await remote.status(),
                     startedAt: start
                 )
             }
+        )
+    }
+
+    /// Creates the remote listener, which may be off.
+    private static func makeRemoteListener(
+        _ configuration: Configuration,
+        state: StateComponents,
+        limiter: ConnectionLimiter,
+        logger: Logger
+    ) async throws -> RemoteListener {
+        try await RemoteListener(
+            RemoteListener.Settings(
+                configured: configuration.api.remote,
+                configurationFile: configuration.file,
+                interfaces: InterfaceFilter(
+                    allowed: configuration.discovery.interfaces,
+                    denied: configuration.discovery.denyInterfaces
+                )
+            ),
+            identityFile: TLSIdentityFile("\(state.directory)/remote.pem"),
+            file: StateFile("remote", in: state.directory, health: state.health, logger: logger),
+            limiter: limiter
         )
     }
 

@@ -13,10 +13,13 @@ struct SourceComponents: Sendable {
     let discovery: DiscoverySources
     let dialer: CompositeDialer
     let attachedDevices = AttachedDevices()
+    let brokers = NearbyBrokers()
     let tunnels: TunnelTable
     let prober: LivenessProber
     let openAgents: OpenAgentsIdentifier
     let profiles: ProfileLibrary
+    /// Nil if the state debugger is disabled in the configuration.
+    let debugLink: DebugLinkComponents?
     /// The services in start order: dependencies first.
     let services: [any Service]
 
@@ -63,6 +66,7 @@ struct SourceComponents: Sendable {
                 resolver: resolver,
                 dialer: dialer,
                 store: TunnelStore(directory: state.directory, health: state.health, logger: logger),
+                policy: LeasePolicy(registry: registry, leases: state.leases),
                 limits: limits,
                 logger: logger
             )
@@ -74,7 +78,8 @@ struct SourceComponents: Sendable {
                 tunnels: tunnels,
                 clients: clients
             ),
-            dialer: dialer
+            dialer: dialer,
+            isInUse: { dialer.uses.contains($0) }
         )
         let ports = sources.devices.map { _ in
             DevicePortScanner(
@@ -87,6 +92,7 @@ struct SourceComponents: Sendable {
         }
         openAgents = OpenAgentsIdentifier(registry: registry, probe: OpenAgentsProbe(dialer: dialer), logger: logger)
         (discovery, self.dialer, self.tunnels) = (sources, dialer, tunnels)
+        self.debugLink = debugLink
         self.profiles = ProfileLibrary(
             catalog: profiles,
             resolver: resolver,
@@ -102,6 +108,7 @@ struct SourceComponents: Sendable {
                     registry: registry,
                     events: bonjour.events,
                     authCodes: authCodes,
+                    brokers: brokers,
                     logger: logger
                 ),
                 AdvertisementLogger(bonjour: bonjour, logger: logger),

@@ -3,6 +3,7 @@ import FoundationEssentials
 import Logging
 import Model
 import Profiles
+import Registrations
 import Registry
 import ServiceLifecycle
 import SystemIO
@@ -13,7 +14,9 @@ struct StateComponents: Sendable {
     let health: StateFileHealthTracker
     let accessStore: AccessStore
     let registry: EndpointRegistry
+    let leases: LeaseService
     let staticEndpoints: StaticEndpoints
+    let registrations: RegistrationSource
     /// The services in start order: dependencies first.
     let services: [any Service]
 
@@ -55,17 +58,24 @@ struct StateComponents: Sendable {
             startingAfter: max(now, (saved?.revision ?? 0) + 1_000)
         )
         self.registry = registry
+        leases = LeaseService(store: accessStore)
+        let kinds =
+            EndpointKind.builtIn + profiles.map(\.kind)
+            + configuration.discovery.types.map { EndpointKind(serviceType: $0) }
+        let registrations = RegistrationSource(kinds: kinds) { await registry.apply($0) }
+        self.registrations = registrations
         staticEndpoints = try await DaemonError.reading { () async throws(StateError) in
             try await StaticEndpoints(
                 configured: configuration.endpoints,
                 in: configuration.file,
+                kinds: kinds,
                 file: StateFile("static", in: directory, health: health, logger: logger),
                 registry: registry,
                 health: health
             )
         }
         services = [
-            ExpirationService(of: accessStore),
+            ExpirationService(of: accessStore), leases, registrations,
             AbsentAppSecretCleaner(registry: registry, accessStore: accessStore, logger: logger),
             RegistryPersister(registry: registry, file: file, logger: logger),
         ]

@@ -115,6 +115,7 @@ struct EndpointLogger: Service {
             if !endpoint.app.isEmpty { metadata["app"] = "\(endpoint.app)" }
         }
         if let route = endpoint.routes.first { metadata["route"] = "\(route)" }
+        if let found = endpoint.routes.lazy.compactMap(\.mismatch).first { metadata["found"] = "\(found)" }
         if let reason = endpoint.reason { metadata["reason"] = "\(reason)" }
         logger.info(message, metadata: metadata)
     }
@@ -134,6 +135,8 @@ struct EndpointLogger: Service {
             return switch endpoint.approval {
             case .approved: "endpoint approved"
             case .pending: "endpoint not approved any more"
+            case .changed where endpoint.routes.contains { $0.mismatch != nil }:
+                "another server answered at the address of the endpoint; approve it again to reach it"
             case .changed: "endpoint moved to another host; approve it again to reach it"
             }
         }

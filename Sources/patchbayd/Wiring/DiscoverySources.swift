@@ -22,7 +22,7 @@ struct DiscoverySources: Sendable {
             configuration.discovery.enabled
             ? BonjourSource(
                 options: DiscoveryOptions(
-                    types: configuration.discovery.types,
+                    types: configuration.discovery.types.filter { $0 != .patchbay } + [.patchbay],
                     allowed: configuration.discovery.interfaces,
                     denied: configuration.discovery.denyInterfaces
                 ),
@@ -110,6 +110,7 @@ extension BrokerStatus {
         accessStore: AccessStore,
         storage: [String],
         allowAnyUser: Bool,
+        remote: RemoteStatus,
         startedAt: Date
     ) async {
         let (endpoints, revision) = await registry.list
@@ -122,18 +123,21 @@ extension BrokerStatus {
             )
         }
         let storage = storage + [await accessStore.storageProblem].compactMap { $0 }
+        let streams = Int(tunnels.streams.statistics.open)
         self.init(
             version: Version.text,
             pid: getpid(),
             startedAt: startedAt,
             revision: revision,
-            endpoints: Dictionary(grouping: endpoints, by: \.state.rawValue).mapValues(\.count),
+            endpoints: Dictionary(grouping: endpoints.combined, by: \.state.rawValue).mapValues(\.count),
             devices: await attachedDevices.devices().count,
             tunnels: await tunnels.list().count,
+            streams: streams == 0 ? nil : streams,
             sources: sources + (SourceStatus(of: await registry.refusals).map { [$0] } ?? []),
             findings: findings.isEmpty ? nil : findings,
             storage: storage.isEmpty ? nil : storage,
-            allowAnyUser: allowAnyUser ? true : nil
+            allowAnyUser: allowAnyUser ? true : nil,
+            remote: remote
         )
     }
 }

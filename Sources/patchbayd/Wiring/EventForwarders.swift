@@ -14,11 +14,14 @@ struct SightingForwarder: Service {
     let events: AsyncStream<SightingEvent>
     /// Nil if the source knows no Dart VM services.
     var authCodes: AuthCodeStore?
+    /// Nil if the source knows no brokers.
+    var brokers: NearbyBrokers?
     let logger: Logger
 
     func run() async throws {
         var loggedCount: UInt64 = 0
         for await event in events.cancelOnGracefulShutdown() {
+            if await brokers?.apply(event) == true { continue }
             await registry.apply(event)
             if case .seen(let sighting) = event { await authCodes?.observe(sighting) }
             let refusals = await registry.refusals

@@ -1,8 +1,11 @@
 import API
+import AccessControl
 import Model
 import Probing
 import Profiles
+import Registry
 import SystemIO
+import TOML
 
 /// The profiles as the API uses them: the list, and checks of profile files.
 struct ProfileLibrary: ProfileProvider {
@@ -23,14 +26,36 @@ struct ProfileLibrary: ProfileProvider {
         let summary = ProfileSummary(of: profile, in: spec.file)
         guard let target = spec.target else { return ProfileCheck(profile: summary) }
         do {
-            guard let route = try await resolver.routes(to: target).first else {
-                throw DialError(.noRoute, "no route to \(target) is known")
-            }
-            return try await checker.check(profile, summary, at: route)
+            return try await checker.check(profile, summary, at: try await route(to: target))
         } catch let error as PortInUse {
             throw Problem(.conflict, error.description, hint: "patchbay tunnels")
         } catch let error as DialError {
             throw Problem(.unavailable, error.description)
         }
+    }
+
+    /// Returns the first route to the target.
+    ///
+    /// - Throws: `Problem` for an endpoint that is offline or not approved; `RegistryError`, `DialError`.
+    private func route(to target: TunnelTarget) async throws -> Route {
+        if case .endpoint(let id) = target {
+            let endpoint = try await resolver.registry.endpoint(id)
+            guard !endpoint.routes.isEmpty, endpoint.state != .offline else {
+                throw Problem(
+                    .unavailable,
+                    "\(endpoint.id) is offline, so the profile was not tried on it"
+                        + (endpoint.reason.map { ": \($0)" } ?? ""),
+                    hint: "start its server, and see `patchbay show \(endpoint.id)`"
+                )
+            }
+            let approval = resolver.accessStore.approvals.trust(of: endpoint.id).approval
+            if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
+                throw Problem(.forbidden, "the profile was not tried: \(refusal.detail)", hint: refusal.hint)
+            }
+        }
+        guard let route = try await resolver.routes(to: target).first else {
+            throw DialError(.noRoute, "no route to \(target) is known; see `patchbay list`")
+        }
+        return route
     }
 }

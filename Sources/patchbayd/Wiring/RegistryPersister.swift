@@ -106,8 +106,7 @@ enum StateDirectory {
             folder += "/\(part)"
             guard mkdir(folder, 0o700) != 0 else { continue }
             let code = errno
-            var facts = stat()
-            if code == EEXIST, stat(folder, &facts) == 0, facts.st_mode & S_IFMT == S_IFDIR { continue }
+            if code == EEXIST, FileType(atPath: folder) == .folder { continue }
             if code == EEXIST { return "\(folder) is no folder" }
             return "\(folder) cannot be made: \(SocketError.message(for: code))"
         }

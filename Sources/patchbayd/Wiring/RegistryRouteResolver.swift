@@ -3,7 +3,6 @@ import DebugLink
 import Devices
 import Model
 import Registry
-import Synchronization
 import SystemIO
 import Tunnels
 
@@ -25,22 +24,18 @@ struct RegistryRouteResolver: RouteResolver {
             guard let endpoint = try? await registry.endpoint(id) else {
                 throw DialError(.noRoute, "no endpoint is called \(id); `patchbay list` shows them all")
             }
+            if let refusal = endpoint.tunnelRefusal {
+                throw DialError(.noRoute, "\(refusal); `patchbay debug \(id)` shows its states")
+            }
             guard !endpoint.routes.isEmpty, endpoint.state != .offline else {
                 throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
             }
             // The requested ID may be an alias; approvals use the current ID.
             let approval = accessStore.approvals.trust(of: endpoint.id).approval
             let approved = ApprovalPolicy.approvedRoutes(of: endpoint, approval).map(\.route)
-            let dialled = approved.filter { !$0.isInbound }
-            guard dialled.isEmpty else { return dialled }
-            guard approved.isEmpty else {
-                throw DialError(
-                    .noRoute,
-                    "\(id) connected to Patchbay, and a tunnel cannot lead to it; `patchbay debug \(id)` shows its states"
-                )
-            }
+            guard approved.isEmpty else { return approved }
             if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
-                throw DialError(.forbidden, refusal.detail)
+                throw DialError(.forbidden, "\(refusal.detail): \(refusal.hint)")
             }
             throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
         }
@@ -54,7 +49,7 @@ struct CompositeDialer: Dialer {
     let usb: (any Dialer)?
     /// Nil if the state debugger is disabled in the configuration.
     let debugTools: DebugToolServer?
-    let uses = DevicePortUseCounter()
+    let uses = RouteUseCounter()
 
     static let devicesDisabled = DialError(
         .usbmuxdAbsent,
@@ -71,44 +66,14 @@ struct CompositeDialer: Dialer {
         case .network(let inbound) where inbound.isInbound:
             guard let debugTools else { throw Self.debugLinkDisabled }
             return try await debugTools.dial(inbound)
-        case .network: return try await network.dial(route)
-        case .usb(let port):
+        case .network:
+            // Counted after the dial: attempts to reach a dead host must not stop the probes that detect it.
+            return try await network.dial(route).retaining(uses.begin(route))
+        case .usb:
             guard let usb else { throw Self.devicesDisabled }
             // The port is in use from the beginning of the dial, so that it is not probed at the same time.
-            let use = uses.begin(port)
+            let use = uses.begin(route)
             return try await usb.dial(route).retaining(use)
         }
     }
-}
-
-/// Counts the open streams per device port.
-final class DevicePortUseCounter: Sendable {
-    private let counts = Mutex<[USBRoute: Int]>([:])
-
-    /// One open stream; counted until deallocation.
-    private final class Use: Sendable {
-        private let route: USBRoute
-        private let uses: DevicePortUseCounter
-
-        init(_ route: USBRoute, _ uses: DevicePortUseCounter) {
-            (self.route, self.uses) = (route, uses)
-            uses.counts.withLock { $0[route, default: 0] += 1 }
-        }
-
-        deinit {
-            uses.counts.withLock { counts in
-                let left = counts[route, default: 1] - 1
-                counts[route] = left > 0 ? left : nil
-            }
-        }
-    }
-
-    /// True if the route is a device port with an open stream.
-    func contains(_ route: Route) -> Bool {
-        guard case .usb(let port) = route else { return false }
-        return counts.withLock { $0[port] != nil }
-    }
-
-    /// Counts a stream until the returned value is deallocated.
-    func begin(_ route: USBRoute) -> any Sendable { Use(route, self) }
 }

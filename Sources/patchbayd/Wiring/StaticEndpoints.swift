@@ -8,6 +8,8 @@ actor StaticEndpoints: StaticEndpointStore {
     private let configured: [StaticEndpoint]
     /// The configuration file; nil if there is none.
     private let configurationFile: String?
+    /// The kinds that an added endpoint may have.
+    private let kinds: [EndpointKind]
     private var added: [StaticEndpoint]
     private let file: StateFile<[StaticEndpoint]>
     private let registry: EndpointRegistry
@@ -16,12 +18,14 @@ actor StaticEndpoints: StaticEndpointStore {
     init(
         configured: [StaticEndpoint],
         in configurationFile: String?,
+        kinds: [EndpointKind],
         file: StateFile<[StaticEndpoint]>,
         registry: EndpointRegistry,
         health: StateFileHealthTracker
     ) async throws(StateError) {
         self.configured = configured
         self.configurationFile = configurationFile
+        self.kinds = kinds
         self.file = file
         self.registry = registry
         self.health = health
@@ -35,8 +39,12 @@ actor StaticEndpoints: StaticEndpointStore {
 
     /// Saves and lists an endpoint.
     ///
-    /// - Throws: `RegistryError.nameTaken`; `Problem` if the endpoint cannot be saved or listed.
+    /// - Throws: `RegistryError.nameTaken`; `Problem` if its kind does not exist, or it cannot be saved or listed.
     func add(_ endpoint: StaticEndpoint) async throws -> Endpoint {
+        if let problem = endpoint.kind.validationError(among: kinds) {
+            let hint = problem.nearest.map { "use the kind \($0)" } ?? "use the kind tcp for any other server"
+            throw Problem(.badRequest, problem.message, hint: hint)
+        }
         guard !(configured + added).contains(where: { $0.name == endpoint.name }) else {
             throw RegistryError.nameTaken(endpoint.name)
         }

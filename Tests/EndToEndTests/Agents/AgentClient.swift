@@ -6,6 +6,7 @@ final class AgentClient: Sendable {
     private struct Outcome: Decodable {
         let ok: Bool?
         let text: String?
+        let types: [String]?
         let error: String?
     }
 
@@ -50,6 +51,11 @@ final class AgentClient: Sendable {
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }
+    }
+
+    /// The types of the content blocks of each result so far, in the order of the results.
+    var resultTypes: [[String]] {
+        program.output.compactMap { try? JSONDecoder().decode(Outcome.self, from: Data($0.utf8)).types }
     }
 
     /// Starts a call; `outcome(from:)` waits for its result.

@@ -60,6 +60,7 @@ import Testing
             let shot = try await agent.call("endpoint_call", #"{"endpoint": "\#(id)", "name": "screenshot"}"#)
 
             #expect(shot.text != nil, "\(shot.log)")
+            #expect(agent.resultTypes.count == 2 && agent.resultTypes.last?.contains("image") == true, "\(shot.log)")
             #expect(app.calls.last == "GET /screenshot")
             let file = "\(rig.broker.socket).png"
             _ = try await rig.broker.ask("call", String(id), "screenshot", "--output", file)

@@ -21,7 +21,8 @@ async def main(setup, target):
                 result = await client.call(order["tool"], order["arguments"])
                 text = " ".join(getattr(block, "text", "") for block in result.content)
                 failed = getattr(result, "isError", None) or getattr(result, "is_error", None)
-                print(json.dumps({"ok": not failed, "text": text}), flush=True)
+                types = [block.type for block in result.content]
+                print(json.dumps({"ok": not failed, "text": text, "types": types}), flush=True)
             except Exception as error:
                 print(json.dumps({"ok": False, "error": "%s: %s" % (type(error).__name__, error)}), flush=True)
 

@@ -34,23 +34,36 @@ enum RawAnnouncement {
 
     /// Announces a Dart VM service as Flutter's tool does, with the loopback addresses, on the interface of `address`.
     static func flutterTool(port: UInt16, code: String, from address: String, on host: AvahiHost) async throws {
-        try await host.run("python3", ["-c", flutterTool(port: port, code: code, from: address)])
+        try await host.run("python3", ["-c", flutterTool(port, code, ipv4Sockets(address))])
     }
 
-    /// The same, with a responder that answers questions about the service until the program ends.
+    /// The same over IPv4, with a responder that answers questions about the service until the program ends.
     static func flutterToolResponder(
         port: UInt16,
         code: String,
         from address: String,
         on host: AvahiHost
     ) async throws -> Program {
+        try await flutterToolResponder(flutterTool(port, code, ipv4Sockets(address)), port, on: host)
+    }
+
+    /// The same over IPv6, on the interface with this name.
+    static func flutterToolResponder(
+        port: UInt16,
+        code: String,
+        overIPv6 interface: String,
+        on host: AvahiHost
+    ) async throws -> Program {
+        try await flutterToolResponder(flutterTool(port, code, ipv6Sockets(interface)), port, on: host)
+    }
+
+    private static func flutterToolResponder(
+        _ announcement: String,
+        _ port: UInt16,
+        on host: AvahiHost
+    ) async throws -> Program {
         let script = """
-            asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            asked.bind(('', 5353))
-            asked.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
-                             socket.inet_aton('224.0.0.251') + socket.inet_aton('\(address)'))
+            asked = listen()
             print('answering', flush=True)
             while True:
                 query, sender = asked.recvfrom(9000)
@@ -61,16 +74,48 @@ enum RawAnnouncement {
                              + struct.pack('>HHIH', SRV, 1, 120, len(data)) + data, sender)
                 print('answered', sender[0], flush=True)
             """
-        let source = flutterTool(port: port, code: code, from: address) + "\n" + script
-        let responder = try await host.start("python3", ["-c", source])
+        let responder = try await host.start("python3", ["-c", announcement + "\n" + script])
         try await responder.waitForLine("answering")
         return responder
     }
 
-    private static func flutterTool(port: UInt16, code: String, from address: String) -> String {
-        prelude + """
+    /// Makes `s` send on the interface of an address, and `listen` return a member of the group.
+    private static func ipv4Sockets(_ address: String) -> String {
+        """
+        s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('\(address)'))
+        def listen():
+            asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            asked.bind(('', 5353))
+            asked.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
+                             socket.inet_aton('224.0.0.251') + socket.inet_aton('\(address)'))
+            return asked
+        """
+    }
 
-            s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('\(address)'))
+    /// The same for IPv6.
+    private static func ipv6Sockets(_ interface: String) -> String {
+        """
+        link = socket.if_nametoindex('\(interface)')
+        def listen():
+            asked = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+            asked.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            asked.bind(('::', 5353))
+            asked.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP,
+                             socket.inet_pton(socket.AF_INET6, 'ff02::fb') + struct.pack('=I', link))
+            return asked
+        s, group = listen(), ('ff02::fb', 5353, 0, link)
+        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, link)
+        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
+        """
+    }
+
+    private static func flutterTool(_ port: UInt16, _ code: String, _ sockets: String) -> String {
+        [prelude, sockets].joined(separator: "\n") + """
+
             service = ('_flutter_devices', '_tcp', 'local')
             instance = ('Flutter Tools on far',) + service
             send([(service, PTR, 120, name(*instance)), (instance, SRV, 120, srv(\(port), 'flutter', 'local')),
@@ -133,12 +178,13 @@ enum RawAnnouncement {
         s.bind(('', 5353))
         s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('127.0.0.1'))
         s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 255)
+        group = ('224.0.0.251', 5353)
         def send(records):
             packet = struct.pack('>HHHHHH', 0, 0x8400, 0, len(records), 0, 0)
             for labels, kind, ttl, data in records:
                 packet += name(*labels)
                 packet += struct.pack('>HHIH', kind, 1 if kind == PTR else 0x8001, ttl, len(data)) + data
-            s.sendto(packet, ('224.0.0.251', 5353))
+            s.sendto(packet, group)
         """
 
     /// Sends responses with false counts, lengths and compressed names, and noise that is the same in every run.

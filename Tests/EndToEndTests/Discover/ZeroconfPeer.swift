@@ -5,12 +5,15 @@ struct ZeroconfPeer {
     let program: Program
 
     /// Publishes services of one type at 127.0.0.1 until it is stopped; several are named `name-0`, `name-1`…
+    ///
+    /// With `renames`, a name that exists becomes `name-2`, and the type may have an underscore.
     static func publishing(
         _ name: String,
         _ type: String,
         _ port: UInt16,
         _ txt: [String] = [],
         count: Int = 1,
+        renames: Bool = false,
         on host: AvahiHost,
         in scratch: ScratchFolder
     ) async throws -> ZeroconfPeer {
@@ -18,7 +21,8 @@ struct ZeroconfPeer {
             import asyncio, socket, sys
             from zeroconf import IPVersion, ServiceInfo
             from zeroconf.asyncio import AsyncZeroconf
-            name, type, port, count, txt = sys.argv[1], sys.argv[2] + '.local.', int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:]
+            name, type, port, count, txt = sys.argv[1], sys.argv[2] + '.local.', int(sys.argv[3]), int(sys.argv[4]), sys.argv[6:]
+            renames = sys.argv[5] == 'true'
             data = b''.join(bytes([len(t.encode())]) + t.encode() for t in txt)
             async def main():
                 zeroconf = AsyncZeroconf(interfaces=['127.0.0.1'], ip_version=IPVersion.V4Only)
@@ -28,8 +32,9 @@ struct ZeroconfPeer {
                 for info in infos:
                     # A burst would overflow the socket buffers of whoever listens.
                     await asyncio.sleep(0.002)
-                    await zeroconf.async_register_service(info, cooperating_responders=True)
-                print('registered', flush=True)
+                    await zeroconf.async_register_service(info, allow_name_change=renames,
+                                                          cooperating_responders=not renames, strict=not renames)
+                print('registered', *(info.name for info in infos), flush=True)
                 await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
                 await zeroconf.async_unregister_all_services()
                 await zeroconf.async_close()
@@ -38,7 +43,7 @@ struct ZeroconfPeer {
         let python = try await PythonPeers.interpreter(in: scratch)
         let program = try await host.start(
             python,
-            ["-c", script, name, type, "\(port)", "\(count)"] + txt,
+            ["-c", script, name, type, "\(port)", "\(count)", "\(renames)"] + txt,
             input: .pipe
         )
         try await program.waitForLine("registered", within: .seconds(60))

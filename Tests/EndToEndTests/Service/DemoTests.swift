@@ -22,6 +22,7 @@ import Testing
             let health = #"{"status": "ok", "port": 9876"#
             let kinds = [
                 "appreveal", "mcp", "app-debug", "debug", "dart-vm", "openagents", "debugbridge", "webdriveragent",
+                "devicekit", "Demo iPhone", "Demo iPad",
             ]
             let results = [
                 "com.example.desk", "com.example.shop", "Lines", "shop-tools", health, "[image/png, ",

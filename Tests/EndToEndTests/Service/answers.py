@@ -159,6 +159,14 @@ app = http.server.ThreadingHTTPServer(("127.0.0.1", 0), App)
 threading.Thread(target=app.serve_forever, daemon=True).start()
 sample = static | {"name": "Sample", "port": app.server_port, "app": "com.example.sample"}
 shop = expect(201, "POST", "/v1/endpoints", sample)["id"]
+upgrade = {"Connection": "Upgrade", "Upgrade": "patchbay-stream/1"}
+expect(101, "GET", f"/v1/streams?endpoint={shop}", more=upgrade)
+expect(101, "GET", f"/v1/streams?device={udid}&port={app.server_port}", more=upgrade)
+assert expect(503, "GET", f"/v1/streams?endpoint={lab}", more=upgrade)["reason"] in ("refused", "noRoute")
+assert expect(503, "GET", "/v1/streams?endpoint=none", more=upgrade)["reason"] == "noRoute"
+for target in (f"/v1/streams?device={udid}", f"/v1/streams?device={udid}&port=0", f"/v1/streams?endpoint={lab}&port=1"):
+    expect(400, "GET", target, more=upgrade)
+expect(400, "GET", f"/v1/streams?endpoint={shop}")
 ask = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 for target in ("/mcp", f"/e/{shop}/mcp"):
     assert expect(200, "POST", target, ask)["result"]["tools"]
@@ -192,7 +200,7 @@ assert checked["server"] == {"app": "app"} and checked["tools"][0]["outcome"] ==
 checked = expect(200, "POST", "/v1/profiles/check", live | {"text": profile.replace('"result"', '"x"')})
 assert "mismatch" in checked["steps"][0] and "server" not in checked, checked
 bad = expect(400, "POST", "/v1/profiles/check", {"file": "sample.toml", "text": profile.replace("[rpc]", "[rcp]")})
-assert "sample.toml, line 3" in bad["detail"] and '"rpc"' in bad["detail"], bad
+assert "sample.toml:3:" in bad["detail"] and '"rpc"' in bad["detail"], bad
 expect(503, "POST", "/v1/profiles/check", live | {"target": {"device": {"udid": udid, "port": 1}}})
 for method in ("POST", "GET", "DELETE"):
     expect(404, method, "/all/mcp", ask if method == "POST" else None)
@@ -207,6 +215,55 @@ for body in (b"{", {}, {"tool": "tap", "arguments": []}, {"tool": "tap", "waitSe
     expect(400, "POST", f"/v1/endpoints/{shop}/call", body)
 expect(413, "POST", "/mcp", b"[" + b" " * (4 << 20) + b"]")
 expect(415, "POST", "/mcp", b"{}", "text/plain")
+
+# Leases.
+lease = expect(201, "POST", "/v1/leases", {"endpoint": shop, "seconds": 60, "waitSeconds": 1, "note": "by hand"})
+assert lease["own"] and lease["seconds"] == 60 and lease["note"] == "by hand", lease
+assert expect(201, "POST", "/v1/leases", {"endpoint": shop})["id"] == lease["id"]
+assert expect(200, "GET", "/v1/leases")["leases"][0]["endpoint"] == shop
+assert expect(200, "GET", f"/v1/endpoints/{shop}")["lease"]["id"] == lease["id"]
+assert expect(200, "GET", "/v1/status")["leases"] == 1
+for body in ({"endpoint": shop, "seconds": 0}, {"endpoint": shop, "waitSeconds": 3601}, {"seconds": 5}, b"{"):
+    expect(400, "POST", "/v1/leases", body)
+expect(404, "POST", "/v1/leases", {"endpoint": "none"})
+
+# Registrations. A registration needs a grant, which an owner has not.
+assert expect(200, "GET", "/v1/brokers")["brokers"] == []
+registered = {"app": "com.example.registered", "port": app.server_port, "protocol": "mcp", "device": "Desk",
+              "version": "1", "launchID": "one", "capabilities": ["tools"], "secret": "session"}
+expect(403, "POST", "/v1/registrations", registered)
+register = {"permissions": {"scopes": ["endpoint.register"], "selector": "all"}}
+pairing = {"token": expect(201, "POST", "/v1/invites", register)["token"], "client": "k" * 30, "name": "phone"}
+holder = {"Authorization": "Bearer " + expect(201, "POST", "/v1/invites/redeem", pairing)["token"]}
+registration = expect(201, "POST", "/v1/registrations", registered, more=holder)
+listed = expect(200, "GET", "/v1/endpoints/" + registration["endpoint"])
+assert listed["sources"] == ["registration"] and listed["routes"][0]["registration"] == registration["id"], listed
+assert listed["routes"][0]["secretHeld"] and listed["routes"][0]["address"] == "127.0.0.1", listed
+expect(204, "PUT", "/v1/registrations/" + registration["id"], more=holder)
+for body in (registered | {"protocol": "mpc"}, registered | {"port": 80}, {"app": "x"}, registered | {"secret": "a b"}):
+    expect(400, "POST", "/v1/registrations", body, more=holder)
+expect(204, "DELETE", "/v1/registrations/" + registration["id"], more=holder)
+expect(404, "PUT", "/v1/registrations/" + registration["id"], more=holder)
+expect(404, "DELETE", "/v1/registrations/none", more=holder)
+expect(403, "GET", "/v1/brokers", more=holder)
+
+# The remote listener.
+assert expect(200, "GET", "/v1/remote")["state"] == "off"
+expect(400, "PUT", "/v1/remote", {"enabled": True, "address": "example.com:7283"})
+listening = expect(200, "PUT", "/v1/remote", {"enabled": True, "address": "127.0.0.2:7299"})
+assert listening["state"] == "listening" and listening["pin"]
+expect(409, "PUT", "/v1/remote", {"enabled": True, "address": "127.0.0.2:7298"})
+for use, scope in (("remote", "registry.read"), ("bearer", "registry.read"), ("device", "endpoint.register")):
+    distant = {"permissions": {"scopes": [scope], "selector": "all"}, "use": use}
+    created = expect(201, "POST", "/v1/invites", distant)
+    assert created["pairing"].startswith(f"PATCHBAY:1:127.0.0.2:7299:{listening['pin']}:"), created
+    assert created["invite"]["use"] == use and created["addresses"] == ["127.0.0.2:7299"], created
+    created = expect(201, "POST", "/v1/invites", dict(distant, host="lab.example.com"))
+    assert created["pairing"].startswith("PATCHBAY:1:lab.example.com:7299:"), created
+    expect(400, "POST", "/v1/invites", dict(distant, host="a b"))
+    expect(403, "POST", "/v1/invites", dict(distant, permissions={"scopes": [scope, "admin"], "selector": "all"}))
+assert expect(200, "PUT", "/v1/remote", {"enabled": False})["state"] == "off"
+expect(409, "POST", "/v1/invites", distant)
 
 # Access control. The owner uses the unix socket; a grant is sent in a header.
 permissions = {"scopes": ["registry.read", "invite.create", "secret.use"], "selector": "all"}
@@ -223,8 +280,28 @@ child = {"permissions": {"scopes": ["registry.read"], "selector": {"endpoints": 
 expect(201, "POST", "/v1/invites", child, more=bearer)
 wide = {"permissions": {"scopes": ["tunnel.open"], "selector": "all"}}
 expect(403, "POST", "/v1/invites", wide, more=bearer)
+for tools in ("read-only", {"named": ["tap"]}):
+    limited = {"permissions": {"scopes": ["endpoint.call"], "selector": "all", "tools": tools}}
+    assert expect(201, "POST", "/v1/invites", limited)["invite"]["permissions"]["tools"] == tools
+    limited["permissions"]["scopes"] += ["tunnel.open"]
+    expect(403, "POST", "/v1/invites", limited)
 expect(200, "GET", "/v1/endpoints", more=bearer)
 expect(403, "GET", "/v1/tunnels", more=bearer)
+expect(403, "GET", f"/v1/streams?endpoint={shop}", more=bearer | upgrade)
+caller = {"permissions": {"scopes": ["registry.read", "endpoint.call", "tunnel.open"], "selector": "all"}}
+caller = expect(201, "POST", "/v1/invites", caller)
+caller = expect(201, "POST", "/v1/invites/redeem", {"token": caller["token"], "client": key, "name": "caller"})
+caller = {"Authorization": "Bearer " + caller["token"]}
+assert not expect(200, "GET", "/v1/leases", more=caller)["leases"][0]["own"]
+for target, body in (("/v1/leases", {"endpoint": shop}), (f"/v1/endpoints/{shop}/call", {"tool": "tap"}),
+                     ("/v1/tunnels", tunnel("tcp:127.0.0.1:0", target={"endpoint": shop}))):
+    refused = expect(423, "POST", target, body, more=caller)
+    assert 'is leased to "user ' in refused["detail"] and "--wait 5m" in refused["hint"], refused
+expect(423, "GET", f"/v1/streams?endpoint={shop}", more=caller | upgrade)
+expect(403, "DELETE", f"/v1/leases/{lease['id']}", more=caller)
+expect(204, "DELETE", f"/v1/leases/{lease['id']}")
+expect(404, "DELETE", f"/v1/leases/{lease['id']}")
+expect(200, "POST", f"/v1/endpoints/{shop}/call", {"tool": "tap"}, more=caller)
 expect(403, "GET", "/v1/audit", more=bearer)
 expect(415, "PUT", f"/v1/endpoints/{lab}/approval")
 expect(200, "PUT", f"/v1/endpoints/{lab}/approval", {})

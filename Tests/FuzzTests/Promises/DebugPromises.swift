@@ -62,7 +62,8 @@ enum DebugPromises {
         let isSame = message.map { (try? JSON(parsing: $0.state)) == state } ?? false
         try promise("the state is what the parser reads", isSame)
         let picture = json["imageData"] ?? json["png"]
-        try promise("a picture is a text", (message?.pictureSize != nil) == (picture?.string != nil))
+        let hasPicture = message.map { $0.pictureSize != nil || $0.hasInvalidPicture } ?? false
+        try promise("a picture is a text", hasPicture == (picture?.string?.isEmpty == false))
         try promise("an action is read", (message?.action != nil) == (json["action"].map { !$0.isNull } ?? false))
     }
 }

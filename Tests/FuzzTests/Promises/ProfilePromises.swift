@@ -1,5 +1,6 @@
 import Model
 import Profiles
+import TOML
 
 /// Promises for profile files: each is a profile, or an error that a person can use.
 enum ProfilePromises {
@@ -11,13 +12,11 @@ enum ProfilePromises {
             try promise("a profile has something to call", !profile.tools.isEmpty || profile.functions != nil)
             let recognizer = ProfileRecognizer(profile)
             try promise("a profile has something to recognise", recognizer.nextRequest != nil)
-        } catch let error as ProfileError {
+        } catch let error as TOMLError {
             try promise("an error is safe to print", error.description.unicodeScalars.allSatisfy(SanitizedText.isSafe))
             switch error {
-            case .syntax(_, let position, _), .invalid(_, let position, _, _):
+            case .syntax(_, let position, _), .invalid(_, let position, _):
                 try promise("an error is at a place in the file", (1...lines).contains(position.line))
-            case .unknownTool, .invalidArgument, .invalidResponse:
-                throw Violation(promise: "an error of a file is not one of a call")
             }
         } catch let violation as Violation {
             throw violation

@@ -43,6 +43,51 @@ import Testing
         }
     }
 
+    @Test func `a limit to certain tools leaves out tunnels by default, and a scope that bypasses it is an error`() {
+        #expect(PermissionOptions.usual(with: .all).contains(.tunnelOpen))
+        #expect(PermissionOptions.usual(with: .readOnly) == [.registryRead, .endpointCall, .secretUse])
+        #expect(throws: Never.self) { try Patchbay.parseAsRoot(["pair", "--tool", "tap", "--tool", "screenshot"]) }
+        #expect(throws: Never.self) { try Patchbay.parseAsRoot(["pair", "--read-only", "--scope", "endpoint.call"]) }
+        #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["pair", "--read-only", "--tool", "tap"]) }
+        let error = #expect(throws: (any Error).self) {
+            try Patchbay.parseAsRoot(["pair", "--tool", "tap", "--scope", "tunnel.open"])
+        }
+        #expect(
+            error.map {
+                Patchbay.message(for: $0).contains(
+                    "tunnel.open would bypass the limit to the tool tap, because it allows any call of an app."
+                )
+            } == true
+        )
+    }
+
+    @Test func `invites, grants and requests show the limit of their tools`() {
+        let permissions = Permissions([.endpointCall], on: .all, tools: .readOnly)
+        let invite = Invite(
+            id: "0a1b2c3d",
+            permissions: permissions,
+            maxUses: 1,
+            useCount: 0,
+            failedAttempts: 0,
+            createdBy: .broker,
+            createdAt: SampleEndpoints.date,
+            expiresAt: SampleEndpoints.date,
+            endReason: nil
+        )
+        let request = AccessRequest(
+            userCode: "WDJB-MJHT",
+            requester: .broker,
+            name: SanitizedText("agent"),
+            permissions: permissions,
+            expiresAt: SampleEndpoints.date
+        )
+        let tables = [AccessTables.table(of: [invite]), AccessTables.table(of: [request])]
+
+        for table in tables {
+            #expect(table.text(width: nil, isColoured: false).contains("endpoint.call with read-only tools"))
+        }
+    }
+
     @Test(arguments: ["", " "]) func `an empty app name is rejected`(app: String) {
         let error = #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["pair", "--app", app]) }
         #expect(error.map { Patchbay.message(for: $0).contains("--app must be a bundle identifier") } == true)

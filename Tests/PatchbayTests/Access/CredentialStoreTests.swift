@@ -22,10 +22,7 @@ import Testing
         endReason: nil
     )
 
-    private func mode(_ path: String) -> mode_t {
-        var facts = stat()
-        return lstat(path, &facts) == 0 ? facts.st_mode & 0o7777 : 0
-    }
+    private func mode(_ path: String) -> Int { PrivateFileSample.mode(path) }
 
     @Test func `a grant is stored with mode 0600 and can be read back`() async throws {
         try await withScratchFolder { scratch in

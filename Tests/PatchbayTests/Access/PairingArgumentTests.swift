@@ -1,4 +1,5 @@
 import Client
+import Model
 import TestSupport
 import Testing
 
@@ -71,12 +72,18 @@ import Testing
     }
 
     @Test(arguments: ["192.168.1.7", "broker.local", "127.0.0.1.evil.test", "[fe80::1]", "localhost"])
-    func `an invite is not sent to another machine`(host: String) {
-        let pin = String(repeating: "A", count: 52)
-        for text in ["PATCHBAY:1:\(host):7282:\(pin):\(Self.invite)", "PATCHBAY:1:\(host):7282::\(Self.invite)"] {
-            let error = #expect(throws: CLIError.self) { try PairingArgument(text) }
-            #expect(error?.status == .notPermitted)
-        }
+    func `an invite is not sent to another machine without a key pin`(host: String) {
+        let error = #expect(throws: CLIError.self) { try PairingArgument("PATCHBAY:1:\(host):7282::\(Self.invite)") }
+        #expect(error?.status == .notPermitted)
+    }
+
+    @Test(arguments: [("192.168.1.7", "192.168.1.7"), ("[fe80::1%eth0]", "fe80::1%eth0"), ("127.0.0.1", "127.0.0.1")])
+    func `a pairing string with a key pin is for the broker with that key`(text: String, host: String) throws {
+        let pin = try #require(KeyPin(digest: [UInt8](repeating: 7, count: 32)))
+
+        let argument = try PairingArgument("PATCHBAY:1:\(text):7283:\(pin):\(Self.invite)")
+
+        #expect(argument.broker == .remote(host: host, port: 7_283, pin: pin))
     }
 }
 

@@ -74,6 +74,13 @@ import Testing
         #expect(error?.status == .notFound)
     }
 
+    @Test func `a list for a limited grant says the limit`() throws {
+        let id = try #require(EndpointID("shop"))
+        let remark = ToolTable.remark(on: ToolList(tools: [], limit: "read-only tools"), id)
+        #expect(remark == "your grant is limited to read-only tools")
+        #expect(ToolTable.remark(on: ToolList(tools: []), id) == nil)
+    }
+
     @Test func `tools are printed without control characters`() throws {
         let tool: JSONObject = [
             "name": "tap\u{1B}[2J", "description": "Taps. Twice.\nOr more.",

@@ -5,18 +5,19 @@ import Model
 enum AccessTables {
     static func table(of invites: [Invite], now: Date = Date()) -> Table {
         var table = Table(columns: [
-            .init(title: "ID"), .init(title: "STATE"), .init(title: "USED"), .init(title: "FAILED"),
-            .init(title: "SCOPES", isFlexible: true), .init(title: "ENDPOINTS", isFlexible: true),
-            .init(title: "CREATED BY", isFlexible: true),
+            .init(title: "ID"), .init(title: "USE"), .init(title: "STATE"), .init(title: "USED"),
+            .init(title: "FAILED"), .init(title: "SCOPES", isFlexible: true),
+            .init(title: "ENDPOINTS", isFlexible: true), .init(title: "CREATED BY", isFlexible: true),
         ])
         table.rows = invites.map { invite in
             let state =
                 invite.endReason.map(\.rawValue) ?? "open, expires \(Formatting.from(now, to: invite.expiresAt))"
             return [
-                .init(invite.id), .init(state, invite.endReason == nil ? .green : .dim),
+                .init(invite.id), .init((invite.use ?? .local).rawValue),
+                .init(state, invite.endReason == nil ? .green : .dim),
                 .init("\(invite.useCount) of \(invite.maxUses)"),
                 .init("\(invite.failedAttempts)", invite.failedAttempts > 0 ? .yellow : .plain),
-                .init(Formatting.scopes(invite.permissions)),
+                .init("\(invite.permissions)"),
                 .init(Formatting.selector(invite.permissions.selector)), .init(Formatting.caller(invite.createdBy)),
             ]
         }
@@ -33,8 +34,9 @@ enum AccessTables {
             let state = grant.endReason.map(\.rawValue) ?? "valid, expires \(Formatting.from(now, to: grant.expiresAt))"
             return [
                 .init(grant.id), .init(grant.name.text), .init(state, style(of: grant)),
-                .init(Formatting.ago(grant.lastUsedAt, now: now), .dim), .init(Formatting.binding(grant.binding)),
-                .init(Formatting.scopes(grant.permissions)), .init(Formatting.selector(grant.permissions.selector)),
+                .init(Formatting.ago(grant.lastUsedAt, now: now), .dim),
+                .init(Formatting.binding(grant.binding) + (grant.remote == true ? ", remote" : "")),
+                .init("\(grant.permissions)"), .init(Formatting.selector(grant.permissions.selector)),
             ]
         }
         return table
@@ -50,7 +52,7 @@ enum AccessTables {
             [
                 .init(request.userCode, .bold), .init(Formatting.from(now, to: request.expiresAt)),
                 .init(Formatting.caller(request.requester)), .init("\"\(request.name)\""),
-                .init(Formatting.scopes(request.permissions)), .init(Formatting.selector(request.permissions.selector)),
+                .init("\(request.permissions)"), .init(Formatting.selector(request.permissions.selector)),
             ]
         }
         return table
@@ -58,7 +60,7 @@ enum AccessTables {
 
     /// Describes a grant: `"Claude" may registry.read, tunnel.open on all, expires in 7 h (grant 0a1b2c3d)`.
     static func line(_ grant: Grant, now: Date = Date()) -> String {
-        "\"\(grant.name)\" may \(Formatting.scopes(grant.permissions)) on \(Formatting.selector(grant.permissions.selector)), "
+        "\"\(grant.name)\" may \(grant.permissions) on \(Formatting.selector(grant.permissions.selector)), "
             + "expires \(Formatting.from(now, to: grant.expiresAt)) (grant \(grant.id))"
     }
 
@@ -81,10 +83,6 @@ extension Formatting {
         }
     }
 
-    static func scopes(_ permissions: Permissions) -> String {
-        permissions.scopes.sorted().map(\.rawValue).joined(separator: ", ")
-    }
-
     static func selector(_ selector: Selector) -> String {
         switch selector {
         case .all: "all"
@@ -97,6 +95,7 @@ extension Formatting {
         switch binding {
         case .bearer: "its token"
         case .user(let uid): "user \(uid)"
+        case .key(let key): "key \("\(key)".prefix(8))…"
         }
     }
 

@@ -38,7 +38,8 @@ struct ApproveCommand: AsyncParsableCommand {
             among: list.endpoints
         )
         // The address is sent explicitly, so that an address announced after this list is not approved.
-        let network = endpoint.routes.filter { $0.route.host != nil }
+        let others = endpoint.combinedWith?.flatMap(\.routes) ?? []
+        let network = endpoint.routes.filter { $0.route.host != nil && !others.contains($0) }
         let preferred = network.first { !$0.isApproved } ?? network.first
         let spec = ApprovalSpec(address: address ?? preferred?.route.address, port: port)
         let approved = try await client.approve(endpoint.id, spec)
@@ -81,14 +82,26 @@ struct UnapproveCommand: AsyncParsableCommand {
             requestCommand: "patchbay requests deny",
             among: list.endpoints
         )
+        let hadSecret = try await client.deleteSecret(of: endpoint.id)
         try await client.revokeApproval(of: endpoint.id)
         // USB and configured routes need no approval and stay approved.
         let isApproved = (try? await client.endpoint(endpoint.id))?.approval == .approved
-        try options.output.line(
-            isApproved
-                ? "Deleted the secret of \(endpoint.id). It stays approved: USB and configured routes need no approval."
-                : "Revoked the approval of \(endpoint.id) and deleted its secret."
-        )
+        try options.output.line(Self.text(endpoint, hadSecret: hadSecret, staysApproved: isApproved))
+    }
+
+    /// Describes what the command has changed. `endpoint` is as it was before.
+    static func text(_ endpoint: Endpoint, hadSecret: Bool, staysApproved: Bool) -> String {
+        let id = endpoint.id
+        if staysApproved {
+            return (hadSecret ? "Deleted the secret of \(id)." : "\(id) has no secret.")
+                + " It stays approved: USB and configured routes need no approval."
+        }
+        switch (endpoint.approval, hadSecret) {
+        case (.pending, true): return "Deleted the secret of \(id). It was not approved."
+        case (.pending, false): return "\(id) was not approved, and it has no secret."
+        case (_, true): return "Revoked the approval of \(id) and deleted its secret."
+        case (_, false): return "Revoked the approval of \(id). It had no secret."
+        }
     }
 }
 

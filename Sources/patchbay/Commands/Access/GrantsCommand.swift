@@ -129,7 +129,7 @@ struct RequestApproveCommand: AsyncParsableCommand {
         if format.json { return try options.output.document(request) }
         try options.output.line(
             "Approved \(request.userCode): \"\(request.name)\" (\(Formatting.caller(request.requester))) may "
-                + "\(Formatting.scopes(request.permissions)) on \(Formatting.selector(request.permissions.selector))."
+                + "\(request.permissions) on \(Formatting.selector(request.permissions.selector))."
         )
     }
 }

@@ -72,10 +72,22 @@ enum PairingInstructions {
         let permissions = issued.invite.permissions
         lines += [
             string, "",
-            "Scan the code, or run `patchbay join -` on the other side and paste the string.",
-            "Grants \(Formatting.scopes(permissions)) on \(Formatting.selector(permissions.selector)).",
+            instruction(for: issued.invite.use ?? .local),
+            "Grants \(permissions) on \(Formatting.selector(permissions.selector)).",
         ]
+        if let addresses = issued.addresses, addresses.count > 1 {
+            lines.append("The broker listens at \(addresses.joined(separator: ", ")); choose one with --host.")
+        }
         return lines.joined(separator: "\n")
+    }
+
+    private static func instruction(for use: InviteUse) -> String {
+        switch use {
+        case .local: "Scan the code, or run `patchbay join -` on the other side and paste the string."
+        case .remote: "Run `patchbay join -` on the other machine and paste the string."
+        case .bearer: "Run `patchbay join --print -` on the other machine and paste the string; it prints the token."
+        case .device: "Scan the code with the app."
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Client
 import FoundationEssentials
-import Glibc
 import Model
 
 struct JoinCommand: AsyncParsableCommand {
@@ -9,12 +8,16 @@ struct JoinCommand: AsyncParsableCommand {
         commandName: "join",
         abstract: "Redeem an invite of `patchbay pair` and store the grant.",
         discussion: """
-            Reads the pairing string from standard input or a hidden prompt, never from an argument. Stores the grant \
-            in $XDG_STATE_HOME/patchbay/grants with mode 0600; --print writes its token to standard output instead. \
-            The invite is redeemed at the broker in the pairing string, unless --broker or --socket is given. Commands \
-            with --broker use the stored grant of that broker.
+            Reads the pairing string from standard input or a hidden prompt, never from an argument. The invite is \
+            redeemed at the broker in the pairing string, unless --broker or --socket is given.
+
+            A broker on another machine is stored under a name, for --broker NAME, with a key of its own. The invite \
+            is sent only to the broker with the key pin of the pairing string. A grant for this machine is stored in \
+            $XDG_STATE_HOME/patchbay/grants. --print writes the token of a grant to standard output instead.
 
               patchbay join -
+              patchbay join - --as lab
+              patchbay list --broker lab
               patchbay list --broker 127.0.0.1:7282
               patchbay join --print - < string.txt | agent --token-stdin
             """,
@@ -27,29 +30,63 @@ struct JoinCommand: AsyncParsableCommand {
     var rest: [String] = []
     @Flag(name: .customLong("print"), help: "Print the grant's token and do not store the grant.")
     var prints = false
+    @Option(
+        name: .customLong("as"),
+        help: ArgumentHelp("Store a broker on another machine under this name. Default: its host.", valueName: "name")
+    )
+    var brokerName: String?
     @Option(help: ArgumentHelp("Set the grant's name in the broker. Default: user@host.", valueName: "name"))
     var name: String?
     @OptionGroup var options: GlobalOptions
 
-    /// Redemption attempts after a lost response. The same client key returns the same grant for 60 s.
-    private static let attempts = 5
+    func validate() throws {
+        if let brokerName, !JoinedBroker.isName(brokerName) {
+            throw ValidationError("--as must be 1 to \(JoinedBroker.nameLimit) of a-z, 0-9 and hyphens.")
+        }
+        if prints, brokerName != nil { throw ValidationError("--print and --as exclude each other.") }
+    }
 
     func run() async throws {
         let words = (source == "-" ? [] : [source]) + rest
         try SecretInput.refuse(arguments: words, what: "a pairing string", command: "patchbay join -")
         let text = try await SecretInput.line("Pairing string (not shown): ", command: "patchbay join -")
         let argument = try PairingArgument(text)
+        if case .remote(let host, let port, let pin) = argument.broker, !options.namesBroker {
+            let join = RemoteJoin(host: host, port: port, pin: pin, invite: argument.invite, grantName: name)
+            return try await run(join)
+        }
+        if brokerName != nil {
+            throw CLIError.usage(
+                "--as names a broker on another machine, and this invite is for this machine; it was not sent",
+                try: "patchbay join -, without --as"
+            )
+        }
+        let named = options.namesBroker ? nil : argument.broker.map { PatchbayClient(address: $0) }
+        try await join(argument.invite, at: try named ?? options.unauthenticatedClient)
+    }
+
+    private func run(_ join: RemoteJoin) async throws {
+        let output = options.output
+        if prints { return try output.line(await join.token()) }
+        let store = try JoinedBrokerStore(environment: ProcessInfo.processInfo.environment)
+        let broker = try await join.join(as: brokerName, in: store)
+        try output.line("Joined \(broker.name): \(AccessTables.line(broker.grant)).")
+        try output.line("Use it with --broker \(broker.name): patchbay list --broker \(broker.name)")
+    }
+
+    private func join(_ invite: Secret, at client: PatchbayClient) async throws {
         let store = prints ? nil : try CredentialStore(environment: ProcessInfo.processInfo.environment)
         try store?.prepare()
-        let named = options.namesBroker ? nil : argument.broker.map { PatchbayClient(address: $0) }
-        let client = try named ?? options.unauthenticatedClient
-        let issued = try await redeem(argument.invite, client)
+        let issued = try await InviteRedeemer(client: client, name: name).redeem(invite)
+        guard let token = issued.token else {
+            throw ClientError.invalidResponse(what: "the redemption", detail: "it has no token")
+        }
         let output = options.output
-        guard let store else { return try output.line(issued.token) }
+        guard let store else { return try output.line(token) }
         let credential = CredentialStore.Credential(
             broker: client.address.description,
             grant: issued.grant,
-            token: issued.token
+            token: token
         )
         do {
             let file = try store.save(credential)
@@ -65,85 +102,49 @@ struct JoinCommand: AsyncParsableCommand {
             )
         }
     }
-
-    private func redeem(_ invite: Secret, _ client: PatchbayClient) async throws -> IssuedGrant {
-        var source = SystemRandomNumberGenerator()
-        let key = Base62.random(count: 43, from: &source)
-        let spec = RedemptionSpec(token: invite.reveal(), client: key, name: SanitizedText(name ?? Self.ownName))
-        for _ in 1..<Self.attempts {
-            do { return try await client.redeem(spec) } catch ClientError.connectionLost {
-                // A restarting broker is polled: nothing announces that the socket listens again.
-                try await ContinuousClock().sleep(for: .seconds(1))
-            } catch ClientError.timedOut {
-                // The timeout was the pause before the next attempt.
-            }
-        }
-        return try await client.redeem(spec)
-    }
-
-    /// The default name of a grant: `user@host`.
-    private static var ownName: String {
-        var host = [CChar](repeating: 0, count: 256)
-        gethostname(&host, host.count - 1)
-        let user = ProcessInfo.processInfo.environment["USER"] ?? "\(geteuid())"
-        return "\(user)@\(String(decoding: host.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))"
-    }
 }
 
-/// The input of `patchbay join`: a pairing string of this machine, or an invite token.
+/// The input of `patchbay join`: a pairing string, or an invite token.
 struct PairingArgument {
     /// The broker that issued the invite; nil for the broker at the default socket.
     let broker: BrokerAddress?
     let invite: Secret
 
-    private static let lengthLimit = 256
-
     /// Parses the input.
     ///
     /// - Throws: `CLIError` without the input, because the input is a secret.
     init(_ text: String) throws(CLIError) {
-        guard text.utf8.prefix(Self.lengthLimit + 1).count <= Self.lengthLimit else {
-            throw Self.invalid("it has more than \(Self.lengthLimit) bytes")
-        }
-        if text.hasPrefix("pbi_") {
-            self.init(broker: nil, invite: try Self.invite(text))
+        if text.utf8.count <= PairingString.lengthLimit, TokenFormat.parts(of: text)?.kind == .invite {
+            (broker, invite) = (nil, Secret(text))
             return
         }
-        guard text.hasPrefix("PATCHBAY:") else {
-            throw Self.invalid("it does not start with PATCHBAY: or pbi_")
+        let pairing: PairingString
+        do { pairing = try PairingString(text) } catch { throw Self.invalid(Self.reason(of: error)) }
+        invite = Secret(pairing.invite)
+        if let pin = pairing.pin {
+            broker = .remote(host: pairing.host, port: pairing.port, pin: pin)
+            return
         }
-        // The fields are counted from the end, because an IPv6 address contains colons.
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count >= 6, parts[1] == "1" else {
-            throw Self.invalid("its version is not 1; use the same version of Patchbay on both sides")
-        }
-        let host = parts[2..<(parts.count - 3)].joined(separator: ":")
-        guard let port = UInt16(parts[parts.count - 3]), port > 0 else {
-            throw Self.invalid("its address is not HOST:PORT")
-        }
-        guard host == "127.0.0.1" || host == "[::1]", parts[parts.count - 2].isEmpty else {
+        guard ["127.0.0.1", "::1"].contains(pairing.host) else {
             throw CLIError(
                 status: .notPermitted,
-                message: "the pairing string is for a broker on another machine, \(SanitizedText(host)); "
-                    + "this version cannot join over the network, and the invite was not sent",
-                hint: "run patchbay join - on that machine"
+                message: "the pairing string is for a broker on another machine, \(SanitizedText(pairing.host)), and "
+                    + "has no key pin; the invite was not sent",
+                hint: "run patchbay pair --remote on that machine for a new one"
             )
         }
-        let invite = try Self.invite(String(parts[parts.count - 1]))
-        self.init(broker: .loopback(host: host.filter { $0 != "[" && $0 != "]" }, port: port), invite: invite)
+        broker = .loopback(host: pairing.host, port: pairing.port)
     }
 
-    private init(broker: BrokerAddress?, invite: Secret) {
-        self.broker = broker
-        self.invite = invite
-    }
-
-    /// Checks the checksum here, because the broker counts a mistyped token as a failed attempt.
-    private static func invite(_ text: String) throws(CLIError) -> Secret {
-        guard TokenFormat.parts(of: text)?.kind == .invite else {
-            throw invalid("its invite is mistyped or incomplete; copy the whole string")
+    private static func reason(of error: PairingString.ParseError) -> String {
+        switch error {
+        case .tooLong: "it has more than \(PairingString.lengthLimit) bytes"
+        case .notAPairingString: "it is neither a complete invite nor a text that starts with \(PairingString.prefix)"
+        case .unknownVersion: "its version is not 1; use the same version of Patchbay on both sides"
+        case .invalidAddress: "its address is not HOST:PORT"
+        case .invalidPin: "its key pin is mistyped or incomplete; copy the whole string"
+        case .invalidInvite: "its invite is mistyped or incomplete; copy the whole string"
         }
-        return Secret(text)
     }
 
     private static func invalid(_ reason: String) -> CLIError {

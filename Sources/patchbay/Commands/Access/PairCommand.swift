@@ -14,12 +14,17 @@ struct PairCommand: AsyncParsableCommand {
 
               patchbay pair
               patchbay pair --app com.example.shop --scope registry.read
+              patchbay pair --remote
+              patchbay pair --bearer --host lab.example.com
+              patchbay pair --read-only
+              patchbay pair --tool screenshot --tool get_elements
               patchbay pair --expires-in 2m --grant-ttl 1d --idle-timeout 4h
               patchbay pair --detach --json | jq -r .pairing
             """
     )
 
     @OptionGroup var permissions: PermissionOptions
+    @OptionGroup var target: InviteUseOptions
     @Option(
         help: ArgumentHelp("Expire the invite after this time: 90s, 10m, up to 24h. Default: 10m.", valueName: "time")
     )
@@ -40,15 +45,27 @@ struct PairCommand: AsyncParsableCommand {
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
 
+    func validate() throws {
+        if target.isDevice, permissions.isLimited {
+            throw ValidationError("--device gives only endpoint.register; leave out the other limits and scopes.")
+        }
+    }
+
     func run() async throws {
         CoreDump.disable()
         let client = try options.client
+        let permissions =
+            target.isDevice
+            ? Permissions([.endpointRegister], on: .all)
+            : try await permissions.permissions(client, command: "patchbay pair")
         let spec = InviteSpec(
-            try await permissions.permissions(client, command: "patchbay pair"),
+            permissions,
+            use: target.use,
             maxUses: uses,
             lifetimeSeconds: expiresIn?.count,
             grantLifetimeSeconds: grantTTL?.count,
-            grantIdleSeconds: idleTimeout?.count
+            grantIdleSeconds: idleTimeout?.count,
+            host: target.host
         )
         let issued = try await client.invite(spec)
         let output = options.output
@@ -71,6 +88,7 @@ struct PairCommand: AsyncParsableCommand {
                 event: "open",
                 invite: issued.invite,
                 pairing: issued.pairing,
+                addresses: issued.addresses,
                 token: issued.token
             )
             return try output.jsonLine(record)
@@ -151,6 +169,8 @@ struct PairEvent: Encodable {
     var invite: Invite?
     /// `PATCHBAY:1:…`, a secret; only in the event `open`.
     var pairing: String?
+    /// The broker's addresses for other machines; only in the event `open`.
+    var addresses: [String]?
     /// `pbi_…`, a secret; only in the event `open`.
     var token: String?
     var grant: Grant?

@@ -2,14 +2,15 @@ import ArgumentParser
 import Client
 import Model
 
-/// The options that select the scopes and endpoints of an invite.
+/// The options that select the scopes, endpoints and tools of an invite.
 struct PermissionOptions: ParsableArguments {
     @Option(
         name: .customLong("scope"),
         help: ArgumentHelp(
             "Grant this scope; repeatable.",
-            discussion: "Default: registry.read, endpoint.call, tunnel.open and secret.use. Others: shell (tunnels to "
-                + "OpenAgents), secret.read (URLs of Dart VM services), invite.create and admin.",
+            discussion: "Default: registry.read, endpoint.call, tunnel.open and secret.use, without tunnel.open if "
+                + "the tools are limited. Others: shell (tunnels to OpenAgents), secret.read (URLs of Dart VM services), "
+                + "endpoint.register (apps that register themselves), invite.create and admin.",
             valueName: "scope"
         )
     )
@@ -24,9 +25,24 @@ struct PermissionOptions: ParsableArguments {
         help: ArgumentHelp("Limit the grant to this app on any phone, by bundle ID; repeatable.", valueName: "app")
     )
     var apps: [String] = []
+    @Flag(name: .customLong("read-only"), help: "Limit the grant to tools that change nothing.")
+    var isReadOnly = false
+    @Option(
+        name: .customLong("tool"),
+        help: ArgumentHelp("Limit the grant to this tool of each app; repeatable.", valueName: "tool")
+    )
+    var tools: [String] = []
 
-    /// The default scopes: those that an agent needs.
-    static let usual: Set<Scope> = [.registryRead, .endpointCall, .tunnelOpen, .secretUse]
+    /// The default scopes: those that an agent needs. With limited tools, without those that would bypass the limit.
+    static func usual(with tools: ToolFilter) -> Set<Scope> {
+        let scopes: Set<Scope> = [.registryRead, .endpointCall, .tunnelOpen, .secretUse]
+        return tools == .all ? scopes : scopes.filter { !$0.bypassesTools }
+    }
+
+    /// True if an option selects scopes, endpoints or tools.
+    var isLimited: Bool { !scopes.isEmpty || !endpoints.isEmpty || !apps.isEmpty || isReadOnly || !tools.isEmpty }
+
+    private var toolFilter: ToolFilter { isReadOnly ? .readOnly : tools.isEmpty ? .all : .named(Set(tools)) }
 
     func validate() throws {
         if !endpoints.isEmpty, !apps.isEmpty {
@@ -35,18 +51,24 @@ struct PermissionOptions: ParsableArguments {
         if apps.contains(where: { $0.allSatisfy(\.isWhitespace) }) {
             throw ValidationError("--app must be a bundle identifier, such as com.example.shop.")
         }
+        if isReadOnly, !tools.isEmpty { throw ValidationError("--read-only and --tool exclude each other.") }
+        let chosen = Permissions(Set(scopes), on: .all, tools: toolFilter)
+        if let exclusion = scopes.lazy.compactMap(chosen.exclusion).first {
+            throw ValidationError("\(exclusion). Leave out --scope or the limit.")
+        }
     }
 
     /// Resolves the options. Looks up endpoints in the broker's list, so that a mistyped ID is an error.
     func permissions(_ client: PatchbayClient, command: String) async throws -> Permissions {
-        let scopes = scopes.isEmpty ? Self.usual : Set(scopes)
-        if !apps.isEmpty { return Permissions(scopes, on: .bundles(Set(apps))) }
-        if endpoints.isEmpty { return Permissions(scopes, on: .all) }
+        let tools = toolFilter
+        let scopes = scopes.isEmpty ? Self.usual(with: tools) : Set(scopes)
+        if !apps.isEmpty { return Permissions(scopes, on: .bundles(Set(apps)), tools: tools) }
+        if endpoints.isEmpty { return Permissions(scopes, on: .all, tools: tools) }
         let list = try await client.endpoints().endpoints
         let ids = try endpoints.map {
             try EndpointSelector(text: $0, command: "\(command) --endpoint").choose(among: list).id
         }
-        return Permissions(scopes, on: .endpoints(Set(ids)))
+        return Permissions(scopes, on: .endpoints(Set(ids)), tools: tools)
     }
 }
 

@@ -41,7 +41,7 @@ struct AddCommand: AsyncParsableCommand {
             throw .usage("\"\(SanitizedText(address))\" is not ADDRESS:PORT", try: example)
         }
         let endpoint = StaticEndpoint(name: name, kind: EndpointKind(kind), address: host, port: port, app: app)
-        if let problem = endpoint.validationError { throw .usage(problem, try: example) }
+        if let problem = endpoint.validationError { throw .usage(problem.message, try: example) }
         return endpoint
     }
 }

@@ -8,7 +8,7 @@ struct DevicesCommand: AsyncParsableCommand {
         commandName: "devices",
         abstract: "List the attached phones.",
         discussion: """
-            --device accepts the UDID or a unique prefix of at least four digits.
+            --device accepts the UDID, a unique prefix of at least four digits, or a unique name.
 
               patchbay devices
               patchbay devices --watch

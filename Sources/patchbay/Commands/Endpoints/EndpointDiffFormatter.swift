@@ -20,6 +20,7 @@ struct EndpointDiffFormatter {
         compare("approval", from: old.approval.rawValue, to: new.approval.rawValue)
         compare("host", from: old.location.host?.text, to: new.location.host?.text)
         compare("phone", from: old.location.udid?.text, to: new.location.udid?.text)
+        compare("part of", from: old.sameLaunchAs?.text, to: new.sameLaunchAs?.text)
         if old.routes != new.routes {
             let routes = new.routes.map(\.description).joined(separator: ", ")
             words.append(routes.isEmpty ? "no routes" : "routes \(routes)")

@@ -75,15 +75,18 @@ enum EndpointTableView {
             .init(title: "ID"), .init(title: "KIND"), .init(title: "APP", isFlexible: true), .init(title: "STATE"),
         ]
         if showsApproval { columns.append(.init(title: "APPROVAL")) }
+        let showsLeases = endpoints.contains { $0.lease != nil }
+        if showsLeases { columns.append(.init(title: "LEASE", isFlexible: true)) }
         columns += [.init(title: "ROUTE", isFlexible: true), .init(title: "SEEN")]
         var table = Table(columns: columns)
         table.rows = endpoints.sorted { $0.id < $1.id }.map { endpoint in
             var row: [Table.Cell] = [
                 .init(endpoint.id.text), .init(endpoint.kind.text),
-                .init((endpoint.app.isEmpty ? endpoint.name : endpoint.app).text),
+                .init(Self.appName(of: endpoint)),
                 .init(endpoint.state.rawValue, endpoint.state.style),
             ]
             if showsApproval { row.append(.init(endpoint.approval.rawValue, endpoint.approval.style)) }
+            if showsLeases { row.append(.init(endpoint.lease.map(LeaseTableView.holder) ?? "-", .yellow)) }
             row += [
                 .init(route(of: endpoint)),
                 .init(endpoint.lastSeenAt.map { Formatting.ago($0, now: now) } ?? "never", .dim),
@@ -91,6 +94,15 @@ enum EndpointTableView {
             return row
         }
         return table
+    }
+
+    /// Returns the app as its source names it. A static endpoint without `--app` has the name of the server, if the
+    /// server has reported one.
+    static func appName(of endpoint: Endpoint) -> String {
+        if endpoint.sources == [.config], !endpoint.routes.contains(where: \.appIsBundleID) {
+            return endpoint.server?.text ?? "-"
+        }
+        return (endpoint.app.isEmpty ? endpoint.name : endpoint.app).text
     }
 
     /// A line about endpoints on a cable that may be the same app as others. Nil if there are none.

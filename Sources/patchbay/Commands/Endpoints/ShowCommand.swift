@@ -56,7 +56,8 @@ struct ShowCommand: AsyncParsableCommand {
             ("host", endpoint.location.host?.text),
             ("approval", Self.approval(of: endpoint, approval, now: now)),
         ]
-        facts += endpoint.routes.isEmpty ? [("routes", "none")] : Self.routes(endpoint.routes)
+        facts.append(("lease", endpoint.lease.map(Self.lease)))
+        facts += endpoint.routes.isEmpty ? [("routes", "none")] : Self.routes(of: endpoint)
         facts += vmService
         facts += [
             (
@@ -66,6 +67,7 @@ struct ShowCommand: AsyncParsableCommand {
             ("first seen", Formatting.ago(endpoint.firstSeenAt, now: now)),
             ("last seen", endpoint.lastSeenAt.map { Formatting.ago($0, now: now) } ?? "never"),
             ("launch", endpoint.launchID?.text),
+            ("part of", endpoint.sameLaunchAs.map { "\($0), which reaches the same launch over the cable" }),
             ("also", endpoint.formerIDs.map { "called \($0.map(\.text).joined(separator: ", "))" }),
             ("maybe", endpoint.possiblySameAs.map { "the same app as \($0.map(\.text).joined(separator: ", "))" }),
         ]
@@ -77,6 +79,12 @@ struct ShowCommand: AsyncParsableCommand {
         let title = ANSIStyle.bold.paint(endpoint.id.text, isOn: isColoured) + "  " + state
         let lines = facts.compactMap { name, value in value.map { "  \(name.padded(to: 10))  \($0)" } }
         return ([title + (endpoint.reason.map { ": \($0)" } ?? "")] + lines).joined(separator: "\n")
+    }
+
+    /// Describes the lease: `user 1000 until 18:03:59 (unlocking it by hand)`.
+    private static func lease(_ lease: Lease) -> String {
+        let note = lease.note.map { " (\($0))" } ?? ""
+        return "\(LeaseTableView.holder(of: lease)) until \(Formatting.clock(lease.expiresAt))\(note)"
     }
 
     private static func list(_ words: [String]?) -> String? {
@@ -106,8 +114,9 @@ struct ShowCommand: AsyncParsableCommand {
     }
 
     /// Describes the routes: `192.168.1.20:49213 on wlan0 (preferred), approved, token stored`.
-    private static func routes(_ routes: [EndpointRoute]) -> [(String, String?)] {
-        routes.enumerated().map { index, route in
+    private static func routes(of endpoint: Endpoint) -> [(String, String?)] {
+        let routes = endpoint.routes
+        return routes.enumerated().map { index, route in
             let interface =
                 if case .network(let network) = route.route, let name = network.interface { " on \(name)" } else { "" }
             let mark = index == 0 && routes.count > 1 ? " (preferred)" : ""
@@ -115,6 +124,8 @@ struct ShowCommand: AsyncParsableCommand {
             if route.route.isInbound { facts.append("the app connected to Patchbay") }
             if let mismatch = route.mismatch { facts.append("\"\(mismatch)\" answered there") }
             if route.isSecretHeld { facts.append("token stored") }
+            let holder = endpoint.combinedWith?.first { $0.routes.contains(route) }
+            if let holder { facts.append("used as \(holder.id)") }
             let trust = facts.joined(separator: ", ")
             return (index == 0 ? "routes" : "", "\(route)\(interface)\(mark), \(trust)")
         }

@@ -82,7 +82,7 @@ struct WatchPrinter {
         } else if endpoints.isEmpty {
             try output.line("no endpoints; waiting for changes (stop with Ctrl-C)")
         } else {
-            try output.table(EndpointTableView.table(of: endpoints))
+            try output.table(EndpointTableView.table(of: endpoints.combined))
         }
     }
 

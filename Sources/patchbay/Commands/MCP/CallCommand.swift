@@ -71,25 +71,23 @@ struct CallCommand: AsyncParsableCommand {
         let endpoint = try EndpointSelector(text: selector, command: "patchbay call").choose(among: endpoints)
         let id = endpoint.id
         let list = try await client.tools(of: id)
-        // A stale list may lack a new tool, and the broker knows the reason for a missing tool of a profile. An unknown
-        // tool is therefore not rejected here.
-        let isBrokerAsked = list.isStale || endpoint.limits?.isEmpty == false
+        // A stale list may lack a new tool, and the broker knows the reason for a missing tool of a profile or of a
+        // limited grant. An unknown tool is therefore not rejected here.
+        let isBrokerAsked = list.isStale || list.limit != nil || endpoint.limits?.isEmpty == false
         let schema = isBrokerAsked ? list.tool(named: tool) : try ToolsCommand.find(tool, in: list, of: id)
         let arguments = try Self.arguments(words, mergedInto: object, schema: schema?["inputSchema"])
         let result = try await result(of: id, arguments, from: client)
         let text = ToolResultPrinter(result)
         if text.isError {
-            let isUnknown = result["_meta"]?["patchbay/failure"] == "unknown-tool"
-            let status = isUnknown ? ExitStatus.notFound : .error
             guard format.json else {
                 throw CLIError(
-                    status: status,
+                    status: text.status,
                     message: text.lines.joined(separator: "\n"),
-                    hint: isUnknown ? "patchbay tools \(id)" : nil
+                    hint: Self.hint(after: text.failure, of: tool, at: id)
                 )
             }
             try options.output.json(["result": .object(result)])
-            throw ExitCode(status.rawValue)
+            throw ExitCode(text.status.rawValue)
         }
         var lines = text.lines
         if let file {
@@ -101,6 +99,15 @@ struct CallCommand: AsyncParsableCommand {
         try format.json
             ? options.output.json(["result": .object(result)])
             : options.output.line(Console.plain(lines.joined(separator: "\n")))
+    }
+
+    /// Returns the next step after a call that was refused: the list of tools, or the arguments of the tool.
+    static func hint(after failure: String?, of tool: String, at id: EndpointID) -> String? {
+        switch failure {
+        case "unknown-tool": "patchbay tools \(id)"
+        case "refused": "patchbay tools \(id) \(SanitizedText(tool))"
+        default: nil
+        }
     }
 
     /// Returns the content for the file of `--output`.

@@ -15,6 +15,8 @@ struct ToolResultPrinter {
     private static let artifactPrefix = "patchbay://artifact/"
 
     let isError: Bool
+    /// The code of a failure that Patchbay itself reports; nil for another result.
+    let failure: String?
     /// The first image, audio or file; else the complete text; else the structured content; else nil.
     let payload: Payload?
     private let blocks: [JSON]
@@ -24,6 +26,7 @@ struct ToolResultPrinter {
 
     init(_ result: JSONObject) {
         isError = result["isError"] == true
+        failure = isError ? result["_meta"]?["patchbay/failure"]?.string : nil
         blocks = result["content"]?.array ?? []
         structure = result["structuredContent"]
         source = blocks.firstIndex { Self.payload(of: $0) != nil }
@@ -37,6 +40,9 @@ struct ToolResultPrinter {
                 structure.map { .bytes(Data(($0.text + "\n").utf8)) }
             }
     }
+
+    /// The exit status for a result with an error.
+    var status: ExitStatus { failure == "unknown-tool" || failure == "not-found" ? .notFound : .error }
 
     /// The lines to print.
     var lines: [String] {

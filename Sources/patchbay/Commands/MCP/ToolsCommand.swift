@@ -41,6 +41,7 @@ struct ToolsCommand: AsyncParsableCommand {
                 "endpoint": .string(id.text), "tools": .array(list.tools.map { .object($0) }),
                 "stale": .bool(list.isStale), "changed": .bool(list.hasChanged),
             ]
+            document["limit"] = list.limit.map { .string($0) }
             document["reason"] = list.reason.map { .string($0) }
             document["hint"] = list.hint.map { .string($0) }
             try output.json(document)
@@ -102,14 +103,14 @@ enum ToolTable {
             .joined(separator: "\n")
     }
 
-    /// Returns a remark about a stale or changed list; nil for a current list.
+    /// Returns a remark about a stale, changed or limited list; nil for a current list of all tools.
     static func remark(on list: ToolList, _ id: EndpointID) -> String? {
         switch (list.isStale, list.hasChanged) {
         case (true, _):
             "\(list.reason ?? "\(id) is not reachable"); these are the last known tools"
                 + (list.hint.map { "\ntry: \($0)" } ?? "")
         case (false, true): "the tools of \(id) have changed since the last query"
-        case (false, false): nil
+        case (false, false): list.limit.map { "your grant is limited to \(SanitizedText($0, limit: 1_000))" }
         }
     }
 

@@ -23,10 +23,10 @@ struct ProfileCheckCommand: AsyncParsableCommand {
     @Option(name: [.short, .long], help: ArgumentHelp("Try the profile on this endpoint.", valueName: "id"))
     var endpoint: String?
     @Option(name: [.short, .long], help: ArgumentHelp("Try the profile on this port of a phone.", valueName: "port"))
-    var port: UInt16?
+    var port: Int?
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("Use the port of this phone; optional if one phone is attached.", valueName: "udid")
+        help: ArgumentHelp("Use the port of this phone; optional if one phone is attached.", valueName: "phone")
     )
     var device: String?
     @OptionGroup var format: JSONOption
@@ -37,7 +37,9 @@ struct ProfileCheckCommand: AsyncParsableCommand {
             throw ValidationError("--endpoint excludes --port and --device.")
         }
         if device != nil, port == nil { throw ValidationError("--device needs --port, the port on that phone.") }
-        if port == 0 { throw ValidationError("--port is 0; ports are 1 to 65535.") }
+        if let port, UInt16(exactly: port) ?? 0 == 0 {
+            throw ValidationError("--port is \(port); ports are 1 to 65535.")
+        }
     }
 
     func run() async throws {
@@ -73,7 +75,7 @@ struct ProfileCheckCommand: AsyncParsableCommand {
             let selector = EndpointSelector(text: endpoint, command: "patchbay profiles check \(file) --endpoint")
             return .endpoint(try selector.choose(among: try await client.endpoints().endpoints).id)
         }
-        guard let port else { return nil }
+        guard let port = port.flatMap(UInt16.init(exactly:)) else { return nil }
         let selector = DeviceSelector(
             text: device,
             command: "patchbay profiles check \(file) --port \(port) --device UDID"
@@ -81,12 +83,26 @@ struct ProfileCheckCommand: AsyncParsableCommand {
         return .device(udid: try await selector.choose(client), port: port)
     }
 
-    private static func text(of file: String) throws(CLIError) -> String {
+    static func text(of file: String) throws(CLIError) -> String {
+        let (name, example) = (SanitizedText(file, limit: .max), "patchbay profiles check my-server.toml")
+        var isFolder = false
+        guard FileManager.default.fileExists(atPath: file, isDirectory: &isFolder) else {
+            throw .notFound("there is no file \(name)", try: example)
+        }
+        guard !isFolder else { throw .usage("\(name) is a folder, not a profile file", try: example) }
         guard let data = FileManager.default.contents(atPath: file) else {
-            throw .notFound("\(SanitizedText(file, limit: .max)) cannot be read", try: "check the path")
+            throw CLIError(
+                status: .configuration,
+                message: "\(name) cannot be read by this user",
+                hint: "give yourself permission to read it"
+            )
         }
         guard let text = String(validating: data, as: UTF8.self) else {
-            throw CLIError(status: .configuration, message: "\(SanitizedText(file, limit: .max)) is not text in UTF-8")
+            throw CLIError(
+                status: .configuration,
+                message: "\(name) is not text in UTF-8, so it is not a profile file",
+                hint: example
+            )
         }
         return text
     }

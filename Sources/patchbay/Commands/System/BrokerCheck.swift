@@ -21,6 +21,7 @@ struct BrokerCheck {
             )
             checks += (status.findings ?? []).map(Self.finding)
             checks += (status.storage ?? []).map { Check(name: "state", verdict: .fail, detail: $0) }
+            checks += [status.remote.flatMap { RemoteStatusText($0).check }].compactMap { $0 }
             return (checks + status.sources.map(Self.source), status.sources)
         } catch let error as ClientError {
             checks.append(

@@ -8,7 +8,7 @@ struct DoctorCommand: AsyncParsableCommand {
         commandName: "doctor",
         abstract: "Check the requirements of Patchbay on this machine and print fixes.",
         discussion: """
-            Works without a running broker. Skips the sources that the broker's configuration turns off. Exits with 1 \
+            Works without a running broker. Checks only the broker with --broker ssh://. Skips the sources that the broker's configuration turns off. Exits with 1 \
             if a check fails; warnings do not count.
 
             Grants and invites expire by a clock that never goes backwards. If the system clock was far ahead and is \
@@ -29,11 +29,18 @@ struct DoctorCommand: AsyncParsableCommand {
     func run() async throws {
         let client = try options.client
         if fixClock { return try await resetClock(client) }
-        let report = await DoctorReport(
-            broker: BrokerCheck(client: client).run(),
-            usbmuxd: { UsbmuxdCheck().run() },
-            network: { AvahiCheck().run() + MulticastCheck().run() }
-        )
+        let broker = await BrokerCheck(client: client).run()
+        let report =
+            switch client.address {
+            // The broker uses the usbmuxd and the Avahi of its own machine.
+            case .ssh, .remote: DoctorReport(checks: broker.checks)
+            case .unix, .loopback:
+                DoctorReport(
+                    broker: broker,
+                    usbmuxd: { UsbmuxdCheck().run() },
+                    network: { AvahiCheck().run() + MulticastCheck().run() }
+                )
+            }
         let checks = report.checks
         let output = options.output
         if format.json {

@@ -50,6 +50,9 @@ struct StatusCommand: AsyncParsableCommand {
             "phones     \(status.devices == 0 ? "none attached" : "\(status.devices) attached")",
             "tunnels    \(status.tunnels == 0 ? "none" : "\(status.tunnels)")",
         ]
+        if let streams = status.streams { lines.append("streams    \(streams)") }
+        if let remote = status.remote { lines.append("remote     \(RemoteStatusText(remote).summary)") }
+        if let leases = status.leases { lines.append("leases     \(leases)") }
         lines += status.sources.map { source in
             let name = source.name.padded(to: 9)
             return "\(name)  \(source.state.style.paint(source.state.rawValue, isOn: isColoured)): \(source.detail)"

@@ -3,7 +3,8 @@ import Model
 
 /// Tunnels that exist while this process runs.
 ///
-/// When the broker restarts, the tunnels are reopened on the same addresses, also those with `tcp:0`.
+/// When the broker restarts, the tunnels are reopened on the same addresses, also those with `tcp:0`. A broker on another
+/// machine does not listen for this process: `LocalTunnels`.
 struct EphemeralTunnels {
     let client: PatchbayClient
     let errors: Console
@@ -20,6 +21,9 @@ struct EphemeralTunnels {
         opened: ([Tunnel]) async throws -> Void,
         failed: (TunnelConnectionFailure) async throws -> Void
     ) async throws {
+        if client.address.isOnAnotherMachine {
+            return try await LocalTunnels(client: client).run(specs, opened: opened, failed: failed)
+        }
         var specs = specs
         var isFirst = true
         try await RetryingStream { text in try? errors.line(text) }.run { answered in

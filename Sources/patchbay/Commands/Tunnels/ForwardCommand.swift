@@ -8,7 +8,8 @@ struct ForwardCommand: AsyncParsableCommand {
         abstract: "Forward a local address to a port of a phone or to an endpoint.",
         discussion: """
             The tunnel stays open until the command ends (Ctrl-C), also through disconnects and restarts. With \
-            --detach the broker keeps the tunnel until `patchbay tunnels rm`.
+            --detach the broker keeps the tunnel until `patchbay tunnels rm`. With a broker on another machine the \
+            local address is on this machine, and the tunnel ends with the command.
 
               patchbay forward 9876                         same local port
               patchbay forward 8080:9876 0:22 -d 00008101   two ports, one phone
@@ -28,7 +29,7 @@ struct ForwardCommand: AsyncParsableCommand {
     var pairs: [String] = []
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("Forward to this phone; optional if one phone is attached.", valueName: "udid")
+        help: ArgumentHelp("Forward to this phone; optional if one phone is attached.", valueName: "phone")
     )
     var device: String?
     @Option(
@@ -63,6 +64,13 @@ struct ForwardCommand: AsyncParsableCommand {
 
     func run() async throws {
         let client = try options.client
+        if detach, client.address.isOnAnotherMachine {
+            throw CLIError(
+                status: .usage,
+                message: "--detach keeps a tunnel in the broker, and a broker on another machine would listen there",
+                hint: "leave --detach out, and run the command in the background"
+            )
+        }
         let specs = try await specs(client)
         guard detach else { return try await runEphemeral(specs, client) }
         let opened = try await client.open(specs)

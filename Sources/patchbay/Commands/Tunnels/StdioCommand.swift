@@ -1,6 +1,7 @@
 import ArgumentParser
 import Client
 import Model
+import SystemIO
 
 struct StdioCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -24,9 +25,11 @@ struct StdioCommand: AsyncParsableCommand {
 
     func run() async throws {
         let client = try options.client
+        let target = try await destination(client)
+        if client.address.isOnAnotherMachine { return try await runStream(to: target, client) }
         let spec = TunnelSpec(
             local: .tcp(host: "127.0.0.1", port: 0),
-            target: try await destination(client),
+            target: target,
             persistent: false,
             // Piped HTTP requests may have any Host. A grant cannot open a tunnel that accepts browsers.
             allowBrowsers: try !options.usesGrant
@@ -53,6 +56,21 @@ struct StdioCommand: AsyncParsableCommand {
                 return .brokerDisconnected
             }
             try await conclude(&group)
+        }
+    }
+
+    /// Uses a stream, because a tunnel would listen on the broker's machine.
+    private func runStream(to target: TunnelTarget, _ client: PatchbayClient) async throws {
+        let connection = try await client.openStream(to: target)
+        switch await StdioRelay().run(over: connection.release().number) {
+        case .finished: return
+        case .outputClosed: throw BrokenPipe()
+        case .reset:
+            throw CLIError(
+                status: .temporary,
+                message: "\(SanitizedText(self.target)) reset the connection",
+                hint: "patchbay devices"
+            )
         }
     }
 

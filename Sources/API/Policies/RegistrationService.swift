@@ -1,0 +1,177 @@
+import AccessControl
+import Model
+import Registrations
+import Registry
+
+/// Registers apps with their grants: lists them, stores their secrets, and ends both with the grant.
+package actor RegistrationService {
+    /// The reason why the broker must not dial an address from which a request came; nil if it may.
+    package typealias AddressCheck = @Sendable (_ address: String) -> String?
+
+    private let source: RegistrationSource
+    private let accessStore: AccessStore
+    private let registry: EndpointRegistry
+    private let approvalService: ApprovalService
+    /// The ports of the broker's own listeners.
+    private let ownPorts: @Sendable () async -> Set<UInt16>
+    private let addressRefusal: AddressCheck
+    /// The endpoints of each grant with a registration since the start of the broker.
+    private var endpoints: [String: Set<EndpointID>] = [:]
+
+    init(
+        source: RegistrationSource,
+        accessStore: AccessStore,
+        registry: EndpointRegistry,
+        approvalService: ApprovalService,
+        ownPorts: @escaping @Sendable () async -> Set<UInt16>,
+        addressRefusal: @escaping AddressCheck
+    ) {
+        self.source = source
+        self.accessStore = accessStore
+        self.registry = registry
+        self.approvalService = approvalService
+        self.ownPorts = ownPorts
+        self.addressRefusal = addressRefusal
+    }
+
+    /// Registers an app. On return the app is listed, and the broker holds its secret.
+    ///
+    /// - Parameters:
+    ///   - spec: The app.
+    ///   - principal: The holder of the grant.
+    ///   - scope: The interface of a link-local address.
+    /// - Returns: The registration.
+    /// - Throws: `RegistrationError`, `AccessError`, `Problem`.
+    func register(
+        _ spec: RegistrationSpec,
+        by principal: Principal,
+        scope: (name: String, index: UInt32)?
+    ) async throws -> Registration {
+        let grant = try Self.grant(of: principal)
+        try Self.checkSelector(of: grant, for: spec)
+        let secret = try spec.secret.map { try EndpointSecret($0) }
+        let sender = try sender(of: principal, grant, scope: scope)
+        if principal.localAddress != nil, await ownPorts().contains(spec.port) {
+            throw RegistrationError.address("port \(spec.port) of this machine is the broker's own")
+        }
+        try beginSession(of: grant.id)
+        let entry = try await source.register(spec, from: sender)
+        guard let endpoint = await registry.endpoint(seenAs: entry.sighting.id) else {
+            try? await source.end(entry.id, of: grant.id)
+            throw Problem(.limit, "the list of endpoints is full", hint: "patchbay rm ID")
+        }
+        endpoints[grant.id, default: []].insert(endpoint.id)
+        do {
+            if let secret {
+                try await approvalService.storeSecret(
+                    secret,
+                    of: endpoint,
+                    over: entry.sighting.routes[0],
+                    by: principal.actor,
+                    from: principal.source
+                )
+            } else {
+                await registry.acceptServer(of: endpoint.id)
+            }
+            // The grant may have ended after the end of its registrations.
+            guard accessStore.live.isLive(grant.id) else {
+                await endAll(of: grant.id)
+                throw AccessError.refused
+            }
+        } catch {
+            try? await source.end(entry.id, of: grant.id)
+            throw error
+        }
+        // Other kinds have capabilities only by a profile.
+        if let capabilities = spec.capabilities, !endpoint.isTunnelOnly {
+            await registry.setCapabilities(capabilities.map(\.text), of: endpoint.id)
+        }
+        return Registration(id: entry.id, endpoint: endpoint.id)
+    }
+
+    /// Keeps a registration.
+    ///
+    /// - Throws: `RegistrationError`, `Problem`.
+    func heartbeat(_ id: String, by principal: Principal, scope: (name: String, index: UInt32)?) async throws {
+        let grant = try Self.grant(of: principal)
+        try await source.heartbeat(id, from: try sender(of: principal, grant, scope: scope))
+    }
+
+    /// Ends a registration.
+    ///
+    /// - Throws: `RegistrationError`, `Problem`.
+    func end(_ id: String, by principal: Principal) async throws {
+        try await source.end(id, of: try Self.grant(of: principal).id)
+    }
+
+    /// Ends the registrations of a grant with the grant.
+    ///
+    /// - Throws: `AccessError.refused` if the grant has ended.
+    private func beginSession(of grant: String) throws {
+        guard endpoints[grant] == nil else { return }
+        _ = try accessStore.live.register(under: grant) { await self.endAll(of: grant) }
+        endpoints[grant] = []
+    }
+
+    /// Removes the apps of a grant from the list, and closes the connections to them. The IDs stay reserved.
+    private func endAll(of grant: String) async {
+        await source.endAll(of: grant)
+        for id in endpoints.removeValue(forKey: grant) ?? [] {
+            await approvalService.closeTunnels(to: id)
+            try? await registry.remove(id)
+        }
+    }
+
+    private static func grant(of principal: Principal) throws(Problem) -> Grant {
+        guard let grant = principal.grant else {
+            throw Problem(
+                .forbidden,
+                "a registration belongs to a grant, and this request has none",
+                hint: "patchbay pair --device"
+            )
+        }
+        return grant
+    }
+
+    /// Throws unless the grant includes the app. The ID of the endpoint is not known before the registration.
+    private static func checkSelector(of grant: Grant, for spec: RegistrationSpec) throws(Problem) {
+        switch grant.permissions.selector {
+        case .all: return
+        case .bundles(let bundles) where bundles.contains(spec.app.text): return
+        case .bundles, .endpoints:
+            throw Problem(.forbidden, "grant \(grant.id) does not include the app \(spec.app)")
+        }
+    }
+
+    private func sender(
+        of principal: Principal,
+        _ grant: Grant,
+        scope: (name: String, index: UInt32)?
+    ) throws(RegistrationError) -> RegistrationTable.Sender {
+        if let address = principal.localAddress {
+            return RegistrationTable.Sender(grant: grant.id, name: grant.name, address: address)
+        }
+        guard case .remote(let address) = principal.source else { throw .address("the sender has no address") }
+        // A dual-stack listener shows IPv4 clients as IPv4-mapped addresses (RFC 4291, section 2.5.5.2).
+        let plain = address.lowercased().hasPrefix("::ffff:") ? String(address.dropFirst(7)) : address
+        if let refusal = addressRefusal(plain) { throw .address(refusal) }
+        return RegistrationTable.Sender(
+            grant: grant.id,
+            name: grant.name,
+            address: plain,
+            interface: scope?.name,
+            interfaceIndex: scope?.index ?? 0
+        )
+    }
+}
+
+extension Principal {
+    /// The loopback address of a client on this machine. Nil for a remote client.
+    fileprivate var localAddress: String? {
+        switch source {
+        case .unix: "127.0.0.1"
+        case .tcp(let address): address
+        case .remote, .broker: nil
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import Client
+import FoundationEssentials
+import Glibc
+import Model
+
+/// Redeems an invite, and repeats the request after a lost response.
+struct InviteRedeemer {
+    let client: PatchbayClient
+    /// The name of the grant in the broker; nil for `user@host`.
+    let name: String?
+
+    /// Redemption attempts after a lost response. The same client gets the same grant for 60 s.
+    private static let attempts = 5
+
+    func redeem(_ invite: Secret) async throws -> IssuedGrant {
+        var source = SystemRandomNumberGenerator()
+        let key = Base62.random(count: 43, from: &source)
+        let spec = RedemptionSpec(token: invite.reveal(), client: key, name: SanitizedText(name ?? Self.ownName))
+        for _ in 1..<Self.attempts {
+            do { return try await client.redeem(spec) } catch ClientError.connectionLost {
+                // A restarting broker is polled: nothing announces that the socket listens again.
+                try await ContinuousClock().sleep(for: .seconds(1))
+            } catch ClientError.timedOut {
+                // The timeout was the pause before the next attempt.
+            }
+        }
+        return try await client.redeem(spec)
+    }
+
+    /// The default name of a grant: `user@host`.
+    private static var ownName: String {
+        var host = [CChar](repeating: 0, count: 256)
+        gethostname(&host, host.count - 1)
+        let user = ProcessInfo.processInfo.environment["USER"] ?? "\(geteuid())"
+        return "\(user)@\(String(decoding: host.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))"
+    }
+}

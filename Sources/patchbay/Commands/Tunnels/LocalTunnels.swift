@@ -1,0 +1,76 @@
+import Client
+import Model
+import SystemIO
+import Tunnels
+
+/// Tunnels of this process to targets of a broker on another machine.
+///
+/// The local addresses are on this machine, with the same protections as in the broker. Each connection is a stream of
+/// its own, so a restart of the broker ends only the open ones.
+struct LocalTunnels {
+    let client: PatchbayClient
+
+    /// Opens the tunnels, all or none, and keeps them open until the task is cancelled.
+    ///
+    /// - Parameters:
+    ///   - specs: The tunnels to open.
+    ///   - opened: Called once, when all tunnels listen.
+    ///   - failed: Called for each failed connection.
+    /// - Throws: `ClientError.refused` if a tunnel cannot listen; `CancellationError`.
+    func run(
+        _ specs: [TunnelSpec],
+        opened: ([Tunnel]) async throws -> Void,
+        failed: (TunnelConnectionFailure) async throws -> Void
+    ) async throws {
+        do {
+            let table = try await TunnelTable(dialer: StreamDialer(client: client))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await table.run() }
+                let events = await table.events()
+                try await opened(try await table.createEphemeral(specs))
+                for await event in events {
+                    guard case .connectionFailed(let tunnel, let failure) = event else { continue }
+                    try await failed(
+                        TunnelConnectionFailure(tunnel: tunnel, reason: failure.reason, detail: failure.description)
+                    )
+                }
+                group.cancelAll()
+            }
+            try Task.checkCancellation()
+        } catch let error as TunnelError {
+            throw ClientError.refused(error.problem)
+        }
+    }
+}
+
+/// Opens a stream through the broker for each connection.
+struct StreamDialer: TargetDialer {
+    let client: PatchbayClient
+
+    func check(_ target: TunnelTarget) async throws(DialError) {
+        do {
+            switch target {
+            case .endpoint(let id):
+                guard try await client.endpoint(id).routes.isEmpty else { return }
+                throw DialError(.noRoute, "\(id) has no route now; start the app, or run `patchbay show \(id)`")
+            case .device(let udid, _):
+                guard try await !client.devices().contains(where: { $0.udid == udid }) else { return }
+                throw DialError(.deviceAbsent, "\(udid) is not attached to the broker's machine; plug it in there")
+            }
+        } catch let failure as DialError {
+            throw failure
+        } catch ClientError.refused(let problem) where problem.code == .forbidden {
+            // The grant may lack the permission to read the lists. The broker checks each stream.
+        } catch let error as ClientError {
+            throw DialError(error)
+        } catch {
+            throw DialError(.failed, "the target could not be checked: \(error)")
+        }
+    }
+
+    func dial(_ target: TunnelTarget, willDial: @Sendable (Route) -> Void) async throws -> Connection {
+        do { return try await client.openStream(to: target) } catch let error as ClientError {
+            throw DialError(error)
+        }
+    }
+}

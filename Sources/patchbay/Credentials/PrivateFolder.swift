@@ -1,0 +1,106 @@
+import FoundationEssentials
+import Glibc
+import Model
+import SystemIO
+
+/// A folder below `$XDG_STATE_HOME/patchbay` for secrets: only its user can read and write it.
+struct PrivateFolder {
+    let path: String
+    /// The next step when nothing can be stored.
+    private let hint: String
+
+    /// The maximum size of a file, in bytes.
+    private static let sizeLimit = 64 << 10
+
+    /// - Parameters:
+    ///   - name: The name of the folder.
+    ///   - environment: The environment of the process.
+    ///   - hint: The next step when nothing can be stored.
+    /// - Throws: `CLIError` without a state folder.
+    init(_ name: String, environment: [String: String], hint: String) throws(CLIError) {
+        let state = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? "\($0)/.local/state" : nil }
+        guard let folder = state ?? home else {
+            throw CLIError(
+                status: .configuration,
+                message: "the grant cannot be stored: neither $XDG_STATE_HOME nor $HOME is an absolute path",
+                hint: hint
+            )
+        }
+        path = "\(folder)/patchbay/\(name)"
+        self.hint = hint
+    }
+
+    /// The names of the files, sorted.
+    var names: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).filter { !$0.hasPrefix(".") }.sorted()
+    }
+
+    /// Creates the folder and checks that only this user can read and write it.
+    func prepare() throws(CLIError) {
+        let parts = path.split(separator: "/")
+        for count in 1...parts.count {
+            let folder = "/" + parts[..<count].joined(separator: "/")
+            guard mkdir(folder, 0o700) == 0 || errno == EEXIST || access(folder, F_OK) == 0 else {
+                throw failure(SocketError.message(for: errno))
+            }
+        }
+        var facts = stat()
+        guard lstat(path, &facts) == 0 else { throw failure(SocketError.message(for: errno)) }
+        guard facts.st_mode & S_IFMT == S_IFDIR, facts.st_uid == geteuid(), facts.st_mode & 0o077 == 0 else {
+            throw CLIError(
+                status: .configuration,
+                message: "\(path) must be a folder that only you can access; no grant is stored there",
+                hint: "chmod 700 \(path), or remove it"
+            )
+        }
+        guard access(path, W_OK | X_OK) == 0 else { throw failure(SocketError.message(for: errno)) }
+    }
+
+    /// Writes a document atomically to a file with mode 0600.
+    ///
+    /// - Returns: The file's path.
+    @discardableResult
+    func write(_ document: some Encodable, to name: String) throws(CLIError) -> String {
+        let file = "\(path)/\(name)"
+        guard var content = try? JSONCoding.encoder().encode(document) else {
+            throw failure(SocketError.message(for: EINVAL))
+        }
+        content.append(UInt8(ascii: "\n"))
+        do { try AtomicFile.replace(file, with: content) } catch { throw failure(error.reason) }
+        return file
+    }
+
+    /// Reads a document; nil for any other file, and for a missing one.
+    ///
+    /// - Throws: `CLIError` if other users can read the file.
+    func read<Document: Decodable>(_ type: Document.Type, from name: String) throws(CLIError) -> Document? {
+        let file = "\(path)/\(name)"
+        let descriptor = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var facts = stat()
+        guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard facts.st_uid == geteuid(), facts.st_mode & 0o077 == 0 else {
+            throw CLIError(
+                status: .configuration,
+                message: "\(file) is accessible to other users; its token is not used",
+                hint: "chmod 600 \(file); if another user may have read the file, revoke its grant and join again"
+            )
+        }
+        var bytes = [UInt8](repeating: 0, count: Self.sizeLimit)
+        let count = Glibc.read(descriptor, &bytes, bytes.count)
+        return count > 0 ? try? JSONCoding.decoder().decode(type, from: Data(bytes[..<count])) : nil
+    }
+
+    /// Deletes a file, if there is one.
+    func delete(_ name: String) { unlink("\(path)/\(name)") }
+
+    private func failure(_ reason: String) -> CLIError {
+        CLIError(
+            status: .configuration,
+            message: "the grant cannot be stored in \(path): \(reason)",
+            hint: hint
+        )
+    }
+}
