@@ -1,7 +1,8 @@
 # What the build and the tests need from Debian or Ubuntu, besides Swift 6.3; this is the only list.
 PACKAGES = libavahi-client-dev libpng-dev libqrencode-dev libsqlite3-dev libturbojpeg0-dev libusbmuxd-dev libyuv-dev \
 	avahi-daemon avahi-utils curl dbus gcc iproute2 libc6-dev libimobiledevice-utils libusb-1.0-0-dev \
-	librsvg2-bin libusbmuxd-tools procps python3 python3-venv socat systemd usbmuxd util-linux zbar-tools
+	librsvg2-bin libusbmuxd-tools openssh-client openssh-server procps python3 python3-venv socat systemd usbmuxd \
+	util-linux zbar-tools
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -20,12 +21,12 @@ setup: ## install what the build and the tests need (apt, as root)
 	elif [ -z "$$packages" ]; then \
 		exit 0; \
 	elif [ "$$(id -u)" != 0 ]; then \
-		echo "To be installed with apt (Debian starts avahi-daemon with it): $$packages"; \
+		echo "To be installed with apt (Debian starts avahi-daemon and sshd with it): $$packages"; \
 		echo "Run this, and then make again:"; \
 		echo "  sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends $(strip $(PACKAGES))'"; \
 		exit 1; \
 	else \
-		echo "Installing with apt (Debian starts avahi-daemon with it): $$packages"; \
+		echo "Installing with apt (Debian starts avahi-daemon and sshd with it): $$packages"; \
 		apt-get update -q && DEBIAN_FRONTEND=noninteractive \
 			apt-get install -q -y --no-install-recommends $$packages; \
 	fi
@@ -68,6 +69,12 @@ bench: build ## compare with iproxy, socat and direct connections: ARGS="--only 
 bench-agents: build ## compare MCP calls with direct ones, FastMCP's proxy and ContextForge (PyPI): ARGS="--rounds 5 --calls 200"
 	python3 Tests/BenchAgents/bench.py --built $(BUILT) $(ARGS)
 
+bench-remote: build ## compare a stream through a remote broker with socat over OpenSSL: ARGS="--rounds 5 --megabytes 512"
+	python3 Tests/BenchAgents/remote.py --built $(BUILT) $(ARGS)
+
+bench-states: build ## measure the state debugger with messages of 2 MB: ARGS="--count 500 --size 2000000"
+	python3 Tests/BenchAgents/states.py --built $(BUILT) $(ARGS)
+
 run: ## run the broker here, with your own configuration
 	swift run patchbayd
 
@@ -97,4 +104,4 @@ install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
 clean: ## remove everything that was built
 	rm -rf .build .build-fuzz .build-tsan
 
-.PHONY: help setup build test soak tsan fuzz e2e-systemd demo bench bench-agents run format lint install clean
+.PHONY: help setup build test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-states run format lint install clean
