@@ -23,6 +23,13 @@ import Testing
             #expect(try await machines.ask("tools", "shop", "--broker", "lab").contains { $0.hasPrefix("tap_element") })
             let answer = try await machines.ask("call", "shop", "tap_element", "element_id=5", "--broker", "lab")
             #expect(answer.joined().contains(#""tapped": "5""#))
+
+            // The port opens on the machine that joined.
+            let forward = try await machines.start("forward", "--endpoint", "shop", "tcp:0", "--broker", "lab")
+            let address = try #require(try await forward.waitForLine(" -> ").split(separator: " ").first)
+            let health = try await machines.client.run("curl", ["-sS", "--max-time", "5", "http://\(address)/health"])
+            #expect(health.joined().contains("\"status\""), "\(health)")
+
             let brokers = try await machines.ask("brokers")
             #expect(brokers.contains { $0.hasPrefix("lab") && $0.hasSuffix("reachable") }, "\(brokers)")
             #expect(try await machines.owner("grants").contains { $0.contains(", remote") })
