@@ -2,8 +2,8 @@ import Glibc
 import Logging
 import NIOCore
 
-/// Pauses accept(2) while the process has no free descriptors, at the connection limit, at the limit of TLS handshakes,
-/// and at shutdown. Clients wait in the accept queue of the socket meanwhile.
+/// Pauses accept(2) while the process has no free descriptors, at the connection limit, and at
+/// shutdown. Clients wait in the accept queue of the socket meanwhile.
 ///
 /// Without this handler, NIO 2.101 spins in the first case. Its AcceptBackoffHandler holds back only the reads that are
 /// requested after an error. The read that met the error stays registered with the selector.
@@ -59,7 +59,7 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
         if !isPaused, !hasCapacity { pauseAccepting(context) }
     }
 
-    private var hasCapacity: Bool { limiter.hasCapacity(in: share) && handshakes?.hasCapacity ?? true }
+    private var hasCapacity: Bool { limiter.hasCapacity(in: share) }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) else {
