@@ -110,9 +110,18 @@ import Testing
             let (other, _) = try await store.grant()
             let lease = try await service.take(shop, for: Self.grant(grant.id), seconds: 60)
 
-            #expect(throws: AccessError.self) { try service.end(lease.id, by: Self.grant(other.id)) }
-            #expect(throws: AccessError.self) { try service.end("l99", by: Self.user(1)) }
-            try service.end(lease.id, by: Self.user(1))
+            let refusal = #expect(throws: AccessError.self) {
+                try service.end(lease.id, among: [shop], by: Self.grant(other.id))
+            }
+            #expect(refusal?.description.contains(" is leased to \"") == true)
+            let hidden = #expect(throws: AccessError.self) {
+                try service.end(lease.id, among: [], by: Self.grant(other.id))
+            }
+            let unknown = #expect(throws: AccessError.self) {
+                try service.end("l99", among: [shop], by: Self.user(1))
+            }
+            #expect(hidden == unknown)
+            try service.end(lease.id, among: [], by: Self.user(1))
             #expect(service.count == 0)
             try await store.close()
 
@@ -148,6 +157,14 @@ import Testing
         #expect(service.leases(of: [Self.endpoint("com.example.sim")], for: Self.grant("b")).isEmpty)
         #expect(service.withLeases([shop], for: Self.grant("a")).map(\.lease?.isOwn) == [true])
         #expect(service.withLeases([shop], for: Self.grant("a")).map(\.lease?.note?.text) == ["login"])
+    }
+
+    @Test func `a renewal replaces the note, and keeps it without a new one`() async throws {
+        _ = try await service.take(shop, for: Self.grant("a"), seconds: 60, note: SanitizedText("login"))
+        let replaced = try await service.take(shop, for: Self.grant("a"), seconds: 60, note: SanitizedText("cart"))
+        let kept = try await service.take(shop, for: Self.grant("a"), seconds: 60)
+
+        #expect(replaced.note?.text == "cart" && kept.note?.text == "cart")
     }
 
     @Test(arguments: [0, -1, LeaseSpec.maxSeconds + 1]) func `the length of a lease is limited`(seconds: Int) async {

@@ -42,5 +42,8 @@ extension LeasePolicy: ConnectionPolicy {
 
 extension LeaseConflict {
     /// The conflict as an HTTP problem.
-    var problem: Problem { Problem(.leased, description, hint: "patchbay lease \(name) --wait 5m") }
+    var problem: Problem { Problem(.leased, description, hint: waitCommand) }
+
+    /// The command that waits for the lease.
+    var waitCommand: String { "patchbay lease \(name) --wait 5m" }
 }

@@ -38,7 +38,8 @@ enum LeaseRoutes {
     }
 
     @Sendable static func end(_ request: APIRequest) async throws -> Response {
-        try request.services.leases.end(try request.parameter("id"), by: request.principal)
+        let visible = request.visible(await request.services.registry.endpoints)
+        try request.services.leases.end(try request.parameter("id"), among: visible, by: request.principal)
         return request.noContent
     }
 }

@@ -103,8 +103,8 @@ extension LeaseService {
     ///   - wait: The time to wait while another client has the lease. Clients wait in the order of their requests.
     ///   - note: The reason, which other clients see.
     /// - Returns: The lease.
-    /// - Throws: `AccessError.leased` after the wait time, `.outOfRange`, `.limit`; `.tooWide` for a grant for read-only
-    ///   tools; `.refused` if the grant has ended; `CancellationError`.
+    /// - Throws: `AccessError.leased` after the wait time, `.outOfRange`, `.limit`, `.leaseNeedsChangingTools`;
+    ///   `.refused` if the grant has ended; `CancellationError`.
     package func take(
         _ endpoint: Endpoint,
         for principal: Principal,
@@ -115,9 +115,7 @@ extension LeaseService {
         guard (1...LeaseSpec.maxSeconds).contains(seconds) else {
             throw AccessError.outOfRange("a lease is 1 to \(LeaseSpec.maxSeconds) seconds long, not \(seconds)")
         }
-        guard principal.tools != .readOnly else {
-            throw AccessError.tooWide("a grant for read-only tools cannot take a lease")
-        }
+        guard principal.tools != .readOnly else { throw AccessError.leaseNeedsChangingTools }
         let (target, holder) = (LeaseTarget(endpoint), principal.leaseHolder)
         let promise = Promise<Void>()
         let ticket = state.withLock { state in
@@ -195,14 +193,22 @@ extension LeaseService {
 
     /// Ends a lease. Only its holder and an owner may do that; the end by an owner is recorded in the audit log.
     ///
-    /// - Throws: `AccessError.notFound`, `.tooWide`.
-    package func end(_ id: String, by principal: Principal) throws(AccessError) {
+    /// - Parameters:
+    ///   - id: The ID of the lease.
+    ///   - endpoints: The endpoints that the principal may see. The error names the holder of their leases only.
+    ///   - principal: The client.
+    /// - Throws: `AccessError.notFound`, `.notLeaseHolder`.
+    package func end(_ id: String, among endpoints: [Endpoint], by principal: Principal) throws(AccessError) {
         let leases = state.withLock { $0.table.leases }
-        guard let lease = leases.first(where: { Self.id($0.lease) == id })?.lease else {
+        let found = leases.first { Self.id($0.lease) == id }?.lease
+        let isOwn = found?.holder.key == principal.leaseHolder.key
+        let isVisible = endpoints.contains { LeaseTarget($0) == found?.request.target }
+        guard let lease = found, isOwn || principal.isOwner || isVisible else {
             throw .notFound("there is no lease with this ID; `patchbay leases` lists all")
         }
-        let isOwn = lease.holder.key == principal.leaseHolder.key
-        guard isOwn || principal.isOwner else { throw .tooWide("only its holder and an owner may end a lease") }
+        guard isOwn || principal.isOwner else {
+            throw .notLeaseHolder(conflict(with: lease, on: lease.request.target))
+        }
         update { table, now in _ = table.end(lease.number, at: now) }
         guard !isOwn else { return }
         store?.auditLease(.leaseBroken, of: lease.request.endpoint, "held by \(lease.holder.key)", by: principal)
@@ -313,7 +319,7 @@ extension LeaseService {
             device: lease.request.target.device,
             holder: lease.holder.name,
             isOwn: lease.holder.key == principal.leaseHolder.key,
-            note: lease.request.note,
+            note: lease.note,
             seconds: Int(lease.length / .seconds(1)),
             createdAt: date(of: lease.start),
             expiresAt: date(of: lease.end),

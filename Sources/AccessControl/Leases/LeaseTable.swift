@@ -25,6 +25,8 @@ struct LeaseTable: Sendable {
         let request: Request
         /// The length after the last renewal.
         var length: Duration
+        /// The note of the last request that had one.
+        var note: SanitizedText?
         var start: Duration
         var end: Duration
         var isPending = true
@@ -106,6 +108,7 @@ extension LeaseTable {
         var slot = slots[request.target] ?? Slot()
         if var lease = slot.lease, !lease.isPending, lease.holder.key == request.holder.key {
             lease.length = request.length
+            if let note = request.note { lease.note = note }
             let end = now + request.length
             lease.end = Self.mayExtend(lease, in: slot) ? end : min(end, lease.end)
             slot.lease = lease
@@ -217,6 +220,7 @@ extension LeaseTable {
                 number: lastNumber,
                 request: request,
                 length: request.length,
+                note: request.note,
                 start: now,
                 end: now + request.length
             )

@@ -71,7 +71,7 @@ import Testing
         let call = Task { [anna] in await fixture.call(ToolCall("tap_element", of: shop), of: anna) }
         for await _ in began { break }
 
-        try fixture.leases.end(lease.id, by: anna)
+        try fixture.leases.end(lease.id, among: [], by: anna)
         let error = await #expect(throws: AccessError.self) {
             try await fixture.leases.take(shop, for: ben, seconds: 60)
         }

@@ -22,10 +22,14 @@ struct LeaseCommand: AsyncParsableCommand {
     var selector: String
     @Option(
         name: .customLong("for"),
-        help: ArgumentHelp("End after this time without a call, up to 8h. Default: 10m.", valueName: "time")
+        help: ArgumentHelp("End after this time without a call, up to 8h. Default: 10m.", valueName: "time"),
+        transform: { try DurationArgument.parse($0, upTo: LeaseSpec.maxSeconds, as: "8h") }
     )
     var length: DurationArgument?
-    @Option(help: ArgumentHelp("Wait up to 1h while another client has the lease.", valueName: "time"))
+    @Option(
+        help: ArgumentHelp("Wait up to 1h while another client has the lease.", valueName: "time"),
+        transform: { try DurationArgument.parse($0, upTo: LeaseSpec.maxWaitSeconds, as: "1h") }
+    )
     var wait: DurationArgument?
     @Option(help: ArgumentHelp("Tell other clients the reason.", valueName: "text"))
     var note: String?
@@ -37,11 +41,10 @@ struct LeaseCommand: AsyncParsableCommand {
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
 
-    func validate() throws {
-        if let length, !(1...LeaseSpec.maxSeconds).contains(length.count) {
-            throw ValidationError("--for must be from 1s to 8h.")
-        }
-        if let wait, wait.count > LeaseSpec.maxWaitSeconds { throw ValidationError("--wait must be at most 1h.") }
+    /// Throws if no command follows the two hyphens. The parser ignores such hyphens.
+    static func refuseEmptyCommand(_ arguments: [String], of command: String) throws(CLIError) {
+        guard command == "patchbay lease", arguments.firstIndex(of: "--") == arguments.count - 1 else { return }
+        throw .usage("no command follows --", try: "patchbay lease ID -- COMMAND")
     }
 
     func run() async throws {
@@ -117,8 +120,7 @@ struct UnleaseCommand: AsyncParsableCommand {
             lease = named
         } else {
             let list = try await client.endpoints()
-            let endpoint = try EndpointSelector(text: selector, command: "patchbay unlease")
-                .choose(among: list.endpoints)
+            let endpoint = try Self.endpoint(selector, among: list.endpoints)
             guard let found = endpoint.lease else {
                 return try options.output.line("\(endpoint.id) is not leased.")
             }
@@ -127,6 +129,16 @@ struct UnleaseCommand: AsyncParsableCommand {
         try await client.endLease(lease.id)
         let holder = lease.isOwn ? "" : " of \(lease.holder)"
         try options.output.line("Ended the lease\(holder) on \(LeaseTableView.target(of: lease)).")
+    }
+
+    /// Selects the endpoint whose lease ends.
+    ///
+    /// - Throws: `CLIError` if no endpoint matches, or with the candidates if several match.
+    static func endpoint(_ selector: String, among endpoints: [Endpoint]) throws(CLIError) -> Endpoint {
+        do { return try EndpointSelector(text: selector, command: "patchbay unlease").choose(among: endpoints) } catch {
+            guard error.status == .notFound else { throw error }
+            throw .notFound("there is no lease of \"\(SanitizedText(selector))\"", try: "patchbay leases")
+        }
     }
 }
 

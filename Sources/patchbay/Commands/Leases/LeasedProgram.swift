@@ -19,21 +19,51 @@ struct LeasedProgram: Sendable {
 
     /// Takes the lease, runs the program, and ends the lease. The program gets the signals of this process.
     ///
-    /// - Throws: `ClientError`; `CLIError` if the program cannot be started; `ExitCode` with the status of the program.
+    /// - Throws: `ClientError`; `CLIError` if the program cannot be started, or if the lease ended before the
+    ///   program; `ExitCode` with the status of the program.
     func run() async throws {
         let lease = try await client.takeLease(spec)
-        let result: Result<CInt, any Error>
-        do { result = .success(try await runProgram()) } catch { result = .failure(error) }
-        // An owner may have ended the lease meanwhile.
-        try? await client.endLease(lease.id)
-        let status = try result.get()
+        let result: Result<(status: CInt, lease: Lease), any Error>
+        do { result = .success(try await runProgram(under: lease)) } catch { result = .failure(error) }
+        let last = (try? result.get().lease) ?? lease
+        var isLost = last.id != lease.id
+        do { try await client.endLease(last.id) } catch {
+            if Self.showsLoss(error) {
+                isLost = true
+            } else {
+                try? Console.errors().line("warning: the lease of \(spec.endpoint) could not be ended: \(error)")
+            }
+        }
+        let status = try result.get().status
+        if isLost { throw Self.loss(of: spec.endpoint, status: status) }
         guard status == 0 else { throw ExitCode(status) }
     }
 
-    private func runProgram() async throws -> CInt {
+    /// Returns whether the failure to end a lease shows that the lease had ended before: there is no such lease, a broker
+    /// that started meanwhile gave its ID to another client, or the grant of this client has ended.
+    static func showsLoss(_ error: any Error) -> Bool {
+        switch error as? ClientError {
+        case .refused(let problem): [.notFound, .unauthorized, .forbidden].contains(problem.code)
+        case .keyRefused: true
+        default: false
+        }
+    }
+
+    /// Returns the error for a lease that ended before the program. A failure of the program stays the exit code.
+    static func loss(of endpoint: EndpointID, status: CInt) -> CLIError {
+        CLIError(
+            status: .temporary,
+            message: "the lease of \(endpoint) ended during the command: other clients may have used it",
+            hint: "patchbay lease \(endpoint) --wait 5m -- COMMAND",
+            exitCode: status == 0 ? nil : status
+        )
+    }
+
+    /// Returns the exit status of the program, and the lease after the last renewal.
+    private func runProgram(under lease: Lease) async throws -> (status: CInt, lease: Lease) {
         let process = try SignalForwarder.forwarding { try Self.start(words) }
-        return await withTaskGroup(of: Void.self) { group in
-            group.addTask { await renew() }
+        return await withTaskGroup(of: Lease.self) { group in
+            group.addTask { await renew(lease) }
             let status = await BlockingThread.value {
                 var status: CInt = 0
                 while waitpid(process, &status, 0) < 0, errno == EINTR {}
@@ -41,20 +71,25 @@ struct LeasedProgram: Sendable {
             }
             group.cancelAll()
             // WIFEXITED, WEXITSTATUS and WTERMSIG of wait(2) are macros. Shells report a signal as 128 and its number.
-            return status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + (status & 0x7F)
+            let code = status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + (status & 0x7F)
+            return (code, await group.next() ?? lease)
         }
     }
 
-    /// Renews the lease at half of its length.
-    private func renew() async {
+    /// Renews the lease at half of its length, until the task is cancelled.
+    ///
+    /// - Returns: The last lease. It has another ID if the first lease ended.
+    private func renew(_ lease: Lease) async -> Lease {
+        var last = lease
         let seconds = spec.seconds ?? LeaseSpec.standardSeconds
         let renewal = LeaseSpec(endpoint: spec.endpoint, seconds: seconds, note: spec.note)
         while (try? await Task.sleep(for: .milliseconds(seconds * 500))) != nil {
-            do { _ = try await client.takeLease(renewal) } catch {
-                guard !Task.isCancelled else { return }
+            do { last = try await client.takeLease(renewal) } catch {
+                guard !Task.isCancelled else { break }
                 try? Console.errors().line("warning: the lease could not be renewed: \(error)")
             }
         }
+        return last
     }
 
     /// Starts a program that shares the standard streams of this process.
