@@ -73,6 +73,25 @@ import Testing
         }
     }
 
+    @Test func `a client that joins again has the new grant only, also after its revocation`() async throws {
+        try await withInvite(.remote) { store, invite in
+            let first = try await redeem(invite, store, key: key).0
+            let bystander = try await redeem(try await anotherInvite(store), store, key: other).0
+
+            let second = try await redeem(try await anotherInvite(store), store, key: key).0
+
+            #expect(store.grants.authenticate(key: key, from: Self.remote)?.id == second.id)
+            #expect(!store.live.isLive(first.id) && store.live.isLive(bystander.id))
+            _ = try await store.grants.revoke(.one(second.id), by: Fixture.owner, from: Fixture.socket)
+            #expect(store.grants.authenticate(key: key, from: Self.remote) == nil)
+        }
+    }
+
+    private func anotherInvite(_ store: AccessStore) async throws -> Token {
+        let spec = InviteSpec(Fixture.reader, use: .remote)
+        return try await store.invites.create(spec, by: Fixture.owner, from: Fixture.socket).1
+    }
+
     @Test func `without a client key, a remote invite is refused and not spent`() async throws {
         try await withInvite(.remote) { store, invite in
             await #expect(throws: AccessError.keyRequired) { try await redeem(invite, store) }
@@ -117,6 +136,15 @@ import Testing
                     #expect(try await store.grants.authenticate(token, from: use).id == grant.id)
                 }
             }
+        }
+    }
+
+    @Test func `the invite of a device is not for a client with a key, and stays unspent`() async throws {
+        try await withInvite(.device, Permissions([.endpointRegister], on: .all)) { store, invite in
+            await #expect(throws: AccessError.appRequired) { try await redeem(invite, store, key: key) }
+
+            let grant = try await redeem(invite, store).0
+            #expect(grant.binding == .bearer)
         }
     }
 

@@ -95,10 +95,12 @@ extension APIRoute {
         _ summary: String,
         takes request: String,
         returns response: String,
+        survivesRevocation: Bool = false,
         _ handler: @escaping Handler
     ) -> APIRoute {
         var route = post(path, permission, summary, takes: request, returns: response, handler)
         route.returnsCreated = true
+        route.survivesGrantRevocation = survivesRevocation
         return route
     }
 

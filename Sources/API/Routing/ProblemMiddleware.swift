@@ -52,6 +52,11 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         var headers: HTTPFields = [.contentType: "application/problem+json"]
         // RFC 9110, section 15.5.6: the response must list the allowed methods.
         if problem.code == .methodNotAllowed { headers[.allow] = methods(at: request).joined(separator: ", ") }
+        // RFC 9110, section 15.5.22: the response must name the protocol.
+        if problem.code == .upgradeRequired {
+            headers[.connection] = "Upgrade"
+            headers[.upgrade] = TunnelTarget.streamProtocol
+        }
         // RFC 9110, section 11.6.1: the response must name the authentication scheme.
         if problem.code == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
         if let seconds = (error as? AccessError)?.retryAfterSeconds { headers[.retryAfter] = "\(seconds)" }
@@ -141,10 +146,15 @@ extension AccessError {
         case .slowDown: Problem(.slowDown, description)
         case .limit: Problem(.limit, description)
         case .leased(let conflict): conflict.problem
+        case .notLeaseHolder(let conflict): Problem(.forbidden, description, hint: conflict.waitCommand)
+        case .leaseNeedsChangingTools:
+            Problem(.forbidden, description, hint: "let an owner pair this client without --read-only: patchbay pair")
         case .outOfRange: Problem(.badRequest, description)
         case .tooWide, .secretNotPresentable: Problem(.forbidden, description)
         case .keyRequired:
             Problem(.forbidden, description, hint: "patchbay join -, or an invite of patchbay pair --bearer")
+        case .appRequired:
+            Problem(.forbidden, description, hint: "give it to the app; for this client: patchbay pair --remote")
         case .requestsClosed: Problem(.forbidden, description, hint: "patchbay requests unlock")
         case .notFound: Problem(.notFound, description)
         case .requesterExited: Problem(.conflict, description)

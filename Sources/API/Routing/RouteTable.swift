@@ -105,7 +105,7 @@ enum RouteTable {
         .create("/v1/invites", .scope(.inviteCreate), "Create an invite (a one-time token)",
             takes: "InviteSpec", returns: "IssuedInvite", InviteRoutes.create),
         .create("/v1/invites/redeem", .public, "Exchange an invite for a grant",
-            takes: "RedemptionSpec", returns: "IssuedGrant", InviteRoutes.redeem),
+            takes: "RedemptionSpec", returns: "IssuedGrant", survivesRevocation: true, InviteRoutes.redeem),
         .delete("/v1/invites/{id}", .scope(.inviteCreate), "Revoke an invite",
             returns: "RevocationResult", survivesRevocation: true, InviteRoutes.revoke),
 

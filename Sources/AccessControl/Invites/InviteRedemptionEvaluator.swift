@@ -33,7 +33,7 @@ struct InviteRedemptionEvaluator {
     ///   - spec: A validated redemption.
     /// - Returns: The outcome, with the change to commit.
     /// - Throws: `AccessError.tooWide` when the secret is right and the client asks for more than the invite allows;
-    ///   `.keyRequired`. The invite stays unspent.
+    ///   `.keyRequired`; `.appRequired`. The invite stays unspent.
     func redeem(_ token: Token, for spec: RedemptionSpec) throws(AccessError) -> Outcome {
         // Does the same work whether the invite exists or not.
         let record = state.invites[token.id]
@@ -50,6 +50,8 @@ struct InviteRedemptionEvaluator {
         }
         if let reason = refusal(of: record) { return .refused(reason, nil) }
         if isRemote, record.use == .remote, key == nil { throw .keyRequired }
+        // Apps send only a token.
+        if record.use == .device, key != nil { throw .appRequired }
         let permissions = try permissions(of: record, for: spec)
         let purged = try state.evictions(forGrantUnder: record.parent)
         let grantToken = keys.grant(Token(random: .grant).id, from: token, to: client)

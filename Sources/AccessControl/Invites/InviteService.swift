@@ -34,15 +34,16 @@ package struct InviteService: Sendable {
         }
     }
 
-    /// Redeems an invite for a grant. The same client gets the same grant again within 60 seconds.
+    /// Redeems an invite for a grant. The same client gets the same grant again within 60 seconds. A grant that is bound
+    /// to a key replaces the earlier grants of the key.
     ///
     /// - Parameters:
     ///   - spec: The invite and the client.
     ///   - source: The connection.
     ///   - key: The TLS key that a remote client proved to hold.
     /// - Returns: The grant with its token. The token of a grant that is bound to a key is not accepted anywhere.
-    /// - Throws: `AccessError.refused`, the same for every reason; `.tooManyAttempts`; `.tooWide`, `.keyRequired` and
-    ///   `.notSaved`, after which the invite is unspent.
+    /// - Throws: `AccessError.refused`, the same for every reason; `.tooManyAttempts`; `.tooWide`, `.keyRequired`,
+    ///   `.appRequired` and `.notSaved`, after which the invite is unspent.
     package func redeem(
         _ spec: RedemptionSpec,
         from source: RequestSource,
@@ -61,6 +62,7 @@ package struct InviteService: Sendable {
             )
             switch try evaluator.redeem(invite, for: spec) {
             case .granted(let change, let grant, let token):
+                if case .key(let pin) = grant.binding { try await store.endGrants(boundTo: pin, from: source, at: now) }
                 do { try store.commit(change) } catch is AccessDatabase.Conflict { throw AccessError.refused }
                 return (grant.grant(at: now), token)
             case .again(let grant, let token):
@@ -68,6 +70,19 @@ package struct InviteService: Sendable {
             case .refused(let why, let change):
                 throw try store.reject(invite, because: why, saving: change, from: source, at: now)
             }
+        }
+    }
+}
+
+extension AccessStore {
+    /// Ends the grants of a client that joins again, before its new grant is saved.
+    ///
+    /// A key has one valid grant. Otherwise the revocation of the newest grant would bring an earlier one back.
+    fileprivate func endGrants(boundTo key: KeyPin, from source: RequestSource, at now: MonotonicTime) async throws {
+        for grant in state.grantRecords(boundTo: key) where grant.endReason(at: now) == nil {
+            var change = try state.revoke(.one(grant.id), by: .broker, from: source, at: now)
+            for index in change.events.indices { change.events[index].detail = "the client joins again" }
+            try await endAndCommit(change)
         }
     }
 }
