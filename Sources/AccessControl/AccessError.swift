@@ -12,10 +12,16 @@ package enum AccessError: Error, Hashable, Sendable {
     case tooWide(String)
     /// The invite is for clients with a TLS key, and the client has none. The invite stays unspent.
     case keyRequired
+    /// The invite is for apps, and the client has a TLS key, as `patchbay join` has. The invite stays unspent.
+    case appRequired
     case outOfRange(String)
     case limit(String)
     /// Another client has the lease.
     case leased(LeaseConflict)
+    /// The client is neither the holder of the lease nor an owner.
+    case notLeaseHolder(LeaseConflict)
+    /// A grant for read-only tools requested a lease.
+    case leaseNeedsChangingTools
     case notFound(String)
     /// The client polled too early. `seconds` is the required interval (RFC 8628, section 3.5).
     case slowDown(seconds: Int)
@@ -46,9 +52,13 @@ extension AccessError: CustomStringConvertible {
         case .tooWide(let what): "the request exceeds what may be granted: \(what)"
         case .keyRequired:
             "the invite is for clients with a TLS key, and this client has none; the invite is still valid"
+        case .appRequired:
+            "the invite is for an app that registers itself, and this client is none; the invite is still valid"
         case .outOfRange(let what): what
         case .limit(let what): what
         case .leased(let conflict): conflict.description
+        case .notLeaseHolder(let conflict): "only its holder and an owner may end a lease: \(conflict)"
+        case .leaseNeedsChangingTools: "a grant for read-only tools cannot take a lease"
         case .notFound(let what): what
         case .slowDown(let seconds): "polled too early; poll every \(seconds) s"
         case .requestsClosed:

@@ -7,6 +7,8 @@ package struct PairingString: Hashable, Sendable {
         case tooLong
         case notAPairingString
         case unknownVersion
+        /// The end is missing, for example because it was not copied.
+        case incomplete
         case invalidAddress
         case invalidPin
         case invalidInvite
@@ -43,7 +45,9 @@ package struct PairingString: Hashable, Sendable {
         guard text.utf8.starts(with: Self.prefix.utf8) else { throw .notAPairingString }
         // The fields are counted from the end, because an IPv6 address contains colons.
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count >= 6, parts[1] == Self.version else { throw .unknownVersion }
+        // A combining character behind the prefix leaves one part only.
+        guard parts.count >= 2, parts[1].isEmpty || parts[1] == Self.version else { throw .unknownVersion }
+        guard parts.count >= 6, !parts[1].isEmpty else { throw .incomplete }
         let host = try Self.host(parts[2..<(parts.count - 3)].joined(separator: ":"))
         let (digits, pin, invite) = (parts[parts.count - 3], parts[parts.count - 2], parts[parts.count - 1])
         // Only the canonical form is accepted: "+7282" and "07282" are numbers, too.

@@ -15,6 +15,8 @@ package struct Problem: Error, Hashable, Sendable, Codable {
         /// Another client has the lease (423 of RFC 4918).
         case leased
         case unsupportedMedia = "unsupported-media"
+        /// The request is allowed, and needs the header Upgrade (426 of RFC 9110).
+        case upgradeRequired = "upgrade-required"
         case slowDown = "slow-down"
         case tooLarge = "too-large"
         /// The request head is too large. The server closes the connection after this response.
@@ -69,6 +71,7 @@ extension Problem.Code {
         case .unsupportedMedia: 415
         case .misdirected: 421
         case .leased: 423
+        case .upgradeRequired: 426
         case .limit, .slowDown: 429
         case .headTooLarge: 431
         case .internalError: 500
@@ -83,6 +86,7 @@ extension Problem.Code {
         case .forbidden: "Forbidden"
         case .misdirected: "Misdirected request"
         case .unsupportedMedia: "Unsupported media type"
+        case .upgradeRequired: "Upgrade required"
         case .slowDown: "Too many requests"
         case .leased: "Leased by another client"
         case .notFound: "Not found"

@@ -6,6 +6,9 @@ package import SystemIO
 
 /// Opens streams to the targets of tunnels.
 package protocol TargetDialer: Sendable {
+    /// The sentence for a connection that ended with an error, such as "the target connection failed".
+    var failureSentence: String { get }
+
     /// Checks whether a target can be reached now, without a connection to it.
     ///
     /// - Throws: The reason why not.
@@ -25,6 +28,8 @@ package protocol TargetDialer: Sendable {
 struct RouteDialer: TargetDialer {
     let resolver: any RouteResolver
     let dialer: any Dialer
+
+    var failureSentence: String { "the target connection failed" }
 
     func check(_ target: TunnelTarget) async throws(DialError) {
         if try await resolver.routes(to: target).isEmpty { throw Self.noRoute(to: target) }

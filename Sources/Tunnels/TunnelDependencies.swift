@@ -17,7 +17,12 @@ struct TunnelDependencies: Sendable {
     let routeGeneration = RouteGenerationCounter()
 
     func metrics(of id: String) -> TunnelMetrics {
-        TunnelMetrics(id: id, connectionLimit: connectionLimit, feed: feed)
+        TunnelMetrics(
+            id: id,
+            failureSentence: dialer.failureSentence,
+            connectionLimit: connectionLimit,
+            feed: feed
+        )
     }
 
     /// Returns the listener of a tunnel on its open sockets.

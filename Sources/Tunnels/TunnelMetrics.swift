@@ -15,13 +15,21 @@ final class TunnelMetrics: RelayObserver {
     }
 
     private let id: String
+    /// `TargetDialer.failureSentence`.
+    private let failureSentence: String
     private let connectionLimit: TunnelConnectionLimiter
     private let feed: Broadcast<TunnelChange>
     private let traffic = Mutex(Traffic())
     private let counters = Mutex(TunnelStatistics())
 
-    init(id: String, connectionLimit: TunnelConnectionLimiter, feed: Broadcast<TunnelChange>) {
+    init(
+        id: String,
+        failureSentence: String,
+        connectionLimit: TunnelConnectionLimiter,
+        feed: Broadcast<TunnelChange>
+    ) {
         self.id = id
+        self.failureSentence = failureSentence
         self.connectionLimit = connectionLimit
         self.feed = feed
     }
@@ -84,12 +92,14 @@ final class TunnelMetrics: RelayObserver {
 
     func ended(_ outcome: RelayOutcome) {
         connectionClosed()
+        let reason: DialError.Reason
         switch outcome.reason {
-        case .targetFailed: connectionFailed(DialError(.failed, outcome.description))
-        case .linkLost: connectionFailed(DialError(.linkLost, outcome.description))
-        case .refused: connectionFailed(DialError(.browser, outcome.description))
-        case .finished, .drained, .clientFailed, .aborted: break
+        case .targetFailed: reason = .failed
+        case .linkLost: reason = .linkLost
+        case .refused: reason = .browser
+        case .finished, .drained, .clientFailed, .aborted: return
         }
+        connectionFailed(DialError(reason, outcome.description(failure: failureSentence)))
     }
 }
 

@@ -39,7 +39,7 @@ enum ExitStatus: CInt, CaseIterable {
         case .refused(let problem):
             switch problem.code {
             case .badRequest, .ambiguous, .methodNotAllowed, .tooLarge, .headTooLarge, .unsupportedMedia,
-                .misdirected:
+                .misdirected, .upgradeRequired:
                 self = .usage
             case .notFound: self = .notFound
             case .unauthorized, .forbidden: self = .notPermitted

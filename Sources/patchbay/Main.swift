@@ -26,6 +26,10 @@ enum CommandRunner {
                 arguments,
                 command: CommandSuggestion.command(in: arguments, below: Patchbay.self)
             )
+            try LeaseCommand.refuseEmptyCommand(
+                arguments,
+                of: CommandSuggestion.command(in: arguments, below: Patchbay.self)
+            )
             var command = try Patchbay.parseAsRoot(arguments)
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()

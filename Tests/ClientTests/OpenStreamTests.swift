@@ -40,6 +40,27 @@ import Testing
         }
     }
 
+    @Test func `a check succeeds if only the upgrade is missing, and throws any other refusal`() async throws {
+        for code in [Problem.Code.upgradeRequired, .forbidden, .leased] {
+            let problem = Problem(code, "no")
+            let answer = ScriptedBroker.json(
+                try SampleDocuments.json(problem),
+                status: "\(problem.status) \(problem.title)",
+                type: "application/problem+json"
+            )
+            try await ScriptedBroker.with(.open([answer])) { broker, client in
+                let error: ClientError?
+                do {
+                    try await client.checkStream(to: target)
+                    error = nil
+                } catch let failure as ClientError { error = failure }
+
+                #expect(error == (code == .upgradeRequired ? nil : .refused(problem)))
+                #expect(broker.requests.first?.lowercased().contains("upgrade") == false)
+            }
+        }
+    }
+
     @Test func `a broker that closes without an answer is a lost connection`() async throws {
         try await ScriptedBroker.with(.pieces([])) { _, client in
             let error = await #expect(throws: ClientError.self) { _ = try await client.openStream(to: target) }

@@ -30,8 +30,9 @@ import Testing
     @Test(arguments: [
         ("", PairingString.ParseError.notAPairingString), ("pbi_", .notAPairingString),
         ("patchbay:1:127.0.0.1:7282::\(invite)", .notAPairingString),
-        ("PATCHBAY:2:127.0.0.1:7282::\(invite)", .unknownVersion), ("PATCHBAY:", .unknownVersion),
-        ("PATCHBAY:1:127.0.0.1:7282:\(invite)", .unknownVersion),
+        ("PATCHBAY:2:127.0.0.1:7282::\(invite)", .unknownVersion), ("PATCHBAY:", .incomplete),
+        ("PATCHBAY:1:127.0.0.1:7282:\(invite)", .incomplete), ("PATCHBAY:1:a:7283:\(pinText)", .incomplete),
+        ("PATCHBAY:1", .incomplete), ("PATCHBAY:\u{301}", .unknownVersion),
         ("PATCHBAY:\u{301}1:127.0.0.1:7282::\(invite)", .unknownVersion),
         ("PATCHBAY:1:127.0.0.1:0::\(invite)", .invalidAddress),
         ("PATCHBAY:1:127.0.0.1:07282::\(invite)", .invalidAddress),

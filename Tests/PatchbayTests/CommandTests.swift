@@ -1,4 +1,5 @@
 import ArgumentParser
+import Client
 import FoundationEssentials
 import Model
 import Testing
@@ -60,6 +61,40 @@ import Testing
     ) throws {
         #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["lease", "shop"] + words) }
         #expect(throws: Never.self) { try Patchbay.parseAsRoot(["lease", "shop", "--for", "8h", "--wait", "1h"]) }
+    }
+
+    @Test(arguments: ["1x", "0s", "9h"]) func `the error of a lease's time names the format and the range`(
+        time: String
+    ) throws {
+        let error = #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["lease", "shop", "--for", time]) }
+        let message = Patchbay.message(for: try #require(error))
+        #expect(message.contains("such as 90s or 10m, from 1s to 8h"))
+    }
+
+    @Test func `a lease refuses two hyphens without a command`() throws {
+        #expect(throws: CLIError.self) {
+            try LeaseCommand.refuseEmptyCommand(["lease", "shop", "--"], of: "patchbay lease")
+        }
+        #expect(throws: Never.self) {
+            try LeaseCommand.refuseEmptyCommand(["lease", "shop", "--", "make", "--"], of: "patchbay lease")
+            try LeaseCommand.refuseEmptyCommand(["lease", "shop"], of: "patchbay lease")
+        }
+    }
+
+    @Test func `a lease that ended during its command is a temporary failure, unless the command failed`() {
+        let endpoint = EndpointID(app: SanitizedText("shop"), location: "phone")
+
+        #expect(LeasedProgram.loss(of: endpoint, status: 0).status == .temporary)
+        #expect(LeasedProgram.loss(of: endpoint, status: 0).exitCode == nil)
+        #expect(LeasedProgram.loss(of: endpoint, status: 3).exitCode == 3)
+        #expect(LeasedProgram.showsLoss(ClientError.refused(Problem(.notFound, "x"))))
+        #expect(LeasedProgram.showsLoss(ClientError.refused(Problem(.unauthorized, "x"))))
+        #expect(!LeasedProgram.showsLoss(ClientError.connectionLost(what: "x")))
+    }
+
+    @Test func `an unknown lease is named as a lease`() {
+        let error = #expect(throws: CLIError.self) { try UnleaseCommand.endpoint("l99", among: []) }
+        #expect(error == .notFound("there is no lease of \"l99\"", try: "patchbay leases"))
     }
 
     @Test func `the words after two hyphens are the command of a lease`() throws {

@@ -25,13 +25,14 @@ enum StreamRoutes {
         """
 
     /// Returns when the connection is closed. The target is dialed before the connection changes, so a failed dial is an
-    /// ordinary problem.
+    /// ordinary problem. Without the header Upgrade, the response is the problem that authorization has, or 426.
     @Sendable static func open(_ request: APIRequest) async throws -> Response {
         let (channel, services) = (request.channel, request.services)
         // The HTTP decoder stops after a request with the header Upgrade, so no request can follow a refusal.
         request.cleanup.add { try? await channel.close().get() }
         let target = try request.streamTarget()
         try await request.authorizeConnection(to: target)
+        try request.requireUpgrade()
         try await withGracefulShutdownHandler {
             try await services.tunnels.streams.open(target) { stream in
                 if let grant = request.principal.grant {
@@ -65,15 +66,19 @@ enum StreamRoutes {
 }
 
 extension APIRequest {
-    /// Returns the target of a stream. Throws unless the request asks for a stream to one target.
-    fileprivate func streamTarget() throws -> TunnelTarget {
+    /// Throws unless the client wants to change the protocol of the connection.
+    fileprivate func requireUpgrade() throws {
         guard httpRequest.headers[.upgrade] == TunnelTarget.streamProtocol else {
             throw Problem(
-                .badRequest,
+                .upgradeRequired,
                 "this request needs the headers Connection: Upgrade and Upgrade: \(TunnelTarget.streamProtocol)",
                 hint: "patchbay stdio"
             )
         }
+    }
+
+    /// Returns the target of a stream. Throws unless the query names one target.
+    fileprivate func streamTarget() throws -> TunnelTarget {
         let parameters = httpRequest.uri.queryParameters
         switch (parameters["endpoint"], parameters["device"], try query("port", as: UInt16.self)) {
         case (let text?, nil, nil):

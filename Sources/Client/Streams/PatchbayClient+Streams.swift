@@ -9,6 +9,18 @@ extension PatchbayClient {
     /// Time for the broker to dial the target of a stream. It tries several routes, each for 5 s.
     private static let dialTimeout = Duration.seconds(30)
 
+    /// Checks whether the broker allows a stream to a target now. The broker does not dial.
+    ///
+    /// - Throws: `ClientError.refused` with the problem that `openStream` has, and the other cases of `ClientError`.
+    package func checkStream(to target: TunnelTarget) async throws {
+        // Without the header Upgrade, the response is a refusal in every case.
+        do {
+            try await perform(OutgoingRequest(method: .GET, path: ["streams"], query: target.query))
+        } catch ClientError.refused(let problem) where problem.code == .upgradeRequired {
+            return
+        }
+    }
+
     /// Opens a stream through the broker to an endpoint or to a port of a device.
     ///
     /// Each stream is a connection of its own. The descriptor is a socket of this process; a reset of either side resets

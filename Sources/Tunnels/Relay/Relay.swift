@@ -95,14 +95,15 @@ package struct RelayOutcome: Hashable, Sendable {
     package let bytesDown: UInt64
 }
 
-extension RelayOutcome: CustomStringConvertible {
-    package var description: String {
+extension RelayOutcome {
+    /// Returns the outcome as a sentence; `failure` begins the one for a failed connection to the target.
+    package func description(failure: String) -> String {
         let amount = "after \(bytesUp) bytes up and \(bytesDown) bytes down"
         return switch reason {
         case .finished: "finished \(amount)"
         case .drained: "finished \(amount); the device sent no more data"
         case .clientFailed(let code): "the client connection failed \(amount): \(SocketError.message(for: code))"
-        case .targetFailed(let code): "the target connection failed \(amount): \(SocketError.message(for: code))"
+        case .targetFailed(let code): "\(failure) \(amount): \(SocketError.message(for: code))"
         case .linkLost: "the phone or usbmuxd disconnected \(amount)"
         case .refused(let refusal): "\(refusal)"
         case .aborted: "closed by the broker \(amount)"

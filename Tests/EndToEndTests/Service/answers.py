@@ -166,7 +166,7 @@ assert expect(503, "GET", f"/v1/streams?endpoint={lab}", more=upgrade)["reason"]
 assert expect(503, "GET", "/v1/streams?endpoint=none", more=upgrade)["reason"] == "noRoute"
 for target in (f"/v1/streams?device={udid}", f"/v1/streams?device={udid}&port=0", f"/v1/streams?endpoint={lab}&port=1"):
     expect(400, "GET", target, more=upgrade)
-expect(400, "GET", f"/v1/streams?endpoint={shop}")
+expect(426, "GET", f"/v1/streams?endpoint={shop}")
 ask = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 for target in ("/mcp", f"/e/{shop}/mcp"):
     assert expect(200, "POST", target, ask)["result"]["tools"]
@@ -297,7 +297,8 @@ for target, body in (("/v1/leases", {"endpoint": shop}), (f"/v1/endpoints/{shop}
                      ("/v1/tunnels", tunnel("tcp:127.0.0.1:0", target={"endpoint": shop}))):
     refused = expect(423, "POST", target, body, more=caller)
     assert 'is leased to "user ' in refused["detail"] and "--wait 5m" in refused["hint"], refused
-expect(423, "GET", f"/v1/streams?endpoint={shop}", more=caller | upgrade)
+for more in (caller, caller | upgrade):
+    expect(423, "GET", f"/v1/streams?endpoint={shop}", more=more)
 expect(403, "DELETE", f"/v1/leases/{lease['id']}", more=caller)
 expect(204, "DELETE", f"/v1/leases/{lease['id']}")
 expect(404, "DELETE", f"/v1/leases/{lease['id']}")

@@ -77,6 +77,40 @@ import Testing
         #expect(error?.status == .notPermitted)
     }
 
+    @Test func `a pairing string without its end is called incomplete`() {
+        let error = #expect(throws: CLIError.self) { try PairingArgument("PATCHBAY:1:192.168.1.7:7283:PIN") }
+        #expect(error?.message == "the pairing string is invalid: it is incomplete; copy the whole string")
+    }
+
+    @Test func `the error for a missing local broker says that the string is for the broker's own machine`() {
+        let error = JoinCommand.noLocalBroker(at: "127.0.0.1:7282")
+        #expect(error.status == .notReachable)
+        #expect(error.message.hasPrefix("no broker listens at 127.0.0.1:7282"))
+        #expect(error.hint?.contains("patchbay pair --remote") == true)
+    }
+
+    @Test(arguments: [
+        (["127.0.0.1:7283"], true), (["[::1]:7283"], true), (["192.168.1.7:7283"], false), (nil, false),
+    ])
+    func `the instructions warn about a remote listener on loopback`(addresses: [String]?, warns: Bool) throws {
+        let invite = Invite(
+            id: "a",
+            permissions: Permissions([.registryRead], on: .all),
+            maxUses: 1,
+            useCount: 0,
+            failedAttempts: 0,
+            createdBy: .broker,
+            createdAt: SampleEndpoints.date,
+            expiresAt: SampleEndpoints.date,
+            endReason: nil
+        )
+        let issued = IssuedInvite(invite: invite, token: Self.invite, pairing: nil, addresses: addresses)
+
+        let text = try PairingInstructions.text(issued, string: Self.invite, width: nil, isColoured: false)
+
+        #expect(text.contains("try: patchbay remote on") == warns)
+    }
+
     @Test(arguments: [("192.168.1.7", "192.168.1.7"), ("[fe80::1%eth0]", "fe80::1%eth0"), ("127.0.0.1", "127.0.0.1")])
     func `a pairing string with a key pin is for the broker with that key`(text: String, host: String) throws {
         let pin = try #require(KeyPin(digest: [UInt8](repeating: 7, count: 32)))

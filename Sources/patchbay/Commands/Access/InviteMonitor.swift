@@ -78,7 +78,15 @@ enum PairingInstructions {
         if let addresses = issued.addresses, addresses.count > 1 {
             lines.append("The broker listens at \(addresses.joined(separator: ", ")); choose one with --host.")
         }
+        if let addresses = issued.addresses, addresses.allSatisfy(isLoopback) {
+            lines.append("Other machines cannot reach the listener, because it is on loopback; try: patchbay remote on")
+        }
         return lines.joined(separator: "\n")
+    }
+
+    /// Returns whether a numeric address with its port is reachable on this machine only.
+    private static func isLoopback(_ address: String) -> Bool {
+        address.hasPrefix("127.") || address.hasPrefix("[::1]")
     }
 
     private static func instruction(for use: InviteUse) -> String {

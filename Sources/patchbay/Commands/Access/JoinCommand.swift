@@ -62,7 +62,21 @@ struct JoinCommand: AsyncParsableCommand {
             )
         }
         let named = options.namesBroker ? nil : argument.broker.map { PatchbayClient(address: $0) }
-        try await join(argument.invite, at: try named ?? options.unauthenticatedClient)
+        do {
+            try await join(argument.invite, at: try named ?? options.unauthenticatedClient)
+        } catch ClientError.brokerNotRunning(let path) where named != nil {
+            throw Self.noLocalBroker(at: path)
+        }
+    }
+
+    /// The error for a pairing string of this machine where no broker runs. It may have been copied from another machine.
+    static func noLocalBroker(at path: String) -> CLIError {
+        let error = ClientError.brokerNotRunning(path: path)
+        return CLIError(
+            status: ExitStatus(for: error),
+            message: "\(error), and the pairing string is for the broker's own machine",
+            hint: "start patchbayd here, or run patchbay pair --remote on the broker's machine for another string"
+        )
     }
 
     private func run(_ join: RemoteJoin) async throws {
@@ -141,6 +155,7 @@ struct PairingArgument {
         case .tooLong: "it has more than \(PairingString.lengthLimit) bytes"
         case .notAPairingString: "it is neither a complete invite nor a text that starts with \(PairingString.prefix)"
         case .unknownVersion: "its version is not 1; use the same version of Patchbay on both sides"
+        case .incomplete: "it is incomplete; copy the whole string"
         case .invalidAddress: "its address is not HOST:PORT"
         case .invalidPin: "its key pin is mistyped or incomplete; copy the whole string"
         case .invalidInvite: "its invite is mistyped or incomplete; copy the whole string"

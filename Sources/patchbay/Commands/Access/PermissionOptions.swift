@@ -92,4 +92,19 @@ struct DurationArgument: ExpressibleByArgument, Equatable {
         guard !overflows else { return nil }
         self.count = count
     }
+
+    /// Parses a duration from one second to a maximum.
+    ///
+    /// - Parameters:
+    ///   - argument: The text of the command line.
+    ///   - maximum: The maximum in seconds.
+    ///   - name: The maximum as text.
+    /// - Returns: The duration.
+    /// - Throws: `ValidationError`, with the format and the range.
+    static func parse(_ argument: String, upTo maximum: Int, as name: String) throws -> Self {
+        guard let duration = Self(argument: argument), duration.count <= maximum else {
+            throw ValidationError("Enter a time such as 90s or 10m, from 1s to \(name).")
+        }
+        return duration
+    }
 }

@@ -16,12 +16,14 @@ struct LocalTunnels {
     ///   - specs: The tunnels to open.
     ///   - opened: Called once, when all tunnels listen.
     ///   - failed: Called for each failed connection.
-    /// - Throws: `ClientError.refused` if a tunnel cannot listen; `CancellationError`.
+    /// - Throws: `ClientError.refused` if the broker allows no stream to a target, or if a tunnel cannot listen;
+    ///   `CancellationError`.
     func run(
         _ specs: [TunnelSpec],
         opened: ([Tunnel]) async throws -> Void,
         failed: (TunnelConnectionFailure) async throws -> Void
     ) async throws {
+        for target in Set(specs.map(\.target)) { try await client.checkStream(to: target) }
         do {
             let table = try await TunnelTable(dialer: StreamDialer(client: client))
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -46,6 +48,9 @@ struct LocalTunnels {
 /// Opens a stream through the broker for each connection.
 struct StreamDialer: TargetDialer {
     let client: PatchbayClient
+
+    /// The broker resets a stream when the app does, and when the grant or an approval ends.
+    var failureSentence: String { "the broker or the app closed the connection" }
 
     func check(_ target: TunnelTarget) async throws(DialError) {
         do {
