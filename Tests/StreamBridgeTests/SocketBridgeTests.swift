@@ -87,28 +87,15 @@ private func write(_ bytes: [UInt8], to descriptor: CInt) async throws -> CInt {
     }
 
     @Test(arguments: [true, false]) func `a reset of one side resets the other`(peerResets: Bool) async throws {
-        let (far, near) = try LoopbackSocketPair().release()
-        let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-            .channelOption(.allowRemoteHalfClosure, value: true)
-            .channelOption(.autoRead, value: false)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(ResetHandler()) }
-            }
-            .withConnectedSocket(near)
-            .get()
-        let (inner, outer) = try LoopbackSocketPair().release()
-        let peer = Descriptor(owning: far)
-        let socket = Descriptor(owning: outer)
-        let bridge = try await SocketBridge(channel, to: Descriptor(owning: inner))
-        bridge.start()
-        _ = try await write([1, 2, 3], to: peer.number)
-        #expect(try await read(socket.number, atMost: 3).bytes == [1, 2, 3])
+        let bridge = try await BridgeFixture()
+        _ = try await write([1, 2, 3], to: bridge.peer.number)
+        #expect(try await read(bridge.socket.number, atMost: 3).bytes == [1, 2, 3])
         if peerResets {
-            peer.reset()
-            #expect(try await read(socket.number).code == ECONNRESET)
+            bridge.peer.reset()
+            #expect(try await read(bridge.socket.number).code == ECONNRESET)
         } else {
-            socket.reset()
-            #expect(try await read(peer.number).code == ECONNRESET)
+            bridge.socket.reset()
+            #expect(try await read(bridge.peer.number).code == ECONNRESET)
         }
     }
 
