@@ -61,6 +61,17 @@ package struct UsbmuxDialer: Dialer {
         throw await self.failure(failure, at: route)
     }
 
+    package func plan(for route: Route) async -> ConnectPlan? {
+        guard case .usb(let route) = route, route.port != 0, let handle = try? await monitor.handle(of: route.udid)
+        else { return nil }
+        return client.plan(
+            deviceID: handle.deviceID,
+            route: route,
+            session: handle.session,
+            linkChecker: handle.linkChecker
+        )
+    }
+
     /// Converts an error of usbmuxd to the error that tunnels and probes report.
     private func failure(_ error: UsbmuxError, at route: USBRoute) async -> DialError {
         let phone = "phone \(route.udid)"
@@ -75,10 +86,7 @@ package struct UsbmuxDialer: Dialer {
         case .result(.badDevice, _):
             return .absent(route.udid)
         case .timedOut:
-            return DialError(
-                .timedOut,
-                "\(phone) did not answer on port \(route.port) in time; unlock it, or unplug it and plug it in again"
-            )
+            return .timedOut(route)
         case .absent:
             return DialError(.usbmuxdAbsent, "\(phone) cannot be reached: \(error)")
         case .closed:
@@ -95,6 +103,14 @@ package struct UsbmuxDialer: Dialer {
 }
 
 extension DialError {
+    static func timedOut(_ route: USBRoute) -> DialError {
+        DialError(
+            .timedOut,
+            "phone \(route.udid) did not answer on port \(route.port) in time; unlock it, or unplug it and plug it in "
+                + "again"
+        )
+    }
+
     static func absent(_ udid: UDID) -> DialError {
         DialError(
             .deviceAbsent,

@@ -11,7 +11,7 @@ import SystemIO
 ///
 /// A stream that was opened with a DeviceID of this session leads to that device, if `owns(connection:)` holds after
 /// usbmuxd replied "ok".
-final class UsbmuxdInstance: Sendable {
+package final class UsbmuxdInstance: Sendable {
     private let socket: Descriptor
     private let daemon: pid_t?
     private let isInvalidated = Atomic(false)

@@ -61,7 +61,7 @@ package final class StreamTable: Sendable {
     /// Closes the network streams to targets that may no longer be dialed.
     func closeForbidden() async {
         for target in targets {
-            do { try await dependencies.dialer.check(target) } catch {
+            do { _ = try await dependencies.dialer.snapshot(of: target) } catch {
                 if error.reason == .forbidden { await closeNetworkStreams(to: [target]) }
             }
         }

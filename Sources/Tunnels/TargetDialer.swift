@@ -11,8 +11,9 @@ package protocol TargetDialer: Sendable {
 
     /// Checks whether a target can be reached now, without a connection to it.
     ///
-    /// - Throws: The reason why not.
-    func check(_ target: TunnelTarget) async throws(DialError)
+    /// - Returns: The facts for later connections.
+    /// - Throws: The reason why the target cannot be reached.
+    func snapshot(of target: TunnelTarget) async throws(DialError) -> TargetSnapshot
 
     /// Dials a target.
     ///
@@ -31,13 +32,19 @@ struct RouteDialer: TargetDialer {
 
     var failureSentence: String { "the target connection failed" }
 
-    func check(_ target: TunnelTarget) async throws(DialError) {
-        if try await resolver.routes(to: target).isEmpty { throw Self.noRoute(to: target) }
+    func snapshot(of target: TunnelTarget) async throws(DialError) -> TargetSnapshot {
+        let resolved = try await resolver.resolve(target)
+        guard let best = resolved.routes.first else { throw Self.noRoute(to: target) }
+        return TargetSnapshot(
+            plan: await dialer.plan(for: best),
+            hasOtherRoutes: resolved.routes.count > 1,
+            isCurrent: resolved.isCurrent
+        )
     }
 
     func dial(_ target: TunnelTarget, willDial: @Sendable (Route) -> Void) async throws -> Connection {
         var failures: [DialError] = []
-        for route in try await resolver.routes(to: target) {
+        for route in try await resolver.resolve(target).routes {
             willDial(route)
             do {
                 return try await dialer.dial(route)
@@ -67,11 +74,11 @@ struct RouteDialer: TargetDialer {
 
 /// Resolves a tunnel's target to its current routes.
 package protocol RouteResolver: Sendable {
-    /// Returns the routes, the best one first. A tunnel resolves its target for each connection and therefore follows
-    /// an app that moves.
+    /// Returns the routes, the best one first. A tunnel resolves its target at each change, and when no route of the last
+    /// result leads to the target. It therefore follows an app that moves.
     ///
     /// - Throws: `DialError` (`noRoute`, `deviceAbsent`, `usbmuxdAbsent`) if there is no route.
-    func routes(to target: TunnelTarget) async throws(DialError) -> [Route]
+    func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget
 }
 
 /// A dial that races with the client's disconnect, and its result.

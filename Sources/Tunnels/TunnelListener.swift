@@ -3,16 +3,16 @@ import Model
 import Synchronization
 import SystemIO
 
-/// The listening side of a tunnel: accepts clients, authorizes each, dials the target, and hands both sockets to the
-/// relay.
-///
-/// The listener reads nothing from a client during its dial.
+/// The listening side of a tunnel. The relay's event loop accepts, checks and connects its clients. This object makes
+/// the dials that the loop cannot make, and reports changes to the tunnel table.
 final class TunnelListener: Sendable {
     /// The result of a dial, or a change of the listening socket, for the tunnel's state.
-    enum DialResult: Sendable {
+    enum Report: Sendable {
         case connected
         /// The reason, and the route generation at the start of the dial.
         case failed(DialError, UInt64)
+        /// A dial succeeded where the last facts about the target led to a failure.
+        case outdated
         /// The listening socket accepts no clients because of the error; nil if it accepts clients again.
         case listening(error: String?)
     }
@@ -23,211 +23,151 @@ final class TunnelListener: Sendable {
         case closed
     }
 
+    private struct State {
+        var phase = Phase.idle
+        var target: TargetSnapshot?
+    }
+
     let id: String
-    let metrics: TunnelMetrics
     /// The addresses that the tunnel listens on.
     let addresses: [SocketAddress]
 
-    private let authorizer: ClientAuthorizer
+    private let holder: String?
+    private let configuration: TunnelConfiguration
     private let dependencies: TunnelDependencies
     private let listeners: [Listener]
-    private let phase = Mutex(Phase.idle)
-    private let closing = AsyncStream.makeStream(of: Void.self)
+    private let state = Mutex(State())
+    private let events: AsyncStream<TunnelEvent>
+    private let continuation: AsyncStream<TunnelEvent>.Continuation
     private let isClosed = AsyncLatch()
-    private let network: NetworkConnectionGroup
-    /// The number of calls of `closeNetworkConnections()`.
-    ///
-    /// The lock is held while a stream is handed to the relay. Such a call therefore cannot miss a stream that is being
-    /// handed over.
-    private let networkCutGeneration = Mutex(0)
 
-    init(
-        id: String,
-        authorizer: ClientAuthorizer,
-        listeners: [Listener],
-        metrics: TunnelMetrics,
-        dependencies: TunnelDependencies
-    ) {
-        self.id = id
-        self.authorizer = authorizer
+    /// Creates the listener of a tunnel on its open sockets.
+    init(for entry: TunnelEntry, on listeners: [Listener], dependencies: TunnelDependencies) {
+        id = entry.id
+        holder = entry.holder
         self.listeners = listeners
-        self.metrics = metrics
-        network = NetworkConnectionGroup(of: metrics)
         self.dependencies = dependencies
         addresses = listeners.map(\.address)
+        let (events, continuation) = AsyncStream.makeStream(of: TunnelEvent.self)
+        (self.events, self.continuation) = (events, continuation)
+        configuration = TunnelConfiguration(
+            sockets: listeners.map { TunnelConfiguration.ListeningSocket(number: $0.number, address: $0.address) },
+            spec: entry.spec,
+            owner: entry.owner,
+            ownerCheck: dependencies.ownerCheck,
+            limits: dependencies.limits,
+            metrics: entry.metrics,
+            report: { continuation.yield($0) }
+        )
     }
 
-    /// Accepts and dials until `close()` or cancellation. Returns after every dial has ended and the listeners are
-    /// closed.
-    func serve(_ report: @escaping @Sendable (DialResult) async -> Void) async {
-        guard transition(from: .idle, to: .serving) else { return }
+    /// Serves clients until `close()` or cancellation. Returns after every dial has ended and the listeners are closed.
+    func serve(_ report: @escaping @Sendable (Report) async -> Void) async {
+        guard start() else { return }
         for address in addresses {
-            guard let warning = authorizer.warning(about: address) else { continue }
-            dependencies.logger.warning("\(warning)", metadata: ["tunnel": "\(id)", "address": "\(address)"])
+            guard let warning = Self.warning(about: address) else { continue }
+            log("\(warning)", ["address": "\(address)"])
         }
-        // The steps before the relay are short and separated by waits. On one thread, no step wakes another thread.
-        await withTaskExecutorPreference(Poller.shared) {
-            await withTaskGroup(of: Void.self) { group in
-                for listener in listeners { group.addTask { await self.accept(from: listener, report) } }
-                for await _ in closing.stream {}
-                group.cancelAll()
+        await withDiscardingTaskGroup { group in
+            for await event in events {
+                switch event {
+                case .dial(let request): group.addTask { await self.dial(request, report) }
+                case .connected: await report(.connected)
+                case .listening(let error): await report(.listening(error: error))
+                case .outOfDescriptors(let reason):
+                    log("out of descriptors; clients wait in the accept queue", ["reason": "\(reason)"])
+                }
             }
+            group.cancelAll()
         }
+        await dependencies.relay.stopListening(configuration.metrics)
         closeListeners()
+    }
+
+    /// Sets the facts for later connections; nil if each connection has to look the target up.
+    func setTarget(_ target: TargetSnapshot?) {
+        state.withLock { state in
+            state.target = target
+            // The relay knows the tunnel only while it is served.
+            if state.phase == .serving { dependencies.relay.setTarget(target, of: configuration.metrics) }
+        }
     }
 
     /// Closes the listeners and all connections. When it returns, the address is free and no more bytes are relayed.
     func close() async {
-        closing.continuation.finish()
-        if transition(from: .idle, to: .closed) { closeListeners() }
+        continuation.finish()
+        let wasIdle = state.withLock { state in
+            defer { if state.phase == .idle { state.phase = .closed } }
+            return state.phase == .idle
+        }
+        if wasIdle { closeListeners() }
         await isClosed.wait()
-        await dependencies.relay.closeConnections(of: metrics, network)
+        await dependencies.relay.closeConnections(of: configuration.metrics)
     }
 
     /// Closes all connections over the network. When it returns, none of them relays another byte.
     ///
     /// A client with a dial in progress is reset if the dial used a network route.
     func closeNetworkConnections() async {
-        networkCutGeneration.withLock { $0 += 1 }
-        await dependencies.relay.closeConnections(of: network)
+        state.withLock { $0.target = nil }
+        await dependencies.relay.closeNetworkConnections(of: configuration.metrics)
     }
 
-    private func closeListeners() {
-        for listener in listeners { listener.close() }
-        phase.withLock { $0 = .closed }
-        isClosed.open()
-    }
-
-    private func transition(from old: Phase, to new: Phase) -> Bool {
-        phase.withLock { phase in
-            guard phase == old else { return false }
-            phase = new
+    private func start() -> Bool {
+        state.withLock { state in
+            guard state.phase == .idle else { return false }
+            state.phase = .serving
+            dependencies.relay.listen(configuration)
+            dependencies.relay.setTarget(state.target, of: configuration.metrics)
             return true
         }
     }
 
-    /// Accepts clients, with at most `limits.concurrentDials` of them in progress.
-    private func accept(from listener: Listener, _ report: @escaping @Sendable (DialResult) async -> Void) async {
-        let dials = AsyncSemaphore(permits: dependencies.limits.concurrentDials)
-        // A discarding group frees finished tasks. In other groups each finished task holds 5 kB until its result is
-        // read.
-        await withDiscardingTaskGroup { group in
-            var isStarved = false
-            var backoff = Backoff(from: dependencies.limits.acceptBackoff, to: dependencies.limits.maxAcceptBackoff)
-            while true {
-                guard let permit = try? await dials.acquire() else { return }
-                do {
-                    let client = try await listener.accept().release()
-                    isStarved = false
-                    if backoff.total > .zero { await report(.listening(error: nil)) }
-                    backoff.reset()
-                    group.addTask {
-                        await self.handleClient(Descriptor(owning: client), on: listener.address, report)
-                        permit.release()
-                    }
-                } catch let error as SocketError where error.isExhaustion {
-                    permit.release()
-                    if !isStarved {
-                        dependencies.logger.warning(
-                            "out of descriptors; clients wait in the accept queue",
-                            metadata: ["tunnel": "\(id)", "reason": "\(error)"]
-                        )
-                    }
-                    isStarved = true
-                    // The connection stays in the accept queue. After a cancellation the next accept throws.
-                    try? await dependencies.clock.sleep(for: dependencies.limits.acceptBackoff)
-                } catch is CancellationError {
-                    return
-                } catch {
-                    permit.release()
-                    if backoff.total == .zero { await report(.listening(error: "\(error)")) }
-                    // The error may be temporary, for example after a network change.
-                    try? await backoff.wait(clock: dependencies.clock)
-                }
+    private func closeListeners() {
+        for listener in listeners { listener.close() }
+        state.withLock { $0.phase = .closed }
+        isClosed.open()
+    }
+
+    /// Dials the target for a connection that the event loop could not connect.
+    private func dial(_ request: DialRequest, _ report: @escaping @Sendable (Report) async -> Void) async {
+        await request.run { [self] in
+            let generation = dependencies.routeGeneration.current
+            do {
+                let (target, properties) = try await dial()
+                dependencies.relay.dialed(request.token, .connected(target: target, properties))
+                if request.hadPlan { await report(.outdated) }
+            } catch is CancellationError {
+            } catch {
+                let failure = error as? DialError ?? DialError(.failed, "the target could not be reached: \(error)")
+                dependencies.relay.dialed(request.token, .failed(failure))
+                await report(.failed(failure, generation))
             }
         }
     }
 
-    private func handleClient(
-        _ client: consuming Descriptor,
-        on listener: SocketAddress,
-        _ report: @Sendable (DialResult) async -> Void
-    ) async {
-        guard metrics.connectionAccepted() else { return client.reset() }
-        let decision: ClientAuthorizer.Decision
-        do {
-            decision = try await authorizer.authorize(client.number, on: listener)
-        } catch is CancellationError {
-            decision = .disconnected
-        } catch {
-            decision = .refused(DialError(.limit, "a client was rejected: \(error)"))
-        }
-        switch decision {
-        case .allowed(let inspector):
-            await forward(client, inspector: inspector, report)
-        case .disconnected:
-            client.reset()
-            metrics.connectionClosed()
-        case .refused(let failure):
-            client.reset()
-            metrics.connectionClosed()
-            metrics.connectionFailed(failure)
-        case .blockedBrowser(let refusal):
-            metrics.connectionFailed(DialError(.browser, "\(refusal)"))
-            await ForbiddenResponse.send(
-                refusal,
-                to: client.number,
-                limit: dependencies.limits.inspection.drain,
-                clock: dependencies.clock
-            )
-            metrics.connectionClosed()
-        }
-    }
-
-    /// Dials the target and hands both sockets to the relay.
-    private func forward(
-        _ client: consuming Descriptor,
-        inspector: RelayInspector?,
-        _ report: @Sendable (DialResult) async -> Void
-    ) async {
-        let pendingDial = PendingDial()
-        let started = ContinuousClock.now
-        let count = dependencies.routeGeneration.current
-        let generation = networkCutGeneration.withLock { $0 }
+    private func dial() async throws -> (target: CInt, RelayProperties) {
+        let (target, owner) = (configuration.spec.target, configuration.owner)
+        if let refusal = await dependencies.policy?.check(of: target, for: holder, owner: owner)() { throw refusal }
         let usesNetwork = Atomic(false)
-        let failure = await pendingDial.dial(for: client.number) {
-            [dialer = dependencies.dialer, target = authorizer.spec.target] () async throws -> Connection in
-            try await dialer.dial(target) { route in
-                usesNetwork.store(route.isNetwork, ordering: .relaxed)
-            }
+        let connection = try await dependencies.dialer.dial(target) { route in
+            usesNetwork.store(route.isNetwork, ordering: .relaxed)
         }
-        if let connection = pendingDial.take() {
-            let took = ContinuousClock.now - started
-            let isNetwork = usesNetwork.load(ordering: .relaxed)
-            var waiting = Optional(client)
-            var stream = Optional(connection)
-            let isAdopted = networkCutGeneration.withLock { count in
-                guard !isNetwork || count == generation, let client = waiting.take(), let connection = stream.take()
-                else { return false }
-                metrics.connected(after: took)
-                dependencies.relay.adopt(
-                    client: client,
-                    target: connection,
-                    inspector: inspector,
-                    observer: isNetwork ? network : metrics
-                )
-                return true
-            }
-            guard !isAdopted else { return await report(.connected) }
-            if let client = waiting.take() { client.reset() }
-            metrics.connectionClosed()
-            metrics.connectionFailed(DialError(.forbidden, "its approval was revoked during the dial"))
-        } else {
-            client.reset()
-            metrics.connectionClosed()
-            guard let failure else { return }
-            metrics.connectionFailed(failure)
-            await report(.failed(failure, count))
-        }
+        let taken = RelayProperties.taking(connection, inspector: nil, observer: configuration.metrics)
+        var properties = taken.1
+        properties.usesNetwork = usesNetwork.load(ordering: .relaxed)
+        return (taken.number, properties)
+    }
+
+    private func log(_ message: Logger.Message, _ metadata: Logger.Metadata) {
+        dependencies.logger.warning(message, metadata: metadata.merging(["tunnel": "\(id)"]) { old, _ in old })
+    }
+
+    /// A warning for an address that other machines can reach; nil for loopback addresses and unix sockets.
+    private static func warning(about listener: SocketAddress) -> String? {
+        guard listener.port != nil, !listener.isLoopback else { return nil }
+        let address = listener.isUnspecified ? "an address of this machine" : "this address"
+        return "every client that reaches \(address) over the network can use the tunnel; listen on 127.0.0.1 to "
+            + "restrict it to its owner"
     }
 }

@@ -140,19 +140,6 @@ struct RateMeter {
     private func index(of second: Int64) -> Int { Int(second % Int64(Self.seconds)) }
 }
 
-/// The network connections of a tunnel as a group of their own.
-///
-/// The relay closes the group when the approval of the network route is revoked. USB connections stay open.
-final class NetworkConnectionGroup: RelayObserver {
-    private let metrics: TunnelMetrics
-
-    init(of metrics: TunnelMetrics) { self.metrics = metrics }
-
-    func relayed(up: Int, down: Int) { metrics.relayed(up: up, down: down) }
-
-    func ended(_ outcome: RelayOutcome) { metrics.ended(outcome) }
-}
-
 /// Limits the connections of all tunnels together.
 final class TunnelConnectionLimiter: Sendable {
     let limit: Int

@@ -37,16 +37,18 @@ extension TunnelTable: Service {
         let asked = dependencies.routeGeneration.current
         let state: Tunnel.State
         var isForbidden = false
+        var target: TargetSnapshot?
         do {
-            try await dependencies.dialer.check(record.spec.target)
+            target = try await dependencies.target(of: record)
             state = .active
         } catch {
             state = .waiting(reason: error.description)
             isForbidden = error.reason == .forbidden
         }
         // An older result must not overwrite a newer one. The newer refresh sets the state.
-        guard asked == dependencies.routeGeneration.current, records[id]?.acceptError == nil else { return }
-        set(id, state)
+        guard asked == dependencies.routeGeneration.current else { return }
+        record.listener?.setTarget(target)
+        if records[id]?.acceptError == nil { set(id, state) }
         // The revoked route may still have open connections.
         if isForbidden { await record.listener?.closeNetworkConnections() }
     }
@@ -73,13 +75,15 @@ extension TunnelTable: Service {
 
     /// Sets the tunnel's state from a dial, which is more reliable than the resolver. A result from before a route
     /// change is ignored.
-    private func handle(_ result: TunnelListener.DialResult, from listener: TunnelListener) async {
+    private func handle(_ result: TunnelListener.Report, from listener: TunnelListener) async {
         let id = listener.id
         guard records[id]?.listener === listener else { return }
         switch result {
         case .listening(let acceptError?):
             records[id]?.acceptError = acceptError
             set(id, .failed(reason: "it accepts no clients: \(acceptError)"))
+        case .outdated:
+            await refreshTarget(of: id)
         case .listening(nil):
             records[id]?.acceptError = nil
             await refreshTarget(of: id)

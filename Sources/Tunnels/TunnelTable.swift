@@ -223,7 +223,7 @@ package actor TunnelTable {
         guard var record = records[id] else { return true }
         do {
             let listeners = try records.listen(on: record.spec.local, port: record.port)
-            let listener = dependencies.listener(for: record, on: listeners)
+            let listener = TunnelListener(for: record, on: listeners, dependencies: dependencies)
             record.listener = listener
             record.state = .unresolved
             records[id] = record

@@ -71,7 +71,7 @@ private final class FakePublisher: AdvertisementPublisher {
 
 @Suite(.timeLimit(.minutes(1))) struct ReadvertiserTests {
     private struct NoRoutes: RouteResolver {
-        func routes(to target: TunnelTarget) async throws(DialError) -> [Route] { [] }
+        func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget { ResolvedTarget([]) }
     }
 
     private let registry = EndpointRegistry()

@@ -82,8 +82,13 @@ struct ClientAuthorizerTests {
     private struct Refusal: ConnectionPolicy {
         let refused: TunnelTarget
 
-        func refusal(of target: TunnelTarget, for holder: String?, owner: UInt32) async -> DialError? {
-            target == refused ? DialError(.leased, "leased") : nil
+        func check(
+            of target: TunnelTarget,
+            for holder: String?,
+            owner: UInt32
+        ) async -> @Sendable () -> DialError? {
+            let isRefused = target == refused
+            return { isRefused ? DialError(.leased, "leased") : nil }
         }
     }
 
@@ -132,17 +137,22 @@ struct ClientAuthorizerTests {
         let check = ClientOwnerCheck(logger: TunnelTableFixture.quiet)
         for message in [[], [1]] as [[UInt8]] {
             var (client, accepted): (SocketStream?, SocketStream) = try await SocketStream.tcpPair()
-            #expect(check.evaluate(accepted.number, owner: getuid()) == .passes)
+            let peer = try #require(SocketAddress.peer(of: accepted.number))
+            let local = try #require(SocketAddress.local(of: accepted.number))
+            func evaluate(owner: UInt32) -> ClientOwnerCheck.Decision {
+                check.evaluate(accepted.number, from: peer, to: local, owner: owner)
+            }
+            #expect(evaluate(owner: getuid()) == .passes)
             try await client?.send(message)
             client = nil
 
-            switch check.evaluate(accepted.number, owner: getuid()) {
+            switch evaluate(owner: getuid()) {
             case .disconnected: #expect(message.isEmpty)
             case .refused(let failure): #expect(failure.reason == .foreignUser && !message.isEmpty)
             case .passes: Issue.record("a closed client came through")
             }
             // The kernel reports UID 0 for a closed socket. A tunnel of root must reject it too.
-            #expect(check.evaluate(accepted.number, owner: 0) != .passes)
+            #expect(evaluate(owner: 0) != .passes)
             _ = client
         }
     }

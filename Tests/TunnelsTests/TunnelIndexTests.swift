@@ -8,7 +8,7 @@ import Testing
 /// The IDs, the local addresses and the saved content of tunnels, without a running table.
 struct TunnelIndexTests {
     private struct NoRoutes: RouteResolver {
-        func routes(to target: TunnelTarget) async throws(DialError) -> [Route] { [] }
+        func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget { ResolvedTarget([]) }
     }
 
     private let fixture = TunnelTableFixture()

@@ -80,8 +80,8 @@ final class FakeResolver: RouteResolver {
 
     func set(_ result: Result<[Route], DialError>) { answer.withLock { $0 = result } }
 
-    func routes(to target: TunnelTarget) async throws(DialError) -> [Route] {
-        try answer.withLock { $0 }.get()
+    func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget {
+        ResolvedTarget(try answer.withLock { $0 }.get())
     }
 }
 

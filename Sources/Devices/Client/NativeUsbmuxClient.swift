@@ -1,3 +1,4 @@
+package import Model
 import Synchronization
 package import SystemIO
 
@@ -73,6 +74,30 @@ package final class NativeUsbmuxClient: UsbmuxClient {
         }
         guard let descriptor = box.take() else { throw UsbmuxError.closed(request: "Connect") }
         return Connection(descriptor: descriptor, halfClose: .destroys, permit: streamPermit)
+    }
+
+    package func plan(
+        deviceID: UInt32,
+        route: USBRoute,
+        session: UsbmuxdInstance,
+        linkChecker: any LinkChecker
+    ) -> ConnectPlan? {
+        guard let server = address.socketAddress else { return nil }
+        return ConnectPlan(
+            route: .usb(route),
+            address: server,
+            handshake: ConnectPlan.Handshake(
+                request: UsbmuxConnectMessage.request(deviceID: deviceID, port: route.port),
+                evaluate: UsbmuxConnectMessage.evaluate,
+                verify: { session.owns(connection: $0) }
+            ),
+            halfClose: .destroys,
+            linkChecker: linkChecker,
+            timeout: connectTimeout,
+            timeoutError: .timedOut(route),
+            limitKey: ConnectLimitKey(server: server, device: deviceID),
+            acquirePermit: { [connectionLimit] in connectionLimit.tryAcquire() }
+        )
     }
 
     /// Forwards a property list written by another client and returns usbmuxd's reply unchanged, including a rejection.
@@ -165,6 +190,9 @@ package final class UsbmuxConnectionLimiter: Sendable {
 
     /// The number of tasks that wait for a permit.
     var waiting: Int { semaphore.waiting }
+
+    /// Returns a permit if one is free. The permit is released with its last reference.
+    func tryAcquire() -> Permit? { semaphore.tryAcquire() }
 
     /// Waits for a permit. The permit is released with its last reference.
     ///

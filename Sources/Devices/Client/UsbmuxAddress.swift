@@ -39,6 +39,14 @@ package enum UsbmuxAddress: Hashable, Sendable {
         }
     }
 
+    /// The address as numbers; nil for a host name, which has to be looked up.
+    var socketAddress: SocketAddress? {
+        switch self {
+        case .unix(let path): .unix(path: path)
+        case .tcp(let host, let port): SocketAddress(numeric: host, port: port)
+        }
+    }
+
     /// The form that libusbmuxd accepts (`socket_connect_unix` requires the prefix).
     var libusbmuxdForm: String {
         switch self {

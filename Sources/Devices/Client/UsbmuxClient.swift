@@ -1,4 +1,5 @@
 import Glibc
+package import Model
 package import SystemIO
 
 /// The requests that Patchbay sends to usbmuxd.
@@ -17,8 +18,31 @@ package protocol UsbmuxClient: Sendable {
     /// - Throws: `UsbmuxError`, or `CancellationError`.
     func connect(deviceID: UInt32, port: UInt16) async throws -> Connection
 
+    /// Returns the plan for the stream that `connect` opens; nil if only `connect` can open it.
+    ///
+    /// - Parameters:
+    ///   - deviceID: The device.
+    ///   - route: The route to the device's port.
+    ///   - session: The run of usbmuxd in which the DeviceID is valid.
+    ///   - linkChecker: Classifies the end of the stream.
+    func plan(
+        deviceID: UInt32,
+        route: USBRoute,
+        session: UsbmuxdInstance,
+        linkChecker: any LinkChecker
+    ) -> ConnectPlan?
+
     /// Returns the identifier of this machine that usbmuxd gives to devices. Throws `UsbmuxError`.
     func readBUID() async throws -> String
+}
+
+extension UsbmuxClient {
+    package func plan(
+        deviceID: UInt32,
+        route: USBRoute,
+        session: UsbmuxdInstance,
+        linkChecker: any LinkChecker
+    ) -> ConnectPlan? { nil }
 }
 
 /// An error of a request to usbmuxd.

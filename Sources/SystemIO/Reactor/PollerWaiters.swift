@@ -91,13 +91,15 @@ struct PollerWaiters {
 /// A binary heap of deadlines, the earliest first.
 ///
 /// Timers of ended waits stay in the heap until their deadline; `prune` removes them when there are many.
-struct TimerHeap {
+package struct TimerHeap {
     private var heap: [(deadline: ContinuousClock.Instant, token: UInt64)] = []
 
-    var count: Int { heap.count }
-    var earliest: ContinuousClock.Instant? { heap.first?.deadline }
+    package var count: Int { heap.count }
+    package var earliest: ContinuousClock.Instant? { heap.first?.deadline }
 
-    mutating func add(_ token: UInt64, until deadline: ContinuousClock.Instant) {
+    package init() {}
+
+    package mutating func add(_ token: UInt64, until deadline: ContinuousClock.Instant) {
         heap.append((deadline, token))
         var child = heap.count - 1
         while child > 0 {
@@ -109,7 +111,7 @@ struct TimerHeap {
     }
 
     /// Removes and returns the next timer that is due.
-    mutating func popDue(at now: ContinuousClock.Instant) -> UInt64? {
+    package mutating func popDue(at now: ContinuousClock.Instant) -> UInt64? {
         guard let first = heap.first, first.deadline <= now else { return nil }
         let last = heap.removeLast()
         if !heap.isEmpty {
@@ -120,7 +122,7 @@ struct TimerHeap {
     }
 
     /// Removes the timers that are not pending.
-    mutating func prune(_ isPending: (UInt64) -> Bool) {
+    package mutating func prune(_ isPending: (UInt64) -> Bool) {
         heap.removeAll { !isPending($0.token) }
         // Sifts down from the last parent to the root, which restores the heap order.
         for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { sink(index) }

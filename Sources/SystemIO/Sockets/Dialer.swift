@@ -9,6 +9,15 @@ package protocol Dialer: Sendable {
     ///
     /// - Throws: `DialError`; a cancelled task aborts the dial immediately.
     func dial(_ route: Route) async throws -> Connection
+
+    /// Returns the plan for a stream to the route as things are now.
+    ///
+    /// Nil if only `dial` can open the stream, or if the route cannot be dialed now; `dial` gives the reason.
+    func plan(for route: Route) async -> ConnectPlan?
+}
+
+extension Dialer {
+    package func plan(for route: Route) async -> ConnectPlan? { nil }
 }
 
 /// An established stream to a target.

@@ -30,6 +30,16 @@ package struct NetworkDialer: Dialer {
         }
     }
 
+    package func plan(for route: Route) async -> ConnectPlan? {
+        guard case .network(let network) = route, let address = try? Self.address(of: network) else { return nil }
+        return ConnectPlan(
+            route: route,
+            address: address,
+            timeout: limit,
+            timeoutError: DialError(.timedOut, "\(SocketError.timedOut(address))")
+        )
+    }
+
     /// Returns the socket address of a route that may be dialed.
     static func address(of route: NetworkRoute) throws(DialError) -> SocketAddress {
         let shown = "\(Route.network(route))"

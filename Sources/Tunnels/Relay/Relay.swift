@@ -43,10 +43,44 @@ package final class Relay: Sendable {
     ///
     /// When it returns, the connections are closed and relay no more bytes.
     package func closeConnections(of observers: any RelayObserver...) async {
+        await close(observers, networkOnly: false)
+    }
+
+    /// Closes the network connections of an observer. A connection that is not relayed yet is closed as soon as it would
+    /// be relayed over the network.
+    func closeNetworkConnections(of observer: any RelayObserver) async { await close([observer], networkOnly: true) }
+
+    private func close(_ observers: [any RelayObserver], networkOnly: Bool) async {
         let groups = Set(observers.map { ObjectIdentifier($0) })
         await withCheckedContinuation { continuation in
-            if !commands.enqueue(.closeConnections(groups, continuation)) { continuation.resume() }
+            let command = RelayCommandQueue.Command.closeConnections(
+                groups,
+                networkOnly: networkOnly,
+                continuation
+            )
+            if !commands.enqueue(command) { continuation.resume() }
         }
+    }
+
+    /// Accepts clients for a tunnel until `stopListening`.
+    func listen(_ tunnel: TunnelConfiguration) { _ = commands.enqueue(.listen(tunnel)) }
+
+    /// Sets the target of the tunnel with these counters.
+    func setTarget(_ target: TargetSnapshot?, of metrics: TunnelMetrics) {
+        _ = commands.enqueue(.setTarget(ObjectIdentifier(metrics), target))
+    }
+
+    /// Ends `listen`, and resets the clients that are not relayed yet. When it returns, the listening sockets may be
+    /// closed.
+    func stopListening(_ metrics: TunnelMetrics) async {
+        await withCheckedContinuation { continuation in
+            if !commands.enqueue(.stopListening(ObjectIdentifier(metrics), continuation)) { continuation.resume() }
+        }
+    }
+
+    /// Gives a connection the result of its dial.
+    func dialed(_ connection: ConnectionToken, _ result: DialResult) {
+        if !commands.enqueue(.dialed(connection: connection, result)) { result.reject() }
     }
 
     /// Closes every connection, stops the thread, and returns after both have ended.
@@ -111,26 +145,61 @@ extension RelayOutcome {
     }
 }
 
+/// The properties of a stream besides its two sockets.
+struct RelayProperties: Sendable {
+    let halfClose: Connection.HalfClose
+    /// Bytes that the target sent before the handover; they come first.
+    let initialBytes: [UInt8]
+    let permit: (any Sendable)?
+    let linkChecker: (any LinkChecker)?
+    var inspector: RelayInspector?
+    let observer: any RelayObserver
+    var usesNetwork = false
+
+    /// Takes a connection apart; the caller owns the descriptor.
+    static func taking(
+        _ target: consuming Connection,
+        inspector: RelayInspector?,
+        observer: any RelayObserver
+    ) -> (number: CInt, RelayProperties) {
+        let linkChecker = target.linkChecker
+        let (number, halfClose, initialBytes, permit) = target.release()
+        let properties = RelayProperties(
+            halfClose: halfClose,
+            initialBytes: initialBytes,
+            permit: permit,
+            linkChecker: linkChecker,
+            inspector: inspector,
+            observer: observer
+        )
+        return (number, properties)
+    }
+}
+
 /// Commands from other threads to the relay thread, in order.
 final class RelayCommandQueue: Sendable {
     /// A command. It holds descriptors by number and owns them; the executing thread takes ownership.
     enum Command: Sendable {
         case adopt(NewConnection)
+        /// Accept clients for a tunnel.
+        case listen(TunnelConfiguration)
+        /// The target of a tunnel has changed; nil if it has to be looked up for each connection.
+        case setTarget(ObjectIdentifier, TargetSnapshot?)
+        /// Close the connections of a tunnel that are not relayed yet, and accept no more.
+        case stopListening(ObjectIdentifier, CheckedContinuation<Void, Never>)
+        /// The result of a dial on a task.
+        case dialed(connection: ConnectionToken, DialResult)
         /// The result of a link check.
-        case linkChecked(connection: UInt64, isReachable: Bool)
-        case closeConnections(Set<ObjectIdentifier>, CheckedContinuation<Void, Never>)
+        case linkChecked(connection: ConnectionToken, isReachable: Bool)
+        /// Close relayed connections; those that are not relayed yet are marked, if only network connections are closed.
+        case closeConnections(Set<ObjectIdentifier>, networkOnly: Bool, CheckedContinuation<Void, Never>)
         case stop(CheckedContinuation<Void, Never>)
     }
 
     struct NewConnection: Sendable {
         let client: CInt
         let target: CInt
-        let halfClose: Connection.HalfClose
-        let initialBytes: [UInt8]
-        let permit: (any Sendable)?
-        let linkChecker: (any LinkChecker)?
-        let inspector: RelayInspector?
-        let observer: any RelayObserver
+        let properties: RelayProperties
 
         init(
             client: consuming Descriptor,
@@ -138,18 +207,16 @@ final class RelayCommandQueue: Sendable {
             inspector: RelayInspector?,
             observer: any RelayObserver
         ) {
-            self.inspector = inspector
             self.client = client.release()
-            linkChecker = target.linkChecker
-            (self.target, halfClose, initialBytes, permit) = target.release()
-            self.observer = observer
+            let (number, properties) = RelayProperties.taking(target, inspector: inspector, observer: observer)
+            (self.target, self.properties) = (number, properties)
         }
 
         /// Closes both sockets without relaying, because the relay has stopped.
         func reject() {
             Descriptor(owning: client).reset()
             Descriptor(owning: target).reset()
-            observer.ended(RelayOutcome(reason: .aborted, bytesUp: 0, bytesDown: 0))
+            properties.observer.ended(RelayOutcome(reason: .aborted, bytesUp: 0, bytesDown: 0))
         }
     }
 

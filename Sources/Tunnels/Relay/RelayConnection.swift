@@ -20,6 +20,7 @@ final class RelayConnection {
     let observer: any RelayObserver
     /// The dialer's permit, released after the target is closed.
     let permit: (any Sendable)?
+    let usesNetwork: Bool
     /// Distinguishes connections that use the same index, for late events.
     let generation: UInt32
     /// True while the connection is in the event loop's ready list.
@@ -46,16 +47,19 @@ final class RelayConnection {
     private var rejection: (refusal: BrowserGuard.Refusal, end: ContinuousClock.Instant)?
 
     init(
-        _ new: RelayCommandQueue.NewConnection,
+        client: consuming RelaySocket,
+        target: consuming RelaySocket,
+        _ new: RelayProperties,
         generation: UInt32,
         pool: RelayBufferPool,
         now: ContinuousClock.Instant
     ) {
-        client = RelaySocket(Descriptor(owning: new.client))
-        target = RelaySocket(Descriptor(owning: new.target))
+        self.client = client
+        self.target = target
         halfClose = new.halfClose
         observer = new.observer
         permit = new.permit
+        usesNetwork = new.usesNetwork
         eofClassifier = EOFClassifier(of: new.linkChecker)
         self.generation = generation
         up = RelayDirection(in: pool)
@@ -65,9 +69,6 @@ final class RelayConnection {
         let speaksFirst = new.initialBytes.withUnsafeBytes { !$0.isEmpty && RelayInspector.isNotHTTP($0) }
         inspector = speaksFirst ? nil : new.inspector
     }
-
-    /// The two descriptors, for epoll.
-    var numbers: (client: CInt, target: CInt) { (client.number, target.number) }
 
     func handleEvents(_ events: UInt32, onClient: Bool) {
         if onClient { client.handleEvents(events) } else { target.handleEvents(events) }
@@ -179,7 +180,7 @@ final class RelayConnection {
             }
         }
         guard client.isReadable, var inspector else { return }
-        switch inspector.inspect(client, pool: pool, now: now) {
+        switch inspector.inspect(&client, pool: pool, now: now) {
         case .undecided: self.inspector = inspector
         case .passes: self.inspector = nil
         case .refused(let refusal):

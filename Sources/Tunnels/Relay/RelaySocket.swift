@@ -32,10 +32,29 @@ struct RelaySocket: ~Copyable {
     /// urgent data splits the queue (tcp(7)), a short read does not mean that.
     private var readsUntilEmpty = false
 
-    init(_ descriptor: consuming Descriptor) {
-        isTCP = SocketOption.setNoDelay(descriptor.number)
-        if isTCP { SocketOption.setUrgentInline(descriptor.number) }
+    /// Takes a socket and sets its options.
+    ///
+    /// - Parameters:
+    ///   - descriptor: The socket.
+    ///   - isConnecting: True if the socket becomes writable when its connect has succeeded.
+    init(_ descriptor: consuming Descriptor, isConnecting: Bool = false) {
+        isWritable = !isConnecting
+        isTCP = Self.setOptions(descriptor.number)
         self.descriptor = descriptor
+    }
+
+    /// Takes an accepted socket, which has inherited the options of its listener.
+    init(accepted descriptor: consuming Descriptor, isTCP: Bool) {
+        self.isTCP = isTCP
+        self.descriptor = descriptor
+    }
+
+    /// Sets the options of a TCP socket, or those that a listener's accepted sockets inherit.
+    ///
+    /// - Returns: False, without effect, if the socket is not TCP.
+    @discardableResult
+    static func setOptions(_ number: CInt) -> Bool {
+        SocketOption.setNoDelay(number) && SocketOption.setUrgentInline(number)
     }
 
     var number: CInt { descriptor.number }
@@ -84,8 +103,10 @@ struct RelaySocket: ~Copyable {
     /// Peeks at the receive queue.
     ///
     /// - Returns: The result of recv(2).
-    func peek(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        recv(number, buffer.baseAddress, buffer.count, CInt(MSG_PEEK))
+    mutating func peek(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let count = recv(number, buffer.baseAddress, buffer.count, CInt(MSG_PEEK))
+        if count > 0 { isReadable = true }
+        return count
     }
 
     /// Reads and discards one chunk.

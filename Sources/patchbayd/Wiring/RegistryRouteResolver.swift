@@ -13,13 +13,13 @@ struct RegistryRouteResolver: RouteResolver {
     let devices: DeviceMonitor?
     let accessStore: AccessStore
 
-    func routes(to target: TunnelTarget) async throws(DialError) -> [Route] {
+    func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget {
         switch target {
         case .device(let udid, let port):
             guard let devices else { throw CompositeDialer.devicesDisabled }
             // The dial uses the same list of devices.
             try await devices.checkReachable(udid)
-            return [.usb(USBRoute(udid: udid, port: port))]
+            return ResolvedTarget([.usb(USBRoute(udid: udid, port: port))])
         case .endpoint(let id):
             guard let endpoint = try? await registry.endpoint(id) else {
                 throw DialError(.noRoute, "no endpoint is called \(id); `patchbay list` shows them all")
@@ -33,7 +33,11 @@ struct RegistryRouteResolver: RouteResolver {
             // The requested ID may be an alias; approvals use the current ID.
             let approval = accessStore.approvals.trust(of: endpoint.id).approval
             let approved = ApprovalPolicy.approvedRoutes(of: endpoint, approval).map(\.route)
-            guard approved.isEmpty else { return approved }
+            guard approved.isEmpty else {
+                return ResolvedTarget(approved) { [accessStore] in
+                    accessStore.approvals.trust(of: endpoint.id).approval == approval
+                }
+            }
             if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
                 throw DialError(.forbidden, "\(refusal.detail): \(refusal.hint)")
             }
@@ -74,6 +78,26 @@ struct CompositeDialer: Dialer {
             // The port is in use from the beginning of the dial, so that it is not probed at the same time.
             let use = uses.begin(route)
             return try await usb.dial(route).retaining(use)
+        }
+    }
+
+    func plan(for route: Route) async -> ConnectPlan? {
+        switch route {
+        case .network(let inbound) where inbound.isInbound:
+            return nil
+        case .network:
+            var plan = await network.plan(for: route)
+            plan?.retained = { [uses] in uses.begin(route) }
+            return plan
+        case .usb:
+            guard var plan = await usb?.plan(for: route) else { return nil }
+            let acquire = plan.acquirePermit
+            plan.acquirePermit = { [uses] in
+                let use = uses.begin(route)
+                guard let acquire else { return use }
+                return acquire().map { [$0, use] as [any Sendable] }
+            }
+            return plan
         }
     }
 }

@@ -52,7 +52,12 @@ struct StreamDialer: TargetDialer {
     /// The broker resets a stream when the app does, and when the grant or an approval ends.
     var failureSentence: String { "the broker or the app closed the connection" }
 
-    func check(_ target: TunnelTarget) async throws(DialError) {
+    func snapshot(of target: TunnelTarget) async throws(DialError) -> TargetSnapshot {
+        try await check(target)
+        return TargetSnapshot()
+    }
+
+    private func check(_ target: TunnelTarget) async throws(DialError) {
         do {
             switch target {
             case .endpoint(let id):

@@ -1,0 +1,197 @@
+import Model
+import SystemIO
+
+/// The state machine of a connection, from the accept to the handover to the relay. It makes no system call.
+///
+/// The event loop performs each action and reports the result as the next event. The stations are listener, check,
+/// connector, relay and end; this machine covers the first three.
+struct ConnectionState {
+    typealias Instant = ContinuousClock.Instant
+
+    enum Phase: Hashable, Sendable {
+        /// The client's user is looked up.
+        case checking
+        /// The client's first bytes are awaited.
+        case holding
+        /// Too many connects are in flight.
+        case queued
+        /// The socket connects, or waits to try again.
+        case connecting
+        /// The peer has the request and has not replied.
+        case handshaking
+        /// `TargetDialer` dials on a task.
+        case dialing
+        /// The client has the response of a rejection. Its close is awaited.
+        case rejecting
+        case ended
+    }
+
+    enum Inspection: Hashable, Sendable {
+        case passes
+        case refused(BrowserGuard.Refusal)
+        /// The client sent nothing yet.
+        case silent
+        /// The bytes may become a request. They are inspected again when more arrive, and at this time.
+        case undecided(until: Instant)
+    }
+
+    enum Event {
+        case accepted
+        case checked(ClientOwnerCheck.Decision)
+        case clientReadable
+        /// The client closed both directions and left no bytes.
+        case clientDisconnected
+        case inspected(Inspection)
+        /// The target has a plan. With other routes, a slow network address is not awaited.
+        case planned(timeout: Duration, hasOtherRoutes: Bool)
+        /// The target has no plan, or the plan is outdated.
+        case notPlanned
+        /// The policy refuses the connection.
+        case refused(DialError)
+        case placeFree
+        case connected(hasHandshake: Bool)
+        /// The server's accept queue is full (EAGAIN of connect(2)).
+        case queueFull
+        /// The plan failed. `TargetDialer` finds out why.
+        case planFailed
+        case verified
+        case dialed
+        case dialFailed(DialError)
+        /// The approval of the network route was revoked.
+        case networkRevoked
+        case deadlineReached(timeoutError: DialError?)
+        case clientEnded
+    }
+
+    enum Action: Hashable, Sendable {
+        case checkClient
+        case inspect
+        case selectPlan
+        case awaitPlace
+        case connect
+        case sendRequest
+        case dial
+        /// Hand both sockets to the relay.
+        case relay
+        case respond(BrowserGuard.Refusal)
+        case discardInput
+        /// Close the connection; with an error the failure is counted and reported.
+        case end(DialError?)
+        case wait
+    }
+
+    /// The delay before the next address is tried too (RFC 8305, section 5).
+    static let attemptDelay = Duration.milliseconds(250)
+
+    private(set) var phase = Phase.checking
+    /// The time at which the machine needs `deadlineReached`; nil if it needs none.
+    private(set) var deadline: Instant?
+
+    private let inspects: Bool
+    private let timeouts: InspectionTimeouts
+    private var connectDeadline: Instant?
+    private var hasOtherRoutes = false
+    private var retryDelay = Backoff(from: .milliseconds(1), to: .milliseconds(50))
+
+    /// - Parameters:
+    ///   - inspects: True if the client's first bytes are inspected before the dial.
+    ///   - timeouts: The timeouts of the inspection.
+    init(inspects: Bool, timeouts: InspectionTimeouts) {
+        self.inspects = inspects
+        self.timeouts = timeouts
+    }
+
+    /// Handles an event.
+    ///
+    /// - Returns: The action to perform now.
+    mutating func handle(_ event: Event, now: Instant) -> Action {
+        switch (phase, event) {
+        case (.ended, _): return .wait
+        case (.checking, .accepted): return .checkClient
+        case (.checking, .checked(.passes)): return inspects ? hold(now) : select()
+        case (.checking, .checked(.disconnected)): return end(nil)
+        case (.checking, .checked(.refused(let failure))): return end(failure)
+        case (.holding, _): return handleWhileHolding(event, now)
+        case (.rejecting, .clientReadable): return .discardInput
+        case (.rejecting, .clientEnded), (.rejecting, .clientDisconnected), (.rejecting, .deadlineReached):
+            return end(nil)
+        case (_, .clientDisconnected): return end(nil)
+        case (_, .networkRevoked): return end(Self.revoked)
+        case (_, .refused(let failure)), (_, .dialFailed(let failure)): return end(failure)
+        case (.dialing, .dialed): return .relay
+        case (.dialing, _): return .wait
+        default: return handleWhileConnecting(event, now)
+        }
+    }
+
+    private mutating func hold(_ now: Instant) -> Action {
+        phase = .holding
+        deadline = now + timeouts.firstByte
+        return .inspect
+    }
+
+    private mutating func handleWhileHolding(_ event: Event, _ now: Instant) -> Action {
+        switch event {
+        case .inspected(.passes): return select()
+        case .inspected(.refused(let refusal)):
+            phase = .rejecting
+            deadline = now + timeouts.drain
+            return .respond(refusal)
+        case .inspected(.silent):
+            // The server may speak first. The relay continues the inspection.
+            return deadline.map { now >= $0 } == true ? select() : .wait
+        case .inspected(.undecided(let end)):
+            deadline = end
+            return .wait
+        case .clientReadable, .deadlineReached: return .inspect
+        case .clientDisconnected: return end(nil)
+        default: return .wait
+        }
+    }
+
+    private mutating func select() -> Action {
+        phase = .queued
+        deadline = nil
+        return .selectPlan
+    }
+
+    private mutating func handleWhileConnecting(_ event: Event, _ now: Instant) -> Action {
+        switch event {
+        case .planned(let timeout, let hasOtherRoutes):
+            self.hasOtherRoutes = hasOtherRoutes
+            connectDeadline = now + (hasOtherRoutes ? min(timeout, Self.attemptDelay) : timeout)
+            deadline = connectDeadline
+            return .awaitPlace
+        case .placeFree:
+            phase = .connecting
+            return .connect
+        case .queueFull:
+            deadline = min(now + retryDelay.next(), connectDeadline ?? .now)
+            return .wait
+        case .connected(true):
+            phase = .handshaking
+            deadline = connectDeadline
+            return .sendRequest
+        case .connected(false), .verified: return .relay
+        case .notPlanned, .planFailed: return dial()
+        case .deadlineReached(let timeoutError):
+            if let connectDeadline, now < connectDeadline { return phase == .connecting ? .connect : .wait }
+            return hasOtherRoutes ? dial() : end(timeoutError)
+        default: return .wait
+        }
+    }
+
+    private mutating func dial() -> Action {
+        phase = .dialing
+        deadline = nil
+        return .dial
+    }
+
+    private mutating func end(_ failure: DialError?) -> Action {
+        phase = .ended
+        deadline = nil
+        return .end(failure)
+    }
+
+    private static let revoked = DialError(.forbidden, "its approval was revoked during the dial")
+}

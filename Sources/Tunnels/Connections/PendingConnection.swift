@@ -1,0 +1,196 @@
+import CLinux
+import Glibc
+import Model
+import SystemIO
+
+/// A connection that is not relayed yet: its sockets, and the system calls of its state machine. Belongs to the loop's
+/// thread.
+final class PendingConnection {
+    let token: ConnectionToken
+    let listener: LoopListener
+    var state: ConnectionState
+    var client: RelaySocket?
+    var target: RelaySocket?
+    /// Nil after the inspection.
+    var inspector: RelayInspector?
+    var plan: ConnectPlan?
+    var permit: (any Sendable)?
+    var place: ConnectQueue.Place?
+    /// The time at which the place at the server is released.
+    var placeRelease: ContinuousClock.Instant?
+    var dialRequest: DialRequest?
+    /// The target's bytes after the handshake.
+    var initialBytes: [UInt8] = []
+    /// True if the approval of network routes was revoked during the dial.
+    var isRevoked = false
+    /// True if the client has the response of a rejection.
+    private(set) var isRejected = false
+    /// The deadline of the timer in the loop's heap; nil if there is none.
+    var timer: ContinuousClock.Instant?
+    var dialStart: ContinuousClock.Instant
+
+    private let peer: SocketAddress?
+    private var reply: [UInt8] = []
+
+    init(
+        _ client: consuming Descriptor,
+        peer: SocketAddress?,
+        on listener: LoopListener,
+        token: ConnectionToken,
+        now: ContinuousClock.Instant
+    ) {
+        self.token = token
+        self.listener = listener
+        self.peer = peer
+        dialStart = now
+        let configuration = listener.tunnel.configuration
+        let inspects = configuration.inspects(on: listener.socket.address)
+        state = ConnectionState(inspects: inspects, timeouts: configuration.limits.inspection)
+        let local = Self.local(of: client.number, on: listener)
+        if inspects {
+            inspector = RelayInspector(BrowserGuard(address: local), limits: configuration.limits.inspection)
+        }
+        self.client = RelaySocket(accepted: client, isTCP: listener.socket.address.port != nil)
+    }
+
+    var tunnel: LoopTunnel { listener.tunnel }
+
+    /// The next time at which the connection needs a timer.
+    var deadline: ContinuousClock.Instant? {
+        guard let placeRelease, place?.holdsServer == true else { return state.deadline }
+        return state.deadline.map { min($0, placeRelease) } ?? placeRelease
+    }
+
+    /// The local address of an accepted socket, which is that of its listener unless that one has every address.
+    private static func local(of client: CInt, on listener: LoopListener) -> SocketAddress? {
+        let address = listener.socket.address
+        return address.isUnspecified ? SocketAddress.local(of: client) : address
+    }
+
+    func checkClient() -> ClientOwnerCheck.Decision {
+        let configuration = tunnel.configuration
+        guard configuration.checksOwner(on: listener.socket.address), let number = client?.number else {
+            return .passes
+        }
+        guard let peer, let local = Self.local(of: number, on: listener) else { return .disconnected }
+        return configuration.ownerCheck.evaluate(number, from: peer, to: local, owner: configuration.owner)
+    }
+
+    func inspect(_ pool: RelayBufferPool, _ now: ContinuousClock.Instant) -> ConnectionState.Inspection {
+        guard client != nil, inspector != nil else { return .passes }
+        switch inspector?.inspect(&client!, pool: pool, now: now) {
+        case .passes, nil:
+            inspector = nil
+            return .passes
+        case .refused(let refusal): return .refused(refusal)
+        case .undecided: return inspector?.deadline.map { .undecided(until: $0) } ?? .silent
+        }
+    }
+
+    /// Handles readiness of the client's socket.
+    func handleClient(_ events: UInt32) -> ConnectionState.Event? {
+        client?.handleEvents(events)
+        guard let number = client?.number else { return nil }
+        if client?.isHungUp == true || client?.errorCode != nil {
+            // Bytes that the client sent before its close still have to be delivered.
+            var byte: UInt8 = 0
+            if recv(number, &byte, 1, CInt(MSG_PEEK)) <= 0 { return .clientDisconnected }
+        }
+        return .clientReadable
+    }
+
+    /// Sends the response of a rejection.
+    func respond(to refusal: BrowserGuard.Refusal) {
+        isRejected = true
+        // The send buffer of a new connection has room for the response.
+        _ = ForbiddenResponse.response(to: refusal).withUnsafeBytes { client?.send($0) }
+        client?.shutdownWrite()
+    }
+
+    /// Discards what a rejected client sends.
+    ///
+    /// - Returns: True if the client has closed.
+    func discardInput(_ pool: RelayBufferPool) -> Bool {
+        while client?.isReadable == true, client?.isAtEnd == false {
+            guard client?.discard(into: pool.scratch) == true else { break }
+        }
+        return client?.isAtEnd ?? true
+    }
+
+    /// Gives up what an attempt by plan holds, before a dial on a task.
+    func abandonPlan() {
+        plan = nil
+        target = nil
+        permit = nil
+        reply = []
+    }
+}
+
+/// The connector's system calls.
+extension PendingConnection {
+    /// Starts to connect to the address of the plan.
+    ///
+    /// - Parameter watch: Registers a socket with epoll; false if the kernel watches no more descriptors.
+    /// - Returns: Nil if the connect goes on in the background.
+    func connect(watch: (CInt) -> Bool) -> ConnectionState.Event? {
+        guard let plan else { return .planFailed }
+        if permit == nil, let acquirePermit = plan.acquirePermit {
+            guard let free = acquirePermit() else { return .planFailed }
+            permit = free
+        }
+        guard let socket = try? plan.address.makeSocket() else { return .planFailed }
+        let number = socket.number
+        guard let result = try? plan.address.withRaw({ Glibc.connect(number, $0, $1) }) else { return .planFailed }
+        let code = result == 0 ? 0 : errno
+        // An interrupted connect continues in the background (connect(2)).
+        guard [0, EINPROGRESS, EINTR].contains(code) else { return code == EAGAIN ? .queueFull : .planFailed }
+        target = RelaySocket(socket, isConnecting: code != 0)
+        guard watch(number) else { return .planFailed }
+        return code == 0 ? connected() : nil
+    }
+
+    /// Handles readiness of the target's socket.
+    func handleTarget(_ events: UInt32, _ pool: RelayBufferPool) -> ConnectionState.Event? {
+        target?.handleEvents(events)
+        switch state.phase {
+        case .connecting:
+            if target?.errorCode != nil || target?.isHungUp == true { return .planFailed }
+            return target?.isWritable == true ? connected() : nil
+        case .handshaking: return readReply(pool)
+        default: return nil
+        }
+    }
+
+    private func connected() -> ConnectionState.Event {
+        guard let plan, let number = target?.number else { return .planFailed }
+        guard plan.handshake == nil else { return .connected(hasHandshake: true) }
+        // A connect to an unused local port can connect to itself if the kernel chooses the same local port
+        // (simultaneous open, RFC 9293, section 3.5). No process listens there then.
+        let isOwn = SocketAddress.local(of: number) == SocketAddress.peer(of: number)
+        return isOwn && plan.address.port != nil ? .planFailed : .connected(hasHandshake: false)
+    }
+
+    /// Sends the request of the handshake. It fits into the send buffer of a new socket.
+    func sendRequest() -> ConnectionState.Event? {
+        guard let request = plan?.handshake?.request else { return .planFailed }
+        let sent = request.withUnsafeBytes { target?.send($0) }
+        return sent == request.count ? nil : .planFailed
+    }
+
+    /// Reads the reply of the handshake.
+    private func readReply(_ pool: RelayBufferPool) -> ConnectionState.Event? {
+        guard let handshake = plan?.handshake, let number = target?.number else { return .planFailed }
+        guard target?.isReadable == true else { return nil }
+        let count = target?.receive(into: pool.scratch) ?? 0
+        guard count > 0 else { return target?.isAtEnd == true ? .planFailed : nil }
+        let bytes = UnsafeRawBufferPointer(rebasing: pool.scratch[..<count])
+        reply.append(contentsOf: bytes)
+        switch reply.withUnsafeBytes(handshake.evaluate) {
+        case .incomplete: return nil
+        case .rejected: return .planFailed
+        case .accepted(let length):
+            initialBytes = Array(reply[length...])
+            return handshake.verify(number) ? .verified : .planFailed
+        }
+    }
+}

@@ -1,0 +1,258 @@
+import CLinux
+import Glibc
+import Model
+import SystemIO
+
+/// The listeners of the event loop.
+extension RelayEventLoop {
+    func listen(_ configuration: TunnelConfiguration, _ now: ContinuousClock.Instant) {
+        let tunnel = LoopTunnel(configuration)
+        tunnels[ObjectIdentifier(configuration.metrics)] = tunnel
+        for socket in configuration.sockets {
+            let index = listeners.firstIndex { $0 == nil } ?? listeners.count
+            if index == listeners.count { listeners.append(nil) }
+            listeners[index] = LoopListener(socket, of: tunnel)
+            accept(index, now)
+        }
+    }
+
+    func stopListening(_ id: ObjectIdentifier) {
+        guard let tunnel = tunnels.removeValue(forKey: id) else { return }
+        for (index, listener) in listeners.enumerated() where listener?.tunnel === tunnel {
+            if let listener { epoll.unwatch(listener.socket.number) }
+            listeners[index] = nil
+        }
+        for index in connections.indices {
+            if case .pending(let pending) = connections[index], pending.tunnel === tunnel { finish(pending, nil) }
+        }
+    }
+
+    /// Accepts waiting clients.
+    func accept(_ index: Int, _ now: ContinuousClock.Instant) {
+        guard let listener = listeners[index] else { return }
+        if !listener.isWatched {
+            let token = UInt64(index | Self.listenerBit) << 1
+            guard epoll.watch(listener.socket.number, events: EPOLLIN.rawValue | EPOLLET.rawValue, token: token) else {
+                return retry(index, after: listener.failed("epoll_ctl", code: errno), now)
+            }
+            listener.isWatched = true
+        }
+        for _ in 0..<LoopListener.batch {
+            listener.isFull = listener.inProgress >= listener.tunnel.configuration.limits.concurrentDials
+            if listener.isFull { return }
+            var peer = sockaddr_storage()
+            let number = CLinux_accept_from(listener.socket.number, &peer)
+            if number >= 0 {
+                listener.succeeded()
+                begin(Descriptor(owning: number), from: SocketAddress(peer), on: listener, now)
+                continue
+            }
+            switch errno {
+            case EAGAIN: return listener.succeeded()
+            case EMFILE, ENFILE, ENOBUFS, ENOMEM, EBADF, EINVAL, ENOTSOCK, EOPNOTSUPP:
+                return retry(index, after: listener.failed("accept4", code: errno), now)
+            default: continue  // An error of one connection, which has left the queue (accept(2)).
+            }
+        }
+        readyListeners.append(index)
+    }
+
+    private func retry(_ index: Int, after delay: Duration, _ now: ContinuousClock.Instant) {
+        schedule(ConnectionToken(index: index | Self.listenerBit, generation: 0), at: now + delay)
+    }
+
+    private func begin(
+        _ client: consuming Descriptor,
+        from peer: SocketAddress?,
+        on listener: LoopListener,
+        _ now: ContinuousClock.Instant
+    ) {
+        let metrics = listener.tunnel.configuration.metrics
+        guard metrics.connectionAccepted() else { return client.reset() }
+        let number = client.number
+        let token = connections.reserve()
+        let pending = PendingConnection(client, peer: peer, on: listener, token: token, now: now)
+        connections[token.index] = .pending(pending)
+        listener.inProgress += 1
+        guard watch(number, of: token, side: 0) else {
+            let error = SocketError.failed(call: "epoll_ctl", on: "a client", code: errno)
+            return finish(pending, DialError(.limit, "a client was rejected: \(error)"))
+        }
+        advance(pending, .accepted, now)
+    }
+}
+
+/// The connector: performs the actions of the state machines.
+extension RelayEventLoop {
+    /// Performs actions until the connection waits, is relayed, or has ended.
+    func advance(_ pending: PendingConnection, _ event: ConnectionState.Event, _ now: ContinuousClock.Instant) {
+        var next: ConnectionState.Event? = event
+        while let event = next { next = perform(pending.state.handle(event, now: now), pending, now) }
+        startTimer(of: pending)
+    }
+
+    private func startTimer(of pending: PendingConnection) {
+        guard connections.pending(pending.token) != nil, let deadline = pending.deadline,
+            pending.timer.map({ deadline < $0 }) ?? true
+        else { return }
+        pending.timer = deadline
+        schedule(pending.token, at: deadline)
+    }
+
+    func handleTimer(of pending: PendingConnection, _ now: ContinuousClock.Instant) {
+        pending.timer = nil
+        if let release = pending.placeRelease, now >= release, var place = pending.place.take() {
+            connects.releaseServer(&place)
+            (pending.place, pending.placeRelease) = (place, nil)
+        }
+        guard let deadline = pending.state.deadline, now >= deadline else { return startTimer(of: pending) }
+        advance(pending, .deadlineReached(timeoutError: pending.plan?.timeoutError), now)
+    }
+
+    /// Starts the connects that have a place now.
+    func startConnects(_ now: ContinuousClock.Instant) {
+        while let (token, place) = connects.next() {
+            guard let pending = connections.pending(token) else {
+                connects.release(place)
+                continue
+            }
+            hold(place, for: pending, now)
+            advance(pending, .placeFree, now)
+        }
+    }
+
+    /// Handles the result of a dial on a task.
+    func dialed(_ token: ConnectionToken, _ result: DialResult, _ now: ContinuousClock.Instant) {
+        guard let pending = connections.pending(token) else { return result.reject() }
+        pending.dialRequest = nil
+        switch result {
+        case .failed(let failure):
+            pending.tunnel.reportsConnected = true
+            advance(pending, .dialFailed(failure), now)
+        case .connected(let target, var properties):
+            properties.inspector = pending.inspector
+            if pending.isRevoked, properties.usesNetwork {
+                result.reject()
+                return advance(pending, .networkRevoked, now)
+            }
+            pending.target = RelaySocket(Descriptor(owning: target))
+            guard watch(target, of: token, side: 1) else {
+                let error = SocketError.failed(call: "epoll_ctl", on: "a target", code: errno)
+                return advance(pending, .dialFailed(DialError(.limit, "\(error)")), now)
+            }
+            guard pending.state.handle(.dialed, now: now) == .relay else { return }
+            relay(pending, properties, now)
+        }
+    }
+
+    private func perform(
+        _ action: ConnectionState.Action,
+        _ pending: PendingConnection,
+        _ now: ContinuousClock.Instant
+    ) -> ConnectionState.Event? {
+        switch action {
+        case .wait: return nil
+        case .checkClient: return .checked(pending.checkClient())
+        case .inspect: return .inspected(pending.inspect(pool, now))
+        case .selectPlan: return selectPlan(of: pending)
+        case .awaitPlace: return enterQueue(pending, now)
+        case .connect:
+            pending.target = nil
+            return pending.connect { watch($0, of: pending.token, side: 1) }
+        case .sendRequest: return pending.sendRequest()
+        case .dial:
+            leaveQueue(pending)
+            let hadPlan = pending.plan != nil
+            pending.abandonPlan()
+            let request = DialRequest(token: pending.token, hadPlan: hadPlan)
+            pending.dialRequest = request
+            pending.tunnel.configuration.report(.dial(request))
+        case .relay: return relayByPlan(pending, now)
+        case .respond(let refusal):
+            let metrics = pending.tunnel.configuration.metrics
+            metrics.connectionFailed(DialError(.browser, "\(refusal)"))
+            pending.respond(to: refusal)
+            return .clientReadable
+        case .discardInput: return pending.discardInput(pool) ? .clientEnded : nil
+        case .end(let failure): finish(pending, failure)
+        }
+        return nil
+    }
+
+    private func selectPlan(of pending: PendingConnection) -> ConnectionState.Event {
+        pending.dialStart = .now
+        guard let target = pending.tunnel.target, let plan = target.plan, target.isCurrent() else { return .notPlanned }
+        if let refusal = target.refusal() { return .refused(refusal) }
+        pending.plan = plan
+        return .planned(timeout: plan.timeout, hasOtherRoutes: target.hasOtherRoutes && plan.route.isNetwork)
+    }
+
+    private func enterQueue(_ pending: PendingConnection, _ now: ContinuousClock.Instant) -> ConnectionState.Event? {
+        guard let key = pending.plan?.limitKey else { return .placeFree }
+        guard let place = connects.enter(pending.token, key) else { return nil }
+        hold(place, for: pending, now)
+        return .placeFree
+    }
+
+    private func hold(_ place: ConnectQueue.Place, for pending: PendingConnection, _ now: ContinuousClock.Instant) {
+        pending.place = place
+        pending.placeRelease = now + ConnectQueue.serverHoldTime
+    }
+
+    /// Gives up the place of a connection, or its wait for one.
+    private func leaveQueue(_ pending: PendingConnection) {
+        guard pending.plan?.limitKey != nil else { return }
+        pending.placeRelease = nil
+        if let place = pending.place.take() { connects.release(place) } else { connects.leave(pending.token) }
+    }
+
+    /// Hands a connection to the relay, unless its approval was revoked since the snapshot.
+    private func relayByPlan(_ pending: PendingConnection, _ now: ContinuousClock.Instant) -> ConnectionState.Event? {
+        guard let plan = pending.plan else { return .planFailed }
+        let usesNetwork = plan.route.isNetwork
+        if usesNetwork, pending.isRevoked || pending.tunnel.target?.isCurrent() != true { return .networkRevoked }
+        let permits = [pending.permit, plan.retained?()].compactMap(\.self)
+        let properties = RelayProperties(
+            halfClose: plan.halfClose,
+            initialBytes: pending.initialBytes,
+            permit: permits.count > 1 ? permits : permits.first,
+            linkChecker: plan.linkChecker,
+            inspector: pending.inspector,
+            observer: pending.tunnel.configuration.metrics,
+            usesNetwork: usesNetwork
+        )
+        relay(pending, properties, now)
+        return nil
+    }
+
+    private func relay(_ pending: PendingConnection, _ properties: RelayProperties, _ now: ContinuousClock.Instant) {
+        guard let client = pending.client.take(), let target = pending.target.take() else { return }
+        connections.relay(pending.token, client: client, target: target, properties, pool: pool, now: now)
+        pending.tunnel.connected(after: .now - pending.dialStart)
+        leave(pending)
+        process(pending.token.index, now)
+    }
+
+    /// Ends a connection that was not relayed.
+    func finish(_ pending: PendingConnection, _ failure: DialError?) {
+        // A rejected client has its response, which RST could discard.
+        if !pending.isRejected { pending.client?.makeAbortive() }
+        pending.dialRequest?.abandon()
+        leave(pending)
+        pending.client = nil
+        pending.abandonPlan()
+        connections.remove(pending.token.index)
+        let metrics = pending.tunnel.configuration.metrics
+        metrics.connectionClosed()
+        if let failure { metrics.connectionFailed(failure) }
+    }
+
+    /// Frees the places of a connection that is no longer pending.
+    private func leave(_ pending: PendingConnection) {
+        leaveQueue(pending)
+        pending.listener.inProgress -= 1
+        guard pending.listener.isFull else { return }
+        pending.listener.isFull = false
+        if let index = listeners.firstIndex(where: { $0 === pending.listener }) { readyListeners.append(index) }
+    }
+}
