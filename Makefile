@@ -62,7 +62,7 @@ demo: setup ## two phones, apps of each kind, a screenshot over the cable, and a
 	swift build
 	Tests/TestSupport/demo
 
-bench: build ## compare with iproxy, socat and direct connections: ARGS="--only throughput --rounds 7", ARGS=--quick
+bench: build ## compare with iproxy (BENCH_IPROXY=path), socat and direct connections: ARGS="--only connect --rounds 7"
 	swift build -c release --product bench
 	$(BUILT)/bench $(ARGS)
 

@@ -117,8 +117,7 @@ final class TunnelListener: Sendable {
         state.withLock { state in
             guard state.phase == .idle else { return false }
             state.phase = .serving
-            dependencies.relay.listen(configuration)
-            dependencies.relay.setTarget(state.target, of: configuration.metrics)
+            dependencies.relay.listen(configuration, target: state.target)
             return true
         }
     }
@@ -134,29 +133,27 @@ final class TunnelListener: Sendable {
         await request.run { [self] in
             let generation = dependencies.routeGeneration.current
             do {
-                let (target, properties) = try await dial()
-                dependencies.relay.dialed(request.token, .connected(target: target, properties))
+                dependencies.relay.dialed(request.token, .success(try await dial()))
                 if request.hadPlan { await report(.outdated) }
             } catch is CancellationError {
             } catch {
                 let failure = error as? DialError ?? DialError(.failed, "the target could not be reached: \(error)")
-                dependencies.relay.dialed(request.token, .failed(failure))
+                dependencies.relay.dialed(request.token, .failure(failure))
                 await report(.failed(failure, generation))
             }
         }
     }
 
-    private func dial() async throws -> (target: CInt, RelayProperties) {
+    private func dial() async throws -> RelayTarget {
         let (target, owner) = (configuration.spec.target, configuration.owner)
         if let refusal = await dependencies.policy?.check(of: target, for: holder, owner: owner)() { throw refusal }
         let usesNetwork = Atomic(false)
         let connection = try await dependencies.dialer.dial(target) { route in
             usesNetwork.store(route.isNetwork, ordering: .relaxed)
         }
-        let taken = RelayProperties.taking(connection, inspector: nil, observer: configuration.metrics)
-        var properties = taken.1
-        properties.usesNetwork = usesNetwork.load(ordering: .relaxed)
-        return (taken.number, properties)
+        var dialed = RelayTarget(connection)
+        dialed.usesNetwork = usesNetwork.load(ordering: .relaxed)
+        return dialed
     }
 
     private func log(_ message: Logger.Message, _ metadata: Logger.Metadata) {

@@ -42,8 +42,11 @@ struct UsbmuxServerConnection: Sendable {
             case .dial(let device, let port):
                 let pendingDial = PendingDial()
                 let route = Route.usb(USBRoute(udid: device.device.udid, port: port))
-                let failure = await pendingDial.dial(for: socket) { [dialer] () async throws -> Connection in
-                    try await dialer.dial(route)
+                let failure = await pendingDial.dial(for: socket) { [dialer, relay] () async throws -> Connection in
+                    if let plan = await dialer.plan(for: route), let connection = try await relay.connect(plan) {
+                        return connection
+                    }
+                    return try await dialer.dial(route)
                 }
                 guard failure != nil || pendingDial.isFilled else { return nil }
                 try await send(session.connectCompleted(failure), to: socket)

@@ -60,20 +60,4 @@ import Testing
         }
         #expect(last > 900 && timers.count == 0)
     }
-
-    @Test func `tasks that prefer the poller run on its thread`() async throws {
-        let names = await withTaskExecutorPreference(Poller.shared) {
-            await withTaskGroup(of: String.self) { group in
-                for _ in 0..<10 {
-                    group.addTask {
-                        try? await clock.sleep(for: .milliseconds(1))
-                        return Thread.name
-                    }
-                }
-                return await group.reduce(into: Set()) { $0.insert($1) }
-            }
-        }
-
-        #expect(names == ["patchbay-poll"])
-    }
 }

@@ -36,7 +36,7 @@ enum UsbmuxConnectMessage {
         guard bytes.count >= UsbmuxHeader.size else { return .incomplete }
         let length = Int(UsbmuxHeader(of: Array(bytes.prefix(UsbmuxHeader.size))).length)
         var decoder = UsbmuxFrameDecoder()
-        decoder.append(bytes.prefix(length))
+        decoder.append(bytes.prefix(max(length, UsbmuxHeader.size)))
         do {
             guard let message = try decoder.next() else { return .incomplete }
             guard message.tag == UsbmuxConnection.tag, try UsbmuxReply(message) == .result(.ok) else { return .rejected }

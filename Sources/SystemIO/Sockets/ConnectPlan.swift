@@ -77,12 +77,12 @@ package struct ConnectPlan: Sendable {
 /// The server and the device whose connects in flight are limited.
 package struct ConnectLimitKey: Hashable, Sendable {
     /// The address of the server that accepts the connections, such as usbmuxd.
-    package let server: SocketAddress
+    package let server: String
     /// The device behind the server.
     package let device: UInt32
 
     package init(server: SocketAddress, device: UInt32) {
-        self.server = server
+        self.server = "\(server)"
         self.device = device
     }
 }

@@ -16,7 +16,7 @@ struct ConnectQueue {
         fileprivate(set) var holdsServer = true
     }
 
-    private var servers: [SocketAddress: Int] = [:]
+    private var servers: [String: Int] = [:]
     private var devices: [ConnectLimitKey: Int] = [:]
     private var waiting: [(token: ConnectionToken, key: ConnectLimitKey)] = []
 
@@ -42,7 +42,8 @@ struct ConnectQueue {
     }
 
     /// Gives up both places.
-    mutating func release(_ place: consuming Place) {
+    mutating func release(_ place: Place) {
+        var place = place
         releaseServer(&place)
         Self.decrement(&devices, place.key)
     }

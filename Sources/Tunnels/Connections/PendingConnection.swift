@@ -7,7 +7,10 @@ import SystemIO
 /// thread.
 final class PendingConnection {
     let token: ConnectionToken
-    let listener: LoopListener
+    /// The listener that accepted the client; nil for a connect request.
+    let listener: LoopListener?
+    /// Nil for an accepted client.
+    let request: ConnectRequest?
     var state: ConnectionState
     var client: RelaySocket?
     var target: RelaySocket?
@@ -41,6 +44,7 @@ final class PendingConnection {
     ) {
         self.token = token
         self.listener = listener
+        request = nil
         self.peer = peer
         dialStart = now
         let configuration = listener.tunnel.configuration
@@ -50,10 +54,21 @@ final class PendingConnection {
         if inspects {
             inspector = RelayInspector(BrowserGuard(address: local), limits: configuration.limits.inspection)
         }
-        self.client = RelaySocket(accepted: client, isTCP: listener.socket.address.port != nil)
+        self.client = RelaySocket(connected: client, isTCP: listener.socket.address.port != nil)
     }
 
-    var tunnel: LoopTunnel { listener.tunnel }
+    /// Creates a connection without a client.
+    init(_ request: ConnectRequest, token: ConnectionToken, now: ContinuousClock.Instant) {
+        self.token = token
+        self.request = request
+        (listener, peer) = (nil, nil)
+        plan = request.plan
+        dialStart = now
+        state = ConnectionState(inspects: false, timeouts: InspectionTimeouts())
+    }
+
+    /// Nil for a connect request.
+    var tunnel: LoopTunnel? { listener?.tunnel }
 
     /// The next time at which the connection needs a timer.
     var deadline: ContinuousClock.Instant? {
@@ -68,10 +83,9 @@ final class PendingConnection {
     }
 
     func checkClient() -> ClientOwnerCheck.Decision {
-        let configuration = tunnel.configuration
-        guard configuration.checksOwner(on: listener.socket.address), let number = client?.number else {
-            return .passes
-        }
+        guard let listener, let number = client?.number else { return .passes }
+        let configuration = listener.tunnel.configuration
+        guard configuration.checksOwner(on: listener.socket.address) else { return .passes }
         guard let peer, let local = Self.local(of: number, on: listener) else { return .disconnected }
         return configuration.ownerCheck.evaluate(number, from: peer, to: local, owner: configuration.owner)
     }
@@ -117,12 +131,67 @@ final class PendingConnection {
         return client?.isAtEnd ?? true
     }
 
+    /// Takes the connected target of a plan.
+    ///
+    /// - Parameter number: The descriptor; the result owns it only if `target` was released.
+    func connectedTarget(_ number: CInt, of plan: ConnectPlan) -> RelayTarget {
+        let permits = [permit, plan.retained?()].compactMap(\.self)
+        return RelayTarget(
+            number: number,
+            halfClose: plan.halfClose,
+            initialBytes: initialBytes,
+            permit: permits.count > 1 ? permits : permits.first,
+            linkChecker: plan.linkChecker,
+            usesNetwork: plan.route.isNetwork
+        )
+    }
+
     /// Gives up what an attempt by plan holds, before a dial on a task.
     func abandonPlan() {
         plan = nil
         target = nil
         permit = nil
         reply = []
+    }
+}
+
+/// The connector's plan and its place in the queue.
+extension PendingConnection {
+    /// Takes the plan of the target, if it still holds.
+    func selectPlan() -> ConnectionState.Event {
+        if let plan = request?.plan { return .planned(timeout: plan.timeout, hasOtherRoutes: false) }
+        dialStart = .now
+        guard let target = tunnel?.target, let plan = target.plan, target.isCurrent() else { return .notPlanned }
+        if let refusal = target.refusal() { return .refused(refusal) }
+        self.plan = plan
+        return .planned(timeout: plan.timeout, hasOtherRoutes: target.hasOtherRoutes && plan.route.isNetwork)
+    }
+
+    /// Takes a place, or waits for one.
+    func enter(_ queue: inout ConnectQueue, _ now: ContinuousClock.Instant) -> ConnectionState.Event? {
+        guard let key = plan?.limitKey else { return .placeFree }
+        guard let place = queue.enter(token, key) else { return nil }
+        hold(place, now)
+        return .placeFree
+    }
+
+    func hold(_ place: ConnectQueue.Place, _ now: ContinuousClock.Instant) {
+        self.place = place
+        placeRelease = now + ConnectQueue.serverHoldTime
+    }
+
+    /// Gives up the place at the server when its time is over.
+    func releaseServer(_ queue: inout ConnectQueue, _ now: ContinuousClock.Instant) {
+        guard let placeRelease, now >= placeRelease, var place = place.take() else { return }
+        queue.releaseServer(&place)
+        (self.place, self.placeRelease) = (place, nil)
+    }
+
+    /// Gives up the place, or the wait for one.
+    func leave(_ queue: inout ConnectQueue) {
+        guard plan?.limitKey != nil else { return }
+        placeRelease = nil
+        if let place = place.take() { queue.release(place) } else { queue.leave(token) }
     }
 }
 
@@ -144,7 +213,9 @@ extension PendingConnection {
         let code = result == 0 ? 0 : errno
         // An interrupted connect continues in the background (connect(2)).
         guard [0, EINPROGRESS, EINTR].contains(code) else { return code == EAGAIN ? .queueFull : .planFailed }
-        target = RelaySocket(socket, isConnecting: code != 0)
+        let isTCP = plan.address.port != nil
+        if isTCP { RelaySocket.setOptions(number) }
+        target = RelaySocket(connected: socket, isTCP: isTCP, isConnecting: code != 0)
         guard watch(number) else { return .planFailed }
         return code == 0 ? connected() : nil
     }

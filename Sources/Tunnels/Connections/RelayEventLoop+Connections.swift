@@ -5,8 +5,9 @@ import SystemIO
 
 /// The listeners of the event loop.
 extension RelayEventLoop {
-    func listen(_ configuration: TunnelConfiguration, _ now: ContinuousClock.Instant) {
+    func listen(_ configuration: TunnelConfiguration, _ target: TargetSnapshot?, _ now: ContinuousClock.Instant) {
         let tunnel = LoopTunnel(configuration)
+        tunnel.target = target
         tunnels[ObjectIdentifier(configuration.metrics)] = tunnel
         for socket in configuration.sockets {
             let index = listeners.firstIndex { $0 == nil } ?? listeners.count
@@ -101,10 +102,7 @@ extension RelayEventLoop {
 
     func handleTimer(of pending: PendingConnection, _ now: ContinuousClock.Instant) {
         pending.timer = nil
-        if let release = pending.placeRelease, now >= release, var place = pending.place.take() {
-            connects.releaseServer(&place)
-            (pending.place, pending.placeRelease) = (place, nil)
-        }
+        pending.releaseServer(&connects, now)
         guard let deadline = pending.state.deadline, now >= deadline else { return startTimer(of: pending) }
         advance(pending, .deadlineReached(timeoutError: pending.plan?.timeoutError), now)
     }
@@ -116,32 +114,47 @@ extension RelayEventLoop {
                 connects.release(place)
                 continue
             }
-            hold(place, for: pending, now)
+            pending.hold(place, now)
             advance(pending, .placeFree, now)
         }
     }
 
+    /// Connects by the plan of a request.
+    func connect(_ request: ConnectRequest, _ now: ContinuousClock.Instant) {
+        let token = connections.reserve()
+        let pending = PendingConnection(request, token: token, now: now)
+        connections[token.index] = .pending(pending)
+        advance(pending, .checked(.passes), now)
+    }
+
+    func abandon(_ request: ConnectRequest) {
+        for index in connections.indices {
+            if case .pending(let pending) = connections[index], pending.request === request { finish(pending, nil) }
+        }
+    }
+
     /// Handles the result of a dial on a task.
-    func dialed(_ token: ConnectionToken, _ result: DialResult, _ now: ContinuousClock.Instant) {
-        guard let pending = connections.pending(token) else { return result.reject() }
+    func dialed(_ token: ConnectionToken, _ result: Result<RelayTarget, DialError>, _ now: ContinuousClock.Instant) {
+        guard let pending = connections.pending(token) else {
+            try? result.get().reject()
+            return
+        }
         pending.dialRequest = nil
         switch result {
-        case .failed(let failure):
-            pending.tunnel.reportsConnected = true
+        case .failure(let failure):
+            pending.tunnel?.reportsConnected = true
             advance(pending, .dialFailed(failure), now)
-        case .connected(let target, var properties):
-            properties.inspector = pending.inspector
-            if pending.isRevoked, properties.usesNetwork {
-                result.reject()
+        case .success(let target):
+            if pending.isRevoked, target.usesNetwork {
+                target.reject()
                 return advance(pending, .networkRevoked, now)
             }
-            pending.target = RelaySocket(Descriptor(owning: target))
-            guard watch(target, of: token, side: 1) else {
+            pending.target = RelaySocket(Descriptor(owning: target.number))
+            guard watch(target.number, of: token, side: 1) else {
                 let error = SocketError.failed(call: "epoll_ctl", on: "a target", code: errno)
                 return advance(pending, .dialFailed(DialError(.limit, "\(error)")), now)
             }
-            guard pending.state.handle(.dialed, now: now) == .relay else { return }
-            relay(pending, properties, now)
+            if pending.state.handle(.dialed, now: now) == .relay { relay(pending, target, now) }
         }
     }
 
@@ -154,23 +167,26 @@ extension RelayEventLoop {
         case .wait: return nil
         case .checkClient: return .checked(pending.checkClient())
         case .inspect: return .inspected(pending.inspect(pool, now))
-        case .selectPlan: return selectPlan(of: pending)
-        case .awaitPlace: return enterQueue(pending, now)
+        case .selectPlan: return pending.selectPlan()
+        case .awaitPlace: return pending.enter(&connects, now)
         case .connect:
             pending.target = nil
             return pending.connect { watch($0, of: pending.token, side: 1) }
         case .sendRequest: return pending.sendRequest()
         case .dial:
-            leaveQueue(pending)
+            pending.leave(&connects)
             let hadPlan = pending.plan != nil
             pending.abandonPlan()
+            guard let tunnel = pending.tunnel else {
+                finish(pending, nil)
+                return nil
+            }
             let request = DialRequest(token: pending.token, hadPlan: hadPlan)
             pending.dialRequest = request
-            pending.tunnel.configuration.report(.dial(request))
+            tunnel.configuration.report(.dial(request))
         case .relay: return relayByPlan(pending, now)
         case .respond(let refusal):
-            let metrics = pending.tunnel.configuration.metrics
-            metrics.connectionFailed(DialError(.browser, "\(refusal)"))
+            pending.tunnel?.configuration.metrics.connectionFailed(DialError(.browser, "\(refusal)"))
             pending.respond(to: refusal)
             return .clientReadable
         case .discardInput: return pending.discardInput(pool) ? .clientEnded : nil
@@ -179,80 +195,68 @@ extension RelayEventLoop {
         return nil
     }
 
-    private func selectPlan(of pending: PendingConnection) -> ConnectionState.Event {
-        pending.dialStart = .now
-        guard let target = pending.tunnel.target, let plan = target.plan, target.isCurrent() else { return .notPlanned }
-        if let refusal = target.refusal() { return .refused(refusal) }
-        pending.plan = plan
-        return .planned(timeout: plan.timeout, hasOtherRoutes: target.hasOtherRoutes && plan.route.isNetwork)
-    }
-
-    private func enterQueue(_ pending: PendingConnection, _ now: ContinuousClock.Instant) -> ConnectionState.Event? {
-        guard let key = pending.plan?.limitKey else { return .placeFree }
-        guard let place = connects.enter(pending.token, key) else { return nil }
-        hold(place, for: pending, now)
-        return .placeFree
-    }
-
-    private func hold(_ place: ConnectQueue.Place, for pending: PendingConnection, _ now: ContinuousClock.Instant) {
-        pending.place = place
-        pending.placeRelease = now + ConnectQueue.serverHoldTime
-    }
-
-    /// Gives up the place of a connection, or its wait for one.
-    private func leaveQueue(_ pending: PendingConnection) {
-        guard pending.plan?.limitKey != nil else { return }
-        pending.placeRelease = nil
-        if let place = pending.place.take() { connects.release(place) } else { connects.leave(pending.token) }
-    }
-
     /// Hands a connection to the relay, unless its approval was revoked since the snapshot.
     private func relayByPlan(_ pending: PendingConnection, _ now: ContinuousClock.Instant) -> ConnectionState.Event? {
-        guard let plan = pending.plan else { return .planFailed }
-        let usesNetwork = plan.route.isNetwork
-        if usesNetwork, pending.isRevoked || pending.tunnel.target?.isCurrent() != true { return .networkRevoked }
-        let permits = [pending.permit, plan.retained?()].compactMap(\.self)
-        let properties = RelayProperties(
-            halfClose: plan.halfClose,
-            initialBytes: pending.initialBytes,
-            permit: permits.count > 1 ? permits : permits.first,
-            linkChecker: plan.linkChecker,
-            inspector: pending.inspector,
-            observer: pending.tunnel.configuration.metrics,
-            usesNetwork: usesNetwork
-        )
-        relay(pending, properties, now)
+        guard let plan = pending.plan, let number = pending.target?.number else { return .planFailed }
+        if let request = pending.request {
+            epoll.unwatch(number)
+            let target = pending.connectedTarget(pending.target.take()?.release().release() ?? -1, of: plan)
+            remove(pending)
+            request.complete(.success(target))
+            return nil
+        }
+        if plan.route.isNetwork, pending.isRevoked || pending.tunnel?.target?.isCurrent() != true {
+            return .networkRevoked
+        }
+        relay(pending, pending.connectedTarget(number, of: plan), now)
         return nil
     }
 
-    private func relay(_ pending: PendingConnection, _ properties: RelayProperties, _ now: ContinuousClock.Instant) {
-        guard let client = pending.client.take(), let target = pending.target.take() else { return }
-        connections.relay(pending.token, client: client, target: target, properties, pool: pool, now: now)
-        pending.tunnel.connected(after: .now - pending.dialStart)
+    private func relay(_ pending: PendingConnection, _ properties: RelayTarget, _ now: ContinuousClock.Instant) {
+        guard let tunnel = pending.tunnel, let client = pending.client.take(), let target = pending.target.take() else {
+            return
+        }
+        connections.relay(
+            pending.token,
+            client: client,
+            target: target,
+            properties,
+            inspector: pending.inspector,
+            observer: tunnel.configuration.metrics,
+            pool: pool,
+            now: now
+        )
+        tunnel.connected(after: .now - pending.dialStart)
         leave(pending)
         process(pending.token.index, now)
     }
 
     /// Ends a connection that was not relayed.
     func finish(_ pending: PendingConnection, _ failure: DialError?) {
+        let metrics = pending.tunnel?.configuration.metrics
+        if let failure { metrics?.connectionFailed(failure) }
         // A rejected client has its response, which RST could discard.
         if !pending.isRejected { pending.client?.makeAbortive() }
         pending.dialRequest?.abandon()
-        leave(pending)
+        remove(pending)
         pending.client = nil
         pending.abandonPlan()
+        pending.request?.complete(failure.map { .failure($0) } ?? .success(nil))
+        metrics?.connectionClosed()
+    }
+
+    private func remove(_ pending: PendingConnection) {
+        leave(pending)
         connections.remove(pending.token.index)
-        let metrics = pending.tunnel.configuration.metrics
-        metrics.connectionClosed()
-        if let failure { metrics.connectionFailed(failure) }
     }
 
     /// Frees the places of a connection that is no longer pending.
     private func leave(_ pending: PendingConnection) {
-        leaveQueue(pending)
-        pending.listener.inProgress -= 1
-        guard pending.listener.isFull else { return }
-        pending.listener.isFull = false
-        if let index = listeners.firstIndex(where: { $0 === pending.listener }) { readyListeners.append(index) }
+        pending.leave(&connects)
+        guard let listener = pending.listener else { return }
+        listener.inProgress -= 1
+        guard listener.isFull, let index = listeners.firstIndex(where: { $0 === listener }) else { return }
+        listener.isFull = false
+        readyListeners.append(index)
     }
 }

@@ -39,17 +39,6 @@ enum TunnelEvent: Sendable {
     case listening(error: String?)
 }
 
-/// The result of a dial on a task. It holds the descriptor by number and owns it.
-enum DialResult: Sendable {
-    case connected(target: CInt, RelayProperties)
-    case failed(DialError)
-
-    /// Closes the stream, because the relay has stopped.
-    func reject() {
-        if case .connected(let target, _) = self { Descriptor(owning: target).reset() }
-    }
-}
-
 /// A tunnel in the event loop. Belongs to the loop's thread.
 final class LoopTunnel {
     let configuration: TunnelConfiguration

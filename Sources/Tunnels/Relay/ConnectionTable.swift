@@ -60,7 +60,9 @@ struct ConnectionTable {
         _ token: ConnectionToken,
         client: consuming RelaySocket,
         target: consuming RelaySocket,
-        _ properties: RelayProperties,
+        _ properties: RelayTarget,
+        inspector: RelayInspector?,
+        observer: any RelayObserver,
         pool: RelayBufferPool,
         now: ContinuousClock.Instant
     ) {
@@ -69,6 +71,8 @@ struct ConnectionTable {
                 client: client,
                 target: target,
                 properties,
+                inspector: inspector,
+                observer: observer,
                 generation: token.generation,
                 pool: pool,
                 now: now

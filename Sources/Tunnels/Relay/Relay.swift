@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Model
 import Synchronization
 package import SystemIO
 
@@ -31,8 +32,8 @@ package final class Relay: Sendable {
         observer: any RelayObserver
     ) {
         let connection = RelayCommandQueue.NewConnection(
-            client: client,
-            target: target,
+            client: client.release(),
+            target: RelayTarget(target),
             inspector: inspector,
             observer: observer
         )
@@ -63,7 +64,9 @@ package final class Relay: Sendable {
     }
 
     /// Accepts clients for a tunnel until `stopListening`.
-    func listen(_ tunnel: TunnelConfiguration) { _ = commands.enqueue(.listen(tunnel)) }
+    func listen(_ tunnel: TunnelConfiguration, target: TargetSnapshot?) {
+        _ = commands.enqueue(.listen(tunnel, target))
+    }
 
     /// Sets the target of the tunnel with these counters.
     func setTarget(_ target: TargetSnapshot?, of metrics: TunnelMetrics) {
@@ -78,9 +81,17 @@ package final class Relay: Sendable {
         }
     }
 
+    /// Starts a connect by plan.
+    func connect(_ request: ConnectRequest) {
+        if !commands.enqueue(.connect(request)) { request.complete(.success(nil)) }
+    }
+
+    /// Ends a connect, because its task was cancelled.
+    func abandon(_ request: ConnectRequest) { _ = commands.enqueue(.abandon(request)) }
+
     /// Gives a connection the result of its dial.
-    func dialed(_ connection: ConnectionToken, _ result: DialResult) {
-        if !commands.enqueue(.dialed(connection: connection, result)) { result.reject() }
+    func dialed(_ connection: ConnectionToken, _ result: Result<RelayTarget, DialError>) {
+        if !commands.enqueue(.dialed(connection: connection, result)) { try? result.get().reject() }
     }
 
     /// Closes every connection, stops the thread, and returns after both have ended.
@@ -145,34 +156,36 @@ extension RelayOutcome {
     }
 }
 
-/// The properties of a stream besides its two sockets.
-struct RelayProperties: Sendable {
+/// A connected target on its way between threads. It holds the descriptor by number and owns it.
+struct RelayTarget: Sendable {
+    let number: CInt
     let halfClose: Connection.HalfClose
     /// Bytes that the target sent before the handover; they come first.
     let initialBytes: [UInt8]
     let permit: (any Sendable)?
     let linkChecker: (any LinkChecker)?
-    var inspector: RelayInspector?
-    let observer: any RelayObserver
     var usesNetwork = false
 
-    /// Takes a connection apart; the caller owns the descriptor.
-    static func taking(
-        _ target: consuming Connection,
-        inspector: RelayInspector?,
-        observer: any RelayObserver
-    ) -> (number: CInt, RelayProperties) {
-        let linkChecker = target.linkChecker
-        let (number, halfClose, initialBytes, permit) = target.release()
-        let properties = RelayProperties(
+    /// Closes the stream without relaying.
+    func reject() { Descriptor(owning: number).reset() }
+}
+
+extension RelayTarget {
+    /// Takes the descriptor of a connection.
+    init(_ connection: consuming Connection) {
+        linkChecker = connection.linkChecker
+        (number, halfClose, initialBytes, permit) = connection.release()
+    }
+
+    /// Returns the connection, which owns the descriptor.
+    func connection() -> Connection {
+        Connection(
+            descriptor: Descriptor(owning: number),
             halfClose: halfClose,
             initialBytes: initialBytes,
             permit: permit,
-            linkChecker: linkChecker,
-            inspector: inspector,
-            observer: observer
+            linkChecker: linkChecker
         )
-        return (number, properties)
     }
 }
 
@@ -182,13 +195,16 @@ final class RelayCommandQueue: Sendable {
     enum Command: Sendable {
         case adopt(NewConnection)
         /// Accept clients for a tunnel.
-        case listen(TunnelConfiguration)
+        case listen(TunnelConfiguration, TargetSnapshot?)
         /// The target of a tunnel has changed; nil if it has to be looked up for each connection.
         case setTarget(ObjectIdentifier, TargetSnapshot?)
         /// Close the connections of a tunnel that are not relayed yet, and accept no more.
         case stopListening(ObjectIdentifier, CheckedContinuation<Void, Never>)
+        /// Connect by a plan for a task, or end such a connect.
+        case connect(ConnectRequest)
+        case abandon(ConnectRequest)
         /// The result of a dial on a task.
-        case dialed(connection: ConnectionToken, DialResult)
+        case dialed(connection: ConnectionToken, Result<RelayTarget, DialError>)
         /// The result of a link check.
         case linkChecked(connection: ConnectionToken, isReachable: Bool)
         /// Close relayed connections; those that are not relayed yet are marked, if only network connections are closed.
@@ -198,25 +214,15 @@ final class RelayCommandQueue: Sendable {
 
     struct NewConnection: Sendable {
         let client: CInt
-        let target: CInt
-        let properties: RelayProperties
-
-        init(
-            client: consuming Descriptor,
-            target: consuming Connection,
-            inspector: RelayInspector?,
-            observer: any RelayObserver
-        ) {
-            self.client = client.release()
-            let (number, properties) = RelayProperties.taking(target, inspector: inspector, observer: observer)
-            (self.target, self.properties) = (number, properties)
-        }
+        let target: RelayTarget
+        let inspector: RelayInspector?
+        let observer: any RelayObserver
 
         /// Closes both sockets without relaying, because the relay has stopped.
         func reject() {
             Descriptor(owning: client).reset()
-            Descriptor(owning: target).reset()
-            properties.observer.ended(RelayOutcome(reason: .aborted, bytesUp: 0, bytesDown: 0))
+            target.reject()
+            observer.ended(RelayOutcome(reason: .aborted, bytesUp: 0, bytesDown: 0))
         }
     }
 

@@ -49,7 +49,9 @@ final class RelayConnection {
     init(
         client: consuming RelaySocket,
         target: consuming RelaySocket,
-        _ new: RelayProperties,
+        _ new: RelayTarget,
+        inspector: RelayInspector?,
+        observer: any RelayObserver,
         generation: UInt32,
         pool: RelayBufferPool,
         now: ContinuousClock.Instant
@@ -57,7 +59,7 @@ final class RelayConnection {
         self.client = client
         self.target = target
         halfClose = new.halfClose
-        observer = new.observer
+        self.observer = observer
         permit = new.permit
         usesNetwork = new.usesNetwork
         eofClassifier = EOFClassifier(of: new.linkChecker)
@@ -67,7 +69,7 @@ final class RelayConnection {
         lastMoved = now
         lastUp = now
         let speaksFirst = new.initialBytes.withUnsafeBytes { !$0.isEmpty && RelayInspector.isNotHTTP($0) }
-        inspector = speaksFirst ? nil : new.inspector
+        self.inspector = speaksFirst ? nil : inspector
     }
 
     func handleEvents(_ events: UInt32, onClient: Bool) {

@@ -105,20 +105,24 @@ final class RelayEventLoop {
             connections.relay(
                 token,
                 client: RelaySocket(Descriptor(owning: new.client)),
-                target: RelaySocket(Descriptor(owning: new.target)),
-                new.properties,
+                target: RelaySocket(Descriptor(owning: new.target.number)),
+                new.target,
+                inspector: new.inspector,
+                observer: new.observer,
                 pool: pool,
                 now: now
             )
-            let isWatched = watch(new.client, of: token, side: 0) && watch(new.target, of: token, side: 1)
+            let isWatched = watch(new.client, of: token, side: 0) && watch(new.target.number, of: token, side: 1)
             if !isWatched { close(token.index, .targetFailed(errno)) }
-        case .listen(let configuration): listen(configuration, now)
+        case .listen(let configuration, let target): listen(configuration, target, now)
         case .setTarget(let id, let target):
             tunnels[id]?.target = target
             tunnels[id]?.reportsConnected = true
         case .stopListening(let id, let continuation):
             stopListening(id)
             continuation.resume()
+        case .connect(let request): connect(request, now)
+        case .abandon(let request): abandon(request)
         case .dialed(let token, let result): dialed(token, result, now)
         case .linkChecked(let token, let isReachable):
             guard let connection = connections.relayed(token) else { return }
@@ -136,8 +140,8 @@ final class RelayEventLoop {
     private func closeConnections(of groups: Set<ObjectIdentifier>, networkOnly: Bool) {
         for index in connections.indices {
             if case .pending(let pending) = connections[index] {
-                let isMeant = groups.contains(ObjectIdentifier(pending.tunnel.configuration.metrics))
-                if isMeant, networkOnly { pending.isRevoked = true }
+                guard networkOnly, let metrics = pending.tunnel?.configuration.metrics else { continue }
+                if groups.contains(ObjectIdentifier(metrics)) { pending.isRevoked = true }
             } else if connections.belongs(index, to: groups, networkOnly: networkOnly) {
                 close(index, .aborted)
             }

@@ -32,19 +32,20 @@ struct RelaySocket: ~Copyable {
     /// urgent data splits the queue (tcp(7)), a short read does not mean that.
     private var readsUntilEmpty = false
 
-    /// Takes a socket and sets its options.
-    ///
-    /// - Parameters:
-    ///   - descriptor: The socket.
-    ///   - isConnecting: True if the socket becomes writable when its connect has succeeded.
-    init(_ descriptor: consuming Descriptor, isConnecting: Bool = false) {
-        isWritable = !isConnecting
+    /// Takes a connected socket and sets its options.
+    init(_ descriptor: consuming Descriptor) {
         isTCP = Self.setOptions(descriptor.number)
         self.descriptor = descriptor
     }
 
-    /// Takes an accepted socket, which has inherited the options of its listener.
-    init(accepted descriptor: consuming Descriptor, isTCP: Bool) {
+    /// Takes a socket whose options are set. The sockets of a listener inherit its options.
+    ///
+    /// - Parameters:
+    ///   - descriptor: The socket.
+    ///   - isTCP: True if it is a TCP socket.
+    ///   - isConnecting: True if the socket becomes writable when its connect has succeeded.
+    init(connected descriptor: consuming Descriptor, isTCP: Bool, isConnecting: Bool = false) {
+        isWritable = !isConnecting
         self.isTCP = isTCP
         self.descriptor = descriptor
     }
@@ -150,6 +151,9 @@ struct RelaySocket: ~Copyable {
 
     /// Shuts the write side down, which sends EOF.
     func shutdownWrite() { shutdown(number, CInt(SHUT_WR)) }
+
+    /// Gives up ownership of the descriptor.
+    consuming func release() -> Descriptor { descriptor }
 
     /// Makes the close send RST to a TCP peer.
     func makeAbortive() { descriptor.makeAbortive() }

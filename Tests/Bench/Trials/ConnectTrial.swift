@@ -8,8 +8,8 @@ struct ConnectTrial: Trial {
         let loop = try ConnectLoop(count, through: forwarder.address(of: .echo))
         return [
             Reading(Metric("connect + echo + close", "/s"), loop.rate, note: loop.note),
-            Reading(Metric("connect + echo, p50", "us"), loop.times.percentile(50)),
-            Reading(Metric("connect + echo, p99", "us"), loop.times.percentile(99)),
+            Reading(Metric("connect + echo, p50", "us"), loop.percentile(50)),
+            Reading(Metric("connect + echo, p99", "us"), loop.percentile(99)),
         ]
     }
 }

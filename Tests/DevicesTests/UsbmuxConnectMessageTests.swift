@@ -1,0 +1,88 @@
+import FoundationEssentials
+import Model
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Devices
+
+/// The Connect message and its reply, as bytes.
+@Suite struct UsbmuxConnectMessageTests {
+    private func evaluate(_ bytes: [UInt8]) -> ConnectPlan.Handshake.Result {
+        bytes.withUnsafeBytes { UsbmuxConnectMessage.evaluate($0) }
+    }
+
+    private func values(_ bytes: [UInt8]) throws -> [String: String] {
+        var decoder = UsbmuxFrameDecoder()
+        decoder.append(bytes)
+        let message = try #require(try decoder.next())
+        guard case .propertyList(let body) = message.body else { return [:] }
+        try PropertyListValidator.validate(body)
+        let decoded = try PropertyListDecoder().decode(Wire.self, from: Data(body))
+        return decoded.values.merging(["tag": "\(message.tag)"]) { $1 }
+    }
+
+    private struct Wire: Decodable {
+        let MessageType, ProgName, ClientVersionString: String
+        let kLibUSBMuxVersion, DeviceID, PortNumber: Int
+
+        var values: [String: String] {
+            [
+                "MessageType": MessageType, "ProgName": ProgName, "ClientVersionString": ClientVersionString,
+                "kLibUSBMuxVersion": "\(kLibUSBMuxVersion)", "DeviceID": "\(DeviceID)", "PortNumber": "\(PortNumber)",
+            ]
+        }
+    }
+
+    @Test(arguments: [(1, 1), (7, 62_078), (.max, .max)] as [(UInt32, UInt16)])
+    func `the message equals the encoded request`(deviceID: UInt32, port: UInt16) throws {
+        let encoded = try UsbmuxRequest.connect(deviceID: deviceID, port: port).message(tag: 1).encoded
+
+        #expect(try values(UsbmuxConnectMessage.request(deviceID: deviceID, port: port)) == values(encoded))
+    }
+
+    @Test func `the usual reply is accepted as soon as it is complete, without the bytes after it`() {
+        let reply = UsbmuxConnectMessage.usualReply
+
+        for count in 0..<reply.count { #expect(evaluate(Array(reply.prefix(count))) == .incomplete) }
+        #expect(evaluate(reply) == .accepted(length: reply.count))
+        #expect(evaluate(reply + Array("hello".utf8)) == .accepted(length: reply.count))
+    }
+
+    @Test func `another notation of the reply is accepted too`() {
+        let reply = MuxMessage.result(0)
+
+        #expect(reply != UsbmuxConnectMessage.usualReply)
+        #expect(evaluate(Array(reply.dropLast())) == .incomplete)
+        #expect(evaluate(reply + [1]) == .accepted(length: reply.count))
+    }
+
+    @Test func `every other reply is rejected`() {
+        let others = [
+            MuxMessage.result(1), MuxMessage.result(2), MuxMessage.result(3), MuxMessage.result(0, tag: 77),
+            MuxMessage.buid(), UsbmuxMessage(tag: 1, body: .result(.badVersion)).encoded,
+            UsbmuxHeader(length: .max, version: 1, kind: 8, tag: 1).encoded,
+            UsbmuxHeader(length: 3, version: 1, kind: 8, tag: 1).encoded, Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8),
+        ]
+        for other in others { #expect(evaluate(other) == .rejected) }
+    }
+
+    @Test func `the plan of a route has the DeviceID of now, and an absent device has none`() async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(41, Phones.one)]) }
+            try await withMonitor(at: fake.address) { monitor in
+                try await eventually("the phone is listed") { await monitor.devices().count == 1 }
+                func plan(_ udid: String) async throws -> ConnectPlan? {
+                    await monitor.dialer.plan(for: .usb(USBRoute(udid: try #require(UDID(udid)), port: 80)))
+                }
+
+                let present = try #require(try await plan(Phones.one))
+
+                #expect(present.address == .unix(path: fake.path) && present.halfClose == .destroys)
+                #expect(present.handshake?.request == UsbmuxConnectMessage.request(deviceID: 41, port: 80))
+                #expect(present.limitKey?.device == 41 && present.linkChecker != nil)
+                #expect(try await plan(Phones.two)?.address == nil)
+            }
+        }
+    }
+}

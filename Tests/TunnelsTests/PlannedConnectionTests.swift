@@ -1,0 +1,214 @@
+import Glibc
+import Model
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Tunnels
+
+/// Connections that the event loop opens by a plan, with a handshake like that of usbmuxd.
+@Suite(.serialized, .timeLimit(.minutes(1)))
+struct PlannedConnectionTests {
+    private let fixture = TunnelTableFixture()
+    private static let route = Route.usb(USBRoute(udid: TunnelTableFixture.udid, port: 1))
+    private static let network = Route.network(NetworkRoute(address: "192.0.2.1", port: 1))
+
+    /// A dialer with a plan to a unix socket. Its request is "R", and the replies are "OK" and "NO".
+    private final class PlanDialer: Dialer {
+        let dials = Mutex(0)
+        /// The open permits, and the most of them at one time.
+        let permits = Mutex((open: 0, most: 0))
+        private let path: String
+        private let verify: @Sendable () -> Bool
+        private let timeout: Duration
+
+        init(_ path: String, timeout: Duration = .seconds(10), verify: @escaping @Sendable () -> Bool = { true }) {
+            (self.path, self.timeout, self.verify) = (path, timeout, verify)
+        }
+
+        private final class Permit: Sendable {
+            private let dialer: PlanDialer
+            init(_ dialer: PlanDialer) {
+                self.dialer = dialer
+                dialer.permits.withLock { $0 = ($0.open + 1, max($0.most, $0.open + 1)) }
+            }
+            deinit { dialer.permits.withLock { $0.open -= 1 } }
+        }
+
+        func dial(_ route: Route) async throws -> Connection {
+            dials.withLock { $0 += 1 }
+            throw DialError(.refused, "dialed on a task")
+        }
+
+        func plan(for route: Route) async -> ConnectPlan? {
+            ConnectPlan(
+                route: route,
+                address: .unix(path: path),
+                handshake: ConnectPlan.Handshake(
+                    request: Array("R".utf8),
+                    evaluate: { bytes in
+                        if bytes.count < 2 { return .incomplete }
+                        return bytes.prefix(2).elementsEqual("OK".utf8) ? .accepted(length: 2) : .rejected
+                    },
+                    verify: { [verify] _ in verify() }
+                ),
+                timeout: timeout,
+                timeoutError: DialError(.timedOut, "no reply"),
+                limitKey: ConnectLimitKey(server: .unix(path: path), device: 1),
+                acquirePermit: { [self] in Permit(self) }
+            )
+        }
+    }
+
+    /// Runs a tunnel to a server on a unix socket.
+    private func withTunnel(
+        route: Route = Self.route,
+        timeout: Duration = .seconds(10),
+        verify: @escaping @Sendable () -> Bool = { true },
+        serve: @escaping @Sendable (CInt) -> Void,
+        _ body: (TunnelTable, Tunnel, PlanDialer) async throws -> Void
+    ) async throws {
+        try await withScratchFolder { scratch in
+            let path = scratch.file("server")
+            let server = try LoopbackServer(unixPath: path, backlog: 128, pause: .zero, serve: serve)
+            scratch.atEnd { server.stop() }
+            let dialer = PlanDialer(path, timeout: timeout, verify: verify)
+            fixture.resolver.set(.success([route]))
+            let table = try await fixture.table(dialer)
+            try await fixture.running(table) {
+                try await body(table, try await table.create(fixture.spec()), dialer)
+            }
+        }
+    }
+
+    /// Reads the request, sends the pieces of the reply, and echoes.
+    private static func answer(_ pieces: String...) -> @Sendable (CInt) -> Void {
+        { number in
+            var byte: UInt8 = 0
+            guard recv(number, &byte, 1, 0) == 1, byte == UInt8(ascii: "R") else { return }
+            for piece in pieces {
+                _ = BlockingStream.send(Array(piece.utf8)[...], to: number)
+                usleep(20_000)
+            }
+            while recv(number, &byte, 1, 0) == 1 { _ = BlockingStream.send([byte], to: number) }
+        }
+    }
+
+    @Test func `a reply may come in pieces, and the target's bytes after it reach the client first`() async throws {
+        try await withTunnel(serve: Self.answer("O", "Khel", "lo")) { table, tunnel, dialer in
+            let client = try await SocketStream.connect(to: try fixture.address(tunnel))
+            try await client.send([7])
+
+            #expect(try await client.receive(6) == Array("hello".utf8) + [7])
+            #expect(dialer.dials.withLock { $0 } == 0)
+            client.finish()
+            try await eventually("the permit is released") { dialer.permits.withLock { $0.open } == 0 }
+            #expect(await table.list().first?.statistics.failures == [:])
+        }
+    }
+
+    @Test func `a rejected plan and another peer lead to a dial on a task, which gives the reason`() async throws {
+        for (reply, isVerified) in [("NO", true), ("OK", false)] {
+            try await withTunnel(verify: { isVerified }, serve: Self.answer(reply)) { table, tunnel, dialer in
+                let address = try fixture.address(tunnel)
+                #expect(await SocketStream.isReset(by: address))
+                #expect(dialer.dials.withLock { $0 } == 1)
+                #expect(await table.list().first?.statistics.failures == ["refused": 1])
+                #expect(dialer.permits.withLock { $0.open } == 0)
+            }
+        }
+    }
+
+    @Test func `a server without a reply is a timeout`() async throws {
+        try await withTunnel(timeout: .milliseconds(100), serve: { Self.waitForEnd($0) }) { table, tunnel, dialer in
+            let address = try fixture.address(tunnel)
+            #expect(await SocketStream.isReset(by: address))
+            #expect(await table.list().first?.statistics.failures == ["timedOut": 1])
+            #expect(dialer.dials.withLock { $0 } == 0)
+            #expect(dialer.permits.withLock { $0.open } == 0)
+        }
+    }
+
+    @Test func `at most four connects to one device are in flight, and all are served`() async throws {
+        let pending = Mutex((now: 0, most: 0))
+        let serve: @Sendable (CInt) -> Void = { number in
+            pending.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+            usleep(5_000)
+            pending.withLock { $0.now -= 1 }
+            Self.answer("OK")(number)
+        }
+        try await withTunnel(serve: serve) { _, tunnel, dialer in
+            let address = try fixture.address(tunnel)
+            try await withThrowingTaskGroup(of: [UInt8].self) { group in
+                for _ in 0..<64 {
+                    group.addTask {
+                        let client = try await SocketStream.connect(to: address)
+                        try await client.send([9])
+                        return try await client.receive(1)
+                    }
+                }
+                for try await answer in group { #expect(answer == [9]) }
+            }
+            #expect(pending.withLock { $0.most } <= 4)
+            #expect(dialer.dials.withLock { $0 } == 0)
+        }
+    }
+
+    @Test func `an approval that is revoked during the connect resets the client`() async throws {
+        let gate = Mutex(false)
+        let serve: @Sendable (CInt) -> Void = { number in
+            while !gate.withLock({ $0 }) { usleep(2_000) }
+            Self.answer("OK")(number)
+        }
+        try await withTunnel(route: Self.network, serve: serve) { table, tunnel, dialer in
+            let client = try await SocketStream.connect(to: try fixture.address(tunnel))
+            try await client.send([1])
+            try await eventually("the connect has begun") { dialer.permits.withLock { $0.open } == 1 }
+
+            await table.closeNetworkConnections(of: [tunnel.id])
+            gate.withLock { $0 = true }
+
+            await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+            #expect(await table.list().first?.statistics.failures == ["forbidden": 1])
+        }
+    }
+
+    @Test func `a client that resets during the connect gives up its permit`() async throws {
+        try await withTunnel(serve: { Self.waitForEnd($0) }) { table, tunnel, dialer in
+            var client: SocketStream? = try await SocketStream.connect(to: try fixture.address(tunnel))
+            try await eventually("the connect has begun") { dialer.permits.withLock { $0.open } == 1 }
+            client?.makeAbortive()
+            client = nil
+
+            try await eventually("the connection is closed") { await table.list().first?.statistics.open == 0 }
+            #expect(dialer.permits.withLock { $0.open } == 0)
+            #expect(await table.list().first?.statistics.failures == [:])
+            _ = client
+        }
+    }
+
+    @Test func `a stream of the API uses the same connector`() async throws {
+        try await withTunnel(serve: Self.answer("OK")) { table, _, dialer in
+            let (started, continuation) = AsyncStream.makeStream(of: SocketStream.self)
+            async let opened: Void = table.streams.open(fixture.target) { _ in
+                let (inner, outer) = try LoopbackSocketPair().release()
+                continuation.yield(SocketStream(owning: Descriptor(owning: outer)))
+                return Descriptor(owning: inner)
+            }
+            for await client in started {
+                try await client.send([5])
+                #expect(try await client.receive(1) == [5])
+                client.finish()
+                break
+            }
+            try await opened
+            #expect(dialer.dials.withLock { $0 } == 0)
+        }
+    }
+
+    private static func waitForEnd(_ number: CInt) {
+        var byte: UInt8 = 0
+        while recv(number, &byte, 1, 0) > 0 {}
+    }
+}
