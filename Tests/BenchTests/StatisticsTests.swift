@@ -48,8 +48,10 @@ import Testing
         #expect(orders.allSatisfy { $0.sorted() == kinds })
         #expect(orders[0] == ["a", "b", "c"] && orders[1] == ["c", "b", "a"] && orders[2] == ["b", "c", "a"])
         for kind in kinds {
-            let before = Set(orders.compactMap { order in order.firstIndex(of: kind).flatMap { $0 > 0 ? order[$0 - 1] : nil } })
-            #expect(before.count == 2)
+            let before = orders.compactMap { order in
+                order.firstIndex(of: kind).flatMap { $0 > 0 ? order[$0 - 1] : nil }
+            }
+            #expect(Set(before).count == 2)
         }
     }
 }

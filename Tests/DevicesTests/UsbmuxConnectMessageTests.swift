@@ -62,7 +62,8 @@ import Testing
             MuxMessage.result(1), MuxMessage.result(2), MuxMessage.result(3), MuxMessage.result(0, tag: 77),
             MuxMessage.buid(), UsbmuxMessage(tag: 1, body: .result(.badVersion)).encoded,
             UsbmuxHeader(length: .max, version: 1, kind: 8, tag: 1).encoded,
-            UsbmuxHeader(length: 3, version: 1, kind: 8, tag: 1).encoded, Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8),
+            UsbmuxHeader(length: 3, version: 1, kind: 8, tag: 1).encoded,
+            Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8),
         ]
         for other in others { #expect(evaluate(other) == .rejected) }
     }

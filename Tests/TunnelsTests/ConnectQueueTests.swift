@@ -55,9 +55,9 @@ import Testing
     @Test func `released places leave nothing behind`() {
         var queue = ConnectQueue()
         guard var place = queue.enter(token(0), key(1)) else {
-                Issue.record("there is no place")
-                return
-            }
+            Issue.record("there is no place")
+            return
+        }
 
         queue.releaseServer(&place)
         queue.releaseServer(&place)

@@ -18,13 +18,14 @@ package protocol UsbmuxClient: Sendable {
     /// - Throws: `UsbmuxError`, or `CancellationError`.
     func connect(deviceID: UInt32, port: UInt16) async throws -> Connection
 
-    /// Returns the plan for the stream that `connect` opens; nil if only `connect` can open it.
+    /// Plans the stream that `connect` opens.
     ///
     /// - Parameters:
     ///   - deviceID: The device.
     ///   - route: The route to the device's port.
     ///   - session: The run of usbmuxd in which the DeviceID is valid.
     ///   - linkChecker: Classifies the end of the stream.
+    /// - Returns: The plan; nil if only `connect` can open the stream.
     func plan(
         deviceID: UInt32,
         route: USBRoute,

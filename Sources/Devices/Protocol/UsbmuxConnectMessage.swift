@@ -39,8 +39,8 @@ enum UsbmuxConnectMessage {
         decoder.append(bytes.prefix(max(length, UsbmuxHeader.size)))
         do {
             guard let message = try decoder.next() else { return .incomplete }
-            guard message.tag == UsbmuxConnection.tag, try UsbmuxReply(message) == .result(.ok) else { return .rejected }
-            return .accepted(length: length)
+            let isOK = try message.tag == UsbmuxConnection.tag && UsbmuxReply(message) == .result(.ok)
+            return isOK ? .accepted(length: length) : .rejected
         } catch {
             return .rejected
         }

@@ -41,6 +41,7 @@ package final class ClientOwnerCheck: Sendable {
     ///   - peer: The client's address.
     ///   - local: The address that the client connected to.
     ///   - owner: The UID that may connect.
+    /// - Returns: The decision, with the reason for a refusal.
     func evaluate(_ client: CInt, from peer: SocketAddress, to local: SocketAddress, owner: UInt32) -> Decision {
         do {
             let answer = try lookup(peer, local)

@@ -91,13 +91,15 @@ final class PendingConnection {
     }
 
     func inspect(_ pool: RelayBufferPool, _ now: ContinuousClock.Instant) -> ConnectionState.Inspection {
-        guard client != nil, inspector != nil else { return .passes }
-        switch inspector?.inspect(&client!, pool: pool, now: now) {
-        case .passes, nil:
-            inspector = nil
-            return .passes
+        guard var client = client.take(), var inspector = inspector.take() else { return .passes }
+        let decision = inspector.inspect(&client, pool: pool, now: now)
+        self.client = consume client
+        switch decision {
+        case .passes: return .passes
         case .refused(let refusal): return .refused(refusal)
-        case .undecided: return inspector?.deadline.map { .undecided(until: $0) } ?? .silent
+        case .undecided:
+            self.inspector = inspector
+            return inspector.deadline.map { .undecided(until: $0) } ?? .silent
         }
     }
 
@@ -131,9 +133,8 @@ final class PendingConnection {
         return client?.isAtEnd ?? true
     }
 
-    /// Takes the connected target of a plan.
-    ///
-    /// - Parameter number: The descriptor; the result owns it only if `target` was released.
+    /// Returns the connected target of a plan, with its permits. The result owns the descriptor only if `target` was
+    /// released.
     func connectedTarget(_ number: CInt, of plan: ConnectPlan) -> RelayTarget {
         let permits = [permit, plan.retained?()].compactMap(\.self)
         return RelayTarget(

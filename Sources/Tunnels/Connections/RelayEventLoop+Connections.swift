@@ -239,8 +239,8 @@ extension RelayEventLoop {
         if !pending.isRejected { pending.client?.makeAbortive() }
         pending.dialRequest?.abandon()
         remove(pending)
-        pending.client = nil
         pending.abandonPlan()
+        pending.client = nil
         pending.request?.complete(failure.map { .failure($0) } ?? .success(nil))
         metrics?.connectionClosed()
     }
