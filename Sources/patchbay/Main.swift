@@ -16,6 +16,10 @@ enum Main {
 enum CommandRunner {
     static func run(_ arguments: [String]) async -> CInt {
         do {
+            if let request = CompletionRequest(arguments) {
+                try await complete(request, arguments)
+                return ExitStatus.ok.rawValue
+            }
             if arguments == ["help", "exit-codes"] {
                 try Console.standard().line(ExitStatus.table)
                 return ExitStatus.ok.rawValue
@@ -39,6 +43,14 @@ enum CommandRunner {
             return ExitStatus.ok.rawValue
         } catch {
             return fail(error, arguments: arguments)
+        }
+    }
+
+    /// Prints the candidates for a completion script. The parser throws its answer as an error.
+    private static func complete(_ request: CompletionRequest, _ arguments: [String]) async throws {
+        do { _ = try Patchbay.parseAsRoot(arguments) } catch {
+            guard Patchbay.exitCode(for: error) == .success else { throw error }
+            try Console.standard().line(await request.completed(Patchbay.message(for: error)))
         }
     }
 

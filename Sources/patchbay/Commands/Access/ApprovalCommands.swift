@@ -18,7 +18,7 @@ struct ApproveCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Approve this endpoint.", valueName: "endpoint"))
+    @Argument(help: ArgumentHelp("Approve this endpoint.", valueName: "endpoint"), completion: .objects(.endpoints))
     var selector: String
     @Option(help: ArgumentHelp("Approve this network address of the endpoint.", valueName: "ip"))
     var address: String?
@@ -69,7 +69,10 @@ struct UnapproveCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Revoke the approval of this endpoint.", valueName: "endpoint"))
+    @Argument(
+        help: ArgumentHelp("Revoke the approval of this endpoint.", valueName: "endpoint"),
+        completion: .objects(.endpoints)
+    )
     var selector: String
     @OptionGroup var options: GlobalOptions
 

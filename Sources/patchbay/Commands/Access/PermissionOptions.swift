@@ -17,7 +17,8 @@ struct PermissionOptions: ParsableArguments {
     var scopes: [Scope] = []
     @Option(
         name: [.short, .customLong("endpoint")],
-        help: ArgumentHelp("Limit the grant to this endpoint; repeatable.", valueName: "id")
+        help: ArgumentHelp("Limit the grant to this endpoint; repeatable.", valueName: "id"),
+        completion: .objects(.endpoints)
     )
     var endpoints: [String] = []
     @Option(

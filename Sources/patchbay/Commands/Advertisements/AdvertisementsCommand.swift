@@ -71,7 +71,10 @@ struct AdvertisementRemoveCommand: AsyncParsableCommand {
         discussion: "  patchbay advertisements rm a1 a2"
     )
 
-    @Argument(help: ArgumentHelp("Remove these advertisements.", valueName: "id"))
+    @Argument(
+        help: ArgumentHelp("Remove these advertisements.", valueName: "id"),
+        completion: .objects(.advertisements)
+    )
     var ids: [String]
     @OptionGroup var options: GlobalOptions
 
@@ -94,7 +97,7 @@ struct AdvertisementSetCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Change this advertisement.", valueName: "id"))
+    @Argument(help: ArgumentHelp("Change this advertisement.", valueName: "id"), completion: .objects(.advertisements))
     var id: String
     @Argument(help: ArgumentHelp("Set the TXT record: key=value, key= or key.", valueName: "key=value"))
     var txt: [String] = []

@@ -58,7 +58,7 @@ struct RemoveCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Remove this endpoint.", valueName: "endpoint"))
+    @Argument(help: ArgumentHelp("Remove this endpoint.", valueName: "endpoint"), completion: .objects(.endpoints))
     var selector: String
     @OptionGroup var options: GlobalOptions
 

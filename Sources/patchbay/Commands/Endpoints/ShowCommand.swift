@@ -15,7 +15,7 @@ struct ShowCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Show this endpoint.", valueName: "endpoint"))
+    @Argument(help: ArgumentHelp("Show this endpoint.", valueName: "endpoint"), completion: .objects(.endpoints))
     var selector: String
     @Flag(help: "Probe the endpoint first.")
     var probe = false

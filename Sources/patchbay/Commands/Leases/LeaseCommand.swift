@@ -18,7 +18,10 @@ struct LeaseCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Lease this endpoint, by ID, name, app or phone UDID.", valueName: "endpoint"))
+    @Argument(
+        help: ArgumentHelp("Lease this endpoint, by ID, name, app or phone UDID.", valueName: "endpoint"),
+        completion: .objects(.endpoints)
+    )
     var selector: String
     @Option(
         name: .customLong("for"),
@@ -108,7 +111,10 @@ struct UnleaseCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("End the lease of this endpoint, or with this ID.", valueName: "endpoint"))
+    @Argument(
+        help: ArgumentHelp("End the lease of this endpoint, or with this ID.", valueName: "endpoint"),
+        completion: .objects(.endpoints)
+    )
     var selector: String
     @OptionGroup var options: GlobalOptions
 

@@ -19,9 +19,12 @@ struct CallCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Call a tool of this endpoint.", valueName: "endpoint"))
+    @Argument(
+        help: ArgumentHelp("Call a tool of this endpoint.", valueName: "endpoint"),
+        completion: .objects(.endpoints)
+    )
     var selector: String
-    @Argument(help: ArgumentHelp("Call this tool.", valueName: "tool"))
+    @Argument(help: ArgumentHelp("Call this tool.", valueName: "tool"), completion: .objects(.tools))
     var tool: String
     @Argument(help: ArgumentHelp("Pass these arguments to the tool.", valueName: "key=value"))
     var words: [String] = []

@@ -18,7 +18,8 @@ struct StdioCommand: AsyncParsableCommand {
     )
 
     @Argument(
-        help: ArgumentHelp("Connect to UDID:PORT, to PORT of the only phone, or to an endpoint.", valueName: "target")
+        help: ArgumentHelp("Connect to UDID:PORT, to PORT of the only phone, or to an endpoint.", valueName: "target"),
+        completion: .objects(.streamTargets)
     )
     var target: String
     @OptionGroup var options: GlobalOptions

@@ -52,7 +52,7 @@ struct TunnelShowCommand: AsyncParsableCommand {
         discussion: "  patchbay tunnels show t3"
     )
 
-    @Argument(help: ArgumentHelp("Show this tunnel.", valueName: "id"))
+    @Argument(help: ArgumentHelp("Show this tunnel.", valueName: "id"), completion: .objects(.tunnels))
     var id: String
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
@@ -80,7 +80,7 @@ struct TunnelRemoveCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Remove these tunnels.", valueName: "id"))
+    @Argument(help: ArgumentHelp("Remove these tunnels.", valueName: "id"), completion: .objects(.tunnels))
     var ids: [String] = []
     @Flag(help: "Remove all tunnels.")
     var all = false
