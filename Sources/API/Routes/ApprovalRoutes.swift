@@ -78,6 +78,7 @@ enum ApprovalRoutes {
         )
         let (grant, _) = try await request.services.accessStore.invites.redeem(
             redemption,
+            by: request.principal.actor,
             from: request.principal.source,
             key: request.principal.key
         )

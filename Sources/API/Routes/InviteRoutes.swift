@@ -48,6 +48,7 @@ enum InviteRoutes {
         let spec = try await request.body(RedemptionSpec.self)
         let (grant, token) = try await request.services.accessStore.invites.redeem(
             spec,
+            by: request.principal.actor,
             from: request.principal.source,
             key: request.principal.key
         )

@@ -22,6 +22,8 @@ struct InviteRedemptionEvaluator {
     let keys: DerivedKeys
     /// The connection that the token came over.
     let source: RequestSource
+    /// The client, for the audit log.
+    var caller = AuditActor.anonymous
     /// The TLS key that a remote client proved to hold; nil without a client certificate.
     let key: KeyPin?
     let now: MonotonicTime
@@ -132,7 +134,8 @@ struct InviteRedemptionEvaluator {
         var spent = record
         spent.useCount += 1
         if spent.useCount == spent.maxUses { spent.endReason = .spent }
-        var event = AuditEvent(.redeemed, by: .anonymous, from: source, invite: record.id, grant: grant.id)
+        var event = AuditEvent(.redeemed, by: caller, from: source, invite: record.id, grant: grant.id)
+        event.subject = grant.name
         event.useCount = spent.useCount
         var change = ChangeSet([event])
         change.spent = spent

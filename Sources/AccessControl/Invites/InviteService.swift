@@ -39,6 +39,7 @@ package struct InviteService: Sendable {
     ///
     /// - Parameters:
     ///   - spec: The invite and the client.
+    ///   - caller: The client, as far as the kernel or a grant identifies it.
     ///   - source: The connection.
     ///   - key: The TLS key that a remote client proved to hold.
     /// - Returns: The grant with its token. The token of a grant that is bound to a key is not accepted anywhere.
@@ -46,6 +47,7 @@ package struct InviteService: Sendable {
     ///   `.appRequired` and `.notSaved`, after which the invite is unspent.
     package func redeem(
         _ spec: RedemptionSpec,
+        by caller: AuditActor = .anonymous,
         from source: RequestSource,
         key: KeyPin? = nil
     ) async throws -> (Grant, Token) {
@@ -57,6 +59,7 @@ package struct InviteService: Sendable {
                 state: store.state,
                 keys: store.keys,
                 source: source,
+                caller: caller,
                 key: key,
                 now: now
             )
