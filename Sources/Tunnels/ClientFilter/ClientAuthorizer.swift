@@ -30,10 +30,13 @@ struct ClientAuthorizer: Sendable {
     ///
     /// - Throws: `CancellationError`; `SocketError`.
     func authorize(_ client: CInt, on listener: SocketAddress) async throws -> Decision {
-        // File permissions protect a unix socket. A listener on a non-loopback address serves clients of other machines
-        // too.
-        if listener.isLoopback, !spec.allowAnyUser {
-            switch check.evaluate(client, owner: owner) {
+        // A listener on a non-loopback address serves clients of other machines too.
+        if listener.isLoopback || listener.port == nil, !spec.allowAnyUser {
+            let decision =
+                listener.port == nil
+                ? ClientOwnerCheck.evaluate(user: UnixPeer.user(of: client), owner: owner)
+                : check.evaluate(client, owner: owner)
+            switch decision {
             case .passes: break
             case .disconnected: return .disconnected
             case .refused(let failure): return .refused(failure)
@@ -120,6 +123,12 @@ package final class ClientOwnerCheck: Sendable {
                 )
             )
         }
+    }
+
+    /// Checks the user of a client of a unix socket, whose file may allow other users to connect.
+    static func evaluate(user: UInt32, owner: UInt32) -> Decision {
+        // File permissions do not stop root, and the broker's own user owns the folder.
+        return [owner, 0, geteuid()].contains(user) ? .passes : .refused(foreignUser(user, owner: owner))
     }
 
     private static func foreignUser(_ user: UInt32, owner: UInt32) -> DialError {
