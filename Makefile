@@ -1,8 +1,8 @@
 # What the build and the tests need from Debian or Ubuntu, besides Swift 6.3; this is the only list.
 PACKAGES = libavahi-client-dev libpng-dev libqrencode-dev libsqlite3-dev libturbojpeg0-dev libusbmuxd-dev libyuv-dev \
 	avahi-daemon avahi-utils curl dbus fish gcc iproute2 libc6-dev libimobiledevice-utils libusb-1.0-0-dev \
-	librsvg2-bin libusbmuxd-tools man-db mandoc openssh-client openssh-server procps python3 python3-venv socat systemd \
-	usbmuxd util-linux zbar-tools zsh
+	librsvg2-bin libusbmuxd-tools man-db mandoc openssh-client openssh-server procps \
+	prometheus python3 python3-venv socat systemd usbmuxd util-linux zbar-tools zsh
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -28,17 +28,18 @@ setup: ## install what the build and the tests need (apt, as root)
 	elif [ -z "$$packages" ]; then \
 		exit 0; \
 	elif [ "$$(id -u)" != 0 ]; then \
-		echo "To be installed with apt (Debian starts avahi-daemon and sshd with it): $$packages"; \
+		echo "To be installed with apt (Debian starts avahi-daemon, prometheus and sshd with it): $$packages"; \
 		echo "Run this, and then make again:"; \
 		echo "  sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends $(strip $(PACKAGES))'"; \
 		exit 1; \
 	else \
-		echo "Installing with apt (Debian starts avahi-daemon and sshd with it): $$packages"; \
+		echo "Installing with apt (Debian starts avahi-daemon, prometheus and sshd with it): $$packages"; \
 		apt-get update -q && DEBIAN_FRONTEND=noninteractive \
 			apt-get install -q -y --no-install-recommends $$packages; \
 	fi
 
 build: setup ## build the two programs for use, without dependency on an installed Swift
+	Sources/CVersion/stamp
 	# With Swift inside, a program exports every symbol of it, for nobody: that is 3 MB, half of it read at each start.
 	swift build -c release --static-swift-stdlib -Xlinker --no-export-dynamic --product patchbayd
 	swift build -c release --static-swift-stdlib -Xlinker --no-export-dynamic --product patchbay

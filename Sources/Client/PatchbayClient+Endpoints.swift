@@ -55,6 +55,8 @@ extension PatchbayClient {
         return try await response(to: request, extraTimeout: .seconds(20))
     }
 
+    package func configuration() async throws -> [ConfigurationEntry] { try await items(at: "configuration") }
+
     package func devices() async throws -> [Device] { try await items(at: "devices") }
 }
 

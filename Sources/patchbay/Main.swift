@@ -1,4 +1,5 @@
 import ArgumentParser
+import CVersion
 import Glibc
 import Model
 
@@ -97,7 +98,7 @@ struct Patchbay: AsyncParsableCommand {
               patchbay pair                         give an agent or a device access
               patchbay help exit-codes              list the exit codes for scripts
             """,
-        version: Version.text,
+        version: Version.text(commit: String(cString: CVersion_commit())),
         groupedSubcommands: [
             CommandGroup(
                 name: "Inspect",
@@ -132,7 +133,7 @@ struct Patchbay: AsyncParsableCommand {
                     AuditCommand.self, RemoteCommand.self,
                 ]
             ),
-            CommandGroup(name: "Maintenance", subcommands: [DoctorCommand.self]),
+            CommandGroup(name: "Maintenance", subcommands: [DoctorCommand.self, ConfigCommand.self, LogsCommand.self]),
         ]
     )
 }

@@ -22,6 +22,8 @@ package enum Requirement: String, Sendable, CaseIterable {
     case zbar
     /// The formatters and checkers of manual pages.
     case manual
+    /// The checker of metrics.
+    case prometheus
     /// The shells with completions.
     case shells
 
@@ -46,6 +48,7 @@ package enum Requirement: String, Sendable, CaseIterable {
         case .ssh: Self.absent(["ssh", "sshd", "ssh-keygen"])
         case .zbar: Self.absent(["zbarimg", "rsvg-convert"])
         case .manual: Self.absent(["man", "mandoc", "lexgrog"])
+        case .prometheus: Self.absent(["promtool", "curl"])
         case .shells: Self.absent(["bash", "zsh", "fish"])
         }
     }

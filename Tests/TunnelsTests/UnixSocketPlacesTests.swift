@@ -33,7 +33,11 @@ import Testing
                 + "this folder to user 1000; listen on unix:/run/patchbay/tunnels/shop.sock"
         )
         let other = UnixSocketPlaces(brokerUser: 989)
-        #expect(Self.refusal("/srv/a", for: 1_000, other).hasSuffix("; listen on tcp:0, which only programs of your user can use"))
+        #expect(
+            Self.refusal("/srv/a", for: 1_000, other).hasSuffix(
+                "; listen on tcp:0, which only programs of your user can use"
+            )
+        )
     }
 
     @Test(arguments: [("/tmp/a", "/tmp"), ("/home/anna/a", "/home")])

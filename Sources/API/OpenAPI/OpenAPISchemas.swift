@@ -114,6 +114,12 @@ enum OpenAPISchemas {
           "name":{"type":"string","description":"the kind of the endpoints"},"title":{"type":"string"},
           "ports":{"type":"array","items":{"$ref":"#/components/schemas/Port"}},
           "file":{"type":"string"},"toolCount":{"type":"integer"}}},
+        "Configuration":{"type":"object","required":["schema","configuration"],"properties":{
+          "schema":{"const":1},"configuration":{"type":"array","items":{"type":"object","required":["key","source"],
+            "properties":{"key":{"type":"string"},"value":{"type":"string","description":"the effective value as TOML"},
+              "source":{"enum":["default","file","option","environment"]},
+              "place":{"type":"string","description":"FILE:LINE, the option or the variable"},
+              "pending":{"type":"string","description":"the value that applies after a restart"}}}}}},
         "ProfileList":{"type":"object","required":["schema","profiles"],"properties":{
           "schema":{"const":1},"profiles":{"type":"array","items":{"$ref":"#/components/schemas/Profile"}}}},
         "ProfileCheckSpec":{"type":"object","required":["file","text"],"properties":{

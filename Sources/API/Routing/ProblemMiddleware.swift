@@ -49,6 +49,7 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         if problem.code == .internalError {
             logger.error("request failed", metadata: ["path": "\(request.uri.path)", "error": "\(error)"])
         }
+        RefusalMetrics.refused(problem)
         var headers: HTTPFields = [.contentType: "application/problem+json"]
         // RFC 9110, section 15.5.6: the response must list the allowed methods.
         if problem.code == .methodNotAllowed { headers[.allow] = methods(at: request).joined(separator: ", ") }

@@ -19,23 +19,6 @@ import Testing
         }
     }
 
-    @Test func `SIGHUP does not end the broker, and the log says what to do instead`() async throws {
-        try await withScratchFolder { scratch in
-            let broker = try await RunningBroker(in: scratch)
-
-            for _ in 0..<3 {
-                let said = broker.daemon.transcript.soFar.count
-                broker.daemon.send(SIGHUP)
-                let line = try await broker.daemon.waitForLine("SIGHUP is ignored", from: said)
-                #expect(line.contains("restart patchbayd"))
-            }
-
-            #expect(try await broker.ask("status").joined().contains("patchbayd"))
-            broker.daemon.terminate()
-            #expect(try await broker.daemon.exitStatus() == .exited(0))
-        }
-    }
-
     @Test func `relative paths are resolved against the working directory`() async throws {
         try await withScratchFolder { scratch in
             let folder = try scratch.makeFolder("here")
