@@ -193,7 +193,13 @@ let package = Package(
             path: "Tests/PairingCrash",
             swiftSettings: settings
         ),
-        tests("APITests", ["AccessControl", "API", "JSON", "Model", httpTypes, nioCore, nioEmbedded, nioPosix]),
+        tests(
+            "APITests",
+            [
+                "AccessControl", "API", "JSON", "Model", "Registrations", "Registry", "SystemIO", "TestSupport",
+                "Tunnels", httpTypes, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix,
+            ]
+        ),
         tests("StreamBridgeTests", ["StreamBridge", "SystemIO", nioCore, nioPosix]),
         tests(
             "TLSTests",
