@@ -142,12 +142,15 @@ let package = Package(
         program(
             "patchbayd",
             [
-                "AccessControl", "API", "CLinux", "CVersion", "DebugLink", "Devices", "Discovery", "Images", "JSON", "MCP",
-                "Model", "Probing", "Profiles", "PrometheusMetrics", "Registrations", "Registry", "SystemIO", "TLS", "TOML",
-                "Tunnels", "UsbmuxServer", argumentParser, coreMetrics, logging, lifecycle, unixSignals,
+                "AccessControl", "API", "CLinux", "CVersion", "DebugLink", "Devices", "Discovery", "Images", "JSON",
+                "MCP", "Model", "Probing", "Profiles", "PrometheusMetrics", "Registrations", "Registry", "SystemIO",
+                "TLS", "TOML", "Tunnels", "UsbmuxServer", argumentParser, coreMetrics, logging, lifecycle, unixSignals,
             ]
         ),
-        program("patchbay", ["Client", "CVersion", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels", argumentParser]),
+        program(
+            "patchbay",
+            ["Client", "CVersion", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels", argumentParser]
+        ),
 
         // Test infrastructure: starts real daemons in private directories. A separate Makefile builds the C part.
         .target(
@@ -197,7 +200,13 @@ let package = Package(
             path: "Tests/PairingCrash",
             swiftSettings: settings
         ),
-        tests("APITests", ["AccessControl", "API", "JSON", "Model", httpTypes, nioCore, nioEmbedded, nioPosix]),
+        tests(
+            "APITests",
+            [
+                "AccessControl", "API", "JSON", "Model", "Registrations", "Registry", "SystemIO", "TestSupport",
+                "Tunnels", httpTypes, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix,
+            ]
+        ),
         tests("StreamBridgeTests", ["StreamBridge", "SystemIO", nioCore, nioPosix]),
         tests(
             "TLSTests",

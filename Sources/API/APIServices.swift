@@ -75,11 +75,6 @@ package struct APIServices: Sendable {
             accessStore: accessStore,
             registry: registry,
             approvalService: approvalService,
-            ownPorts: {
-                var ports = Set([tcpPort].compactMap { $0 })
-                for case .tcp(_, let port) in await tunnels.list().flatMap(\.listenAddresses) { ports.insert(port) }
-                return ports
-            },
             addressRefusal: senderRefusal
         )
         self.brokers = brokers

@@ -18,6 +18,11 @@ package struct SocketBridge: Sendable {
         AdaptiveRecvByteBufferAllocator(minimum: 1 << 10, initial: 16 << 10, maximum: 256 << 10)
     }
 
+    /// The receive buffer of the socket in bytes, of which the kernel doubles the number. The kernel would let it grow to
+    /// 32 MiB (net.ipv4.tcp_rmem), and `GlueHandler` takes all of it into memory at the end of input. The channel keeps the
+    /// kernel's buffer, because a fixed one limits the throughput of a distant peer.
+    private static let receiveBufferSize = 1 << 20
+
     /// Connects a channel with a socket. No bytes pass before `start()`.
     ///
     /// The pipeline of the channel must begin with a `ResetHandler`.
@@ -25,7 +30,7 @@ package struct SocketBridge: Sendable {
     ///   - channel: The channel. The handlers behind the new one receive no more bytes.
     ///   - socket: A connected, non-blocking stream socket.
     ///   - position: Returns the place of the new handler in the channel's pipeline. Called on the event loop.
-    /// - Throws: An error of NIO if one of the two is closed already. The socket is then closed.
+    /// - Throws: An error of NIO if one of the two is closed already; errors of `position`. The socket is then closed.
     package init(
         _ channel: any Channel,
         to socket: consuming Descriptor,
@@ -43,21 +48,35 @@ package struct SocketBridge: Sendable {
                 .channelOption(.autoRead, value: false)
                 .channelOption(.writeBufferWaterMark, value: Self.waterMark)
                 .channelOption(.recvAllocator, value: Self.recvAllocator)
+                .channelOption(.socketOption(.so_rcvbuf), value: Self.receiveBufferSize)
                 .channelInitializer { local in
                     local.eventLoop.makeCompletedFuture {
                         try local.pipeline.syncOperations.addHandlers(ResetHandler(), bound.value.local)
                     }
                 }
                 .withConnectedSocket(number)
-                .flatMapThrowing { _ in
-                    try channel.syncOptions?.setOption(.autoRead, value: false)
-                    try channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.waterMark)
-                    try channel.syncOptions?.setOption(.recvAllocator, value: Self.recvAllocator)
-                    try channel.pipeline.syncOperations.handler(type: ResetHandler.self).writesBeforeClose = true
-                    try channel.pipeline.syncOperations.addHandler(bound.value.network, position: position(channel))
+                .flatMapThrowing { local in
+                    do {
+                        try Self.connect(channel, bound.value.network, at: position)
+                    } catch {
+                        local.close(promise: nil)
+                        throw error
+                    }
                     return bound
                 }
         }.get()
+    }
+
+    private static func connect(
+        _ channel: any Channel,
+        _ handler: GlueHandler,
+        at position: (any Channel) throws -> ChannelPipeline.SynchronousOperations.Position
+    ) throws {
+        try channel.syncOptions?.setOption(.autoRead, value: false)
+        try channel.syncOptions?.setOption(.writeBufferWaterMark, value: waterMark)
+        try channel.syncOptions?.setOption(.recvAllocator, value: recvAllocator)
+        try channel.pipeline.syncOperations.handler(type: ResetHandler.self).writesBeforeClose = true
+        try channel.pipeline.syncOperations.addHandler(handler, position: position(channel))
     }
 
     /// Passes bytes from now on.

@@ -16,9 +16,4 @@ package struct TOMLErrorCollector {
             return nil
         }
     }
-
-    /// Throws the collected errors.
-    package func check() throws(TOMLError) {
-        if let error = TOMLError.joining(errors) { throw error }
-    }
 }

@@ -289,7 +289,9 @@ package actor TunnelTable {
         return plans.map { plan in
             if plan.isUnchanged, let old = plan.old { return (old.id, false, nil) }
             do throws(TunnelError) {
-                let listeners = plan.listeners.isEmpty ? try records.listen(on: plan.spec.local, for: plan.owner) : plan.listeners
+                let listeners =
+                    plan.listeners.isEmpty
+                    ? try records.listen(on: plan.spec.local, for: plan.owner) : plan.listeners
                 return (insert(plan, listeners: listeners), true, plan.old?.id)
             } catch {
                 // Another program took the address in the meantime. The tunnel is created as failed and tries again.

@@ -24,6 +24,7 @@ package struct UnixSocketPlaces: Hashable, Sendable {
     ///
     /// - Parameter mounts: The content of /proc/self/mountinfo (proc(5)). Its fourth field is the root of the mount in its
     ///   file system, and the fifth is the mount point.
+    /// - Returns: The paths, in the order of the file.
     package static func privateFolders(in mounts: String) -> [String] {
         mounts.split(separator: "\n").compactMap { line in
             let fields = line.split(separator: " ")

@@ -71,10 +71,11 @@ enum CommandRunner {
         }
         let status = ExitStatus(for: error)
         if status == .outputClosed { return status.rawValue }
-        let cliError = CLIError(
+        var cliError = CLIError(
             describing: error,
             command: CommandSuggestion.command(in: arguments, below: Patchbay.self)
         )
+        cliError.hint = cliError.hint.map(BrokerHint(arguments: arguments).completed)
         if CLIErrorReport.isWanted(by: arguments) {
             try? Console.errors().jsonLine(CLIErrorReport(cliError))
         } else {

@@ -24,13 +24,12 @@ struct Daemon: Sendable {
 
     /// Creates every part of the broker; opens the state directory and the sockets.
     ///
-    /// - Throws: `ConfigurationError`, `DaemonError`.
-    ///
     /// - Parameters:
     ///   - loaded: The valid configuration.
     ///   - options: The options of the command line that replace keys, in the names of the keys.
     ///   - environment: The environment.
     ///   - reload: Reads the configuration again.
+    /// - Throws: `ConfigurationError`, `DaemonError`.
     init(
         _ loaded: LoadedConfiguration,
         options: [String: String],
@@ -124,7 +123,6 @@ struct Daemon: Sendable {
             ],
             logger: logger
         )
-        // In start order, dependencies first; stopped in reverse order.
         let reloader = ConfigurationReloader(
             store: store,
             signals: hangups,
@@ -136,6 +134,7 @@ struct Daemon: Sendable {
             await state.accessStore.setAuditRetention(configuration.audit.retention)
             await state.staticEndpoints.replaceConfigured(configuration.endpoints)
         }
+        // In start order, dependencies first; stopped in reverse order.
         services =
             [reloader, servers.approvalService] + state.services + sources.services + [watchdog] + servers.services
     }

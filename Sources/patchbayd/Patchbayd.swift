@@ -1,12 +1,12 @@
 import ArgumentParser
-import CVersion
-import SystemIO
 import CLinux
+import CVersion
 import FoundationEssentials
 import Glibc
 import Logging
 import Model
 import Profiles
+import SystemIO
 
 /// The command line of the broker daemon.
 @main
@@ -16,8 +16,9 @@ struct Patchbayd: AsyncParsableCommand {
         abstract: "The Patchbay broker: finds debug servers, connects to them, and lists them all.",
         discussion: """
             Runs in the foreground until SIGTERM or Ctrl-C. SIGHUP reads the configuration again; an invalid file \
-            changes nothing, and the log names the keys that need a restart. It starts without a configuration file, without Avahi and without usbmuxd, reports what is missing, \
-            and uses each when it appears. `patchbay status` in another terminal shows its state.
+            changes nothing, and the log names the keys that need a restart. It starts without a configuration file, \
+            without Avahi and without usbmuxd, reports what is missing, and uses each when it appears. `patchbay status` \
+            in another terminal shows its state.
 
               patchbayd
               patchbayd --config ./patchbay.toml --check-config
@@ -50,7 +51,6 @@ struct Patchbayd: AsyncParsableCommand {
     var socket: String?
 
     @Option(
-        name: [.customLong("state-directory"), .customLong("state-dir")],
         help: ArgumentHelp(
             "The folder for persistent state; a relative path begins in the working directory.",
             discussion: "Default: broker.state_directory, else systemd's StateDirectory, else /var/lib/patchbay for "

@@ -26,8 +26,8 @@ import Testing
         "Images": ["CImages", "SystemIO"],
         "API": [
             "JSON", "MCP", "Model", "AccessControl", "QR", "Registrations", "Registry", "StreamBridge", "SystemIO",
-            "Tunnels", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "Metrics", "NIOCore", "NIOExtras", "NIOHTTP1",
-            "NIOHTTPTypesHTTP1", "NIOPosix", "NIOTLS", "ServiceLifecycle",
+            "Tunnels", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "Metrics", "NIOCore", "NIOExtras",
+            "NIOHTTP1", "NIOHTTPTypesHTTP1", "NIOPosix", "NIOTLS", "ServiceLifecycle",
         ],
         "MCP": [
             "Images", "JSON", "Model", "AccessControl", "Profiles", "Registry", "SystemIO", "Tunnels", "Crypto",
@@ -41,9 +41,10 @@ import Testing
         "StreamBridge": ["SystemIO", "NIOCore", "NIOPosix"],
         "TLS": ["Model", "SystemIO", "Crypto", "NIOCore", "NIOSSL", "SwiftASN1", "X509"],
         "patchbayd": [
-            "API", "CLinux", "CVersion", "DebugLink", "Devices", "Discovery", "UsbmuxServer", "Images", "JSON", "MCP", "Model",
-            "AccessControl", "CoreMetrics", "Probing", "Profiles", "PrometheusMetrics", "Registrations", "Registry", "SystemIO", "TLS", "Tunnels",
-            "ArgumentParser", "Logging", "ServiceLifecycle", "TOML", "UnixSignals",
+            "API", "CLinux", "CVersion", "DebugLink", "Devices", "Discovery", "UsbmuxServer", "Images", "JSON", "MCP",
+            "Model", "AccessControl", "CoreMetrics", "Probing", "Profiles", "PrometheusMetrics", "Registrations",
+            "Registry", "SystemIO", "TLS", "Tunnels", "ArgumentParser", "Logging", "ServiceLifecycle", "TOML",
+            "UnixSignals",
         ],
         "patchbay": ["ArgumentParser", "Client", "CVersion", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels"],
     ]

@@ -13,7 +13,7 @@ import Testing
         let table = TOMLTable(try TOMLDocument(parsing: text, file: "patchbay.toml"))
         var errors = TOMLErrorCollector()
         let configuration = Configuration(table, profileKinds: [.appDebug], errors: &errors)
-        try errors.check()
+        if let error = TOMLError.joining(errors.errors) { throw error }
         return configuration
     }
 

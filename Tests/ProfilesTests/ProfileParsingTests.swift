@@ -77,11 +77,11 @@ import Testing
         ),
         Mistake(
             after: "timeout = '3'\n",
-            #"11: [[tool]] number 1: timeout must be a whole number from 1 to 600, but is "3""#
+            #"11: [[tool]] number 1: timeout must be a time in quotes such as "90s" or "10m", from 1s to 10m, but is "3""#
         ),
         Mistake(
-            after: "timeout = 99999999999999\n",
-            "11: [[tool]] number 1: timeout must be a whole number from 1 to 600, but is 99999999999999"
+            after: "timeout = '11m'\n",
+            #"11: [[tool]] number 1: timeout must be a time in quotes such as "90s" or "10m", from 1s to 10m, but is "11m""#
         ),
         Mistake(
             before: "ports = [9876, 0]\n",

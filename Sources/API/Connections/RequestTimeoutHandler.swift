@@ -40,7 +40,8 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        begin(.head, within: awaitsHandshake ? HandshakeLimiter.timeout : Self.headTimeout, context)
+        let timeout = awaitsHandshake ? UnauthenticatedConnectionLimiter.handshakeTimeout : Self.headTimeout
+        begin(.head, within: timeout, context)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -66,6 +67,9 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
         deadline?.cancel()
         context.fireChannelInactive()
     }
+
+    /// True if no bytes have arrived after the newest request.
+    var isIdle: Bool { state == .idle }
 
     /// Handles the end of a request head.
     func headEnded(_ context: ChannelHandlerContext) { begin(.body, within: Self.bodyTimeout, context) }
@@ -102,15 +106,24 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
 /// Tracks requests and responses behind the HTTP decoder.
 ///
 /// Reports the end of heads and requests to `RequestTimeoutHandler`, and flushed responses to `ResponseTracker`.
-/// Preserves the host of an absolute request target, which the next handler drops.
+/// Preserves the host of an absolute request target, which the next handler drops. Closes the connection after the
+/// response to its last request.
 final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
+    /// The time in which a client can read the last response. A connection that closes with unread input is reset, and
+    /// its last response may be lost (RFC 9112, section 9.6).
+    static let lingerTime = TimeAmount.seconds(1)
+
     private let timeoutHandler: RequestTimeoutHandler
     private let tracker: ResponseTracker
+    /// The number of requests without a complete response.
+    private var openRequests = 0
+    /// True if the newest request is the last one of the connection.
+    private var hasLastRequest = false
 
     init(notifying timeoutHandler: RequestTimeoutHandler, tracker: ResponseTracker) {
         self.timeoutHandler = timeoutHandler
@@ -118,16 +131,36 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        guard case .end = unwrapOutboundIn(data) else { return context.write(data, promise: promise) }
-        let promise = promise ?? context.eventLoop.makePromise()
-        promise.futureResult.whenSuccess { [tracker] in tracker.responseFlushed() }
-        context.write(data, promise: promise)
+        let isLast = hasLastRequest && openRequests == 1
+        switch unwrapOutboundIn(data) {
+        case .head(var head) where isLast:
+            head.headers.add(name: "Connection", value: "close")
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .end:
+            openRequests -= 1
+            let promise = promise ?? context.eventLoop.makePromise()
+            promise.futureResult.whenSuccess { [tracker] in tracker.responseFlushed() }
+            if isLast { promise.futureResult.assumeIsolated().whenSuccess { Self.close(context) } }
+            context.write(data, promise: promise)
+        default: context.write(data, promise: promise)
+        }
+    }
+
+    /// Ends the output, so that the client reads the response to its end. Then closes the connection.
+    private static func close(_ context: ChannelHandlerContext) {
+        context.close(mode: .output, promise: nil)
+        context.eventLoop.scheduleTask(in: lingerTime) { [channel = context.channel] in channel.close(promise: nil) }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(var head):
             timeoutHandler.headEnded(context)
+            openRequests += 1
+            // NIO's decoder parses nothing behind a request with Upgrade or CONNECT (`HTTPDecoder.stopParsing`).
+            hasLastRequest = !head.isKeepAlive || head.headers.contains(name: "Upgrade") || head.method == .CONNECT
+            // RFC 9110, section 7.8: a server ignores the field in a request of HTTP/1.0.
+            if head.version != .http1_1 { head.headers.remove(name: "Upgrade") }
             // A target in absolute form also names a host (RFC 9112, section 3.2.2). The next handler keeps only its
             // path.
             // A host that differs from the Host header becomes a second Host header, which is rejected.

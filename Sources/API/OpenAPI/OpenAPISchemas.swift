@@ -88,7 +88,8 @@ enum OpenAPISchemas {
           "seconds":{"type":"integer","minimum":1,"maximum":28800,"description":"default 600"},
           "waitSeconds":{"type":"integer","minimum":0,"maximum":3600,
             "description":"the time to wait while another client has the lease; default 0"},
-          "note":{"type":"string","description":"the reason, which other clients see"}}},
+          "note":{"type":"string","description":"the reason, which other clients see"},
+          "renew":{"type":"string","description":"the ID of a lease; the answer is 404 if it has ended"}}},
         "LeaseList":{"type":"object","required":["schema","leases"],"properties":{
           "schema":{"const":1},"leases":{"type":"array","items":{"$ref":"#/components/schemas/Lease"}}}},
         "EndpointList":{"type":"object","required":["schema","revision","endpoints"],"properties":{

@@ -7,7 +7,8 @@ import SystemIO
 /// `audit.jsonl`, the append-only audit log. Each line holds the hash of the previous one.
 ///
 /// A full file becomes a segment (`audit-1.jsonl` is the first), and the chain continues in a new file. A retention
-/// deletes the oldest segments, and the chain has an entry about the deletion. Blocks on file I/O; used only on the thread of `AccessStore`.
+/// deletes the oldest segments, and the chain has an entry about the deletion. Blocks on file I/O; used only on the thread
+/// of `AccessStore`.
 struct AuditLog: ~Copyable {
     /// Minimum space reserved before each operation, so that a full disk is detected before anything is committed.
     private static let reservedBytes = 16 * 1_024

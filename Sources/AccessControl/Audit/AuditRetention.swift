@@ -29,15 +29,16 @@ extension AuditSegments {
     /// - Throws: `AccessError.notRead`.
     func expired(_ retention: AuditRetention, at now: Date, currentBytes: Int) throws(AccessError) -> Expired? {
         guard retention != AuditRetention(), !full.isEmpty else { return nil }
-        let facts = full.map { number in
+        let facts = full.map { number -> (bytes: Int, writtenAt: Int) in
             var status = stat()
-            let isThere = lstat(path(of: number), &status) == 0
-            return (number: number, bytes: isThere ? Int(status.st_size) : 0, written: isThere ? status.st_mtim.tv_sec : 0)
+            guard lstat(path(of: number), &status) == 0 else { return (0, 0) }
+            return (Int(status.st_size), status.st_mtim.tv_sec)
         }
+        let now = now.timeIntervalSince1970
         var bytes = currentBytes + facts.reduce(0) { $0 + $1.bytes }
         var count = 0
         for fact in facts {
-            let isOld = retention.maxAge.map { now.timeIntervalSince1970 - Double(fact.written) > Double($0) } ?? false
+            let isOld = retention.maxAge.map { now - Double(fact.writtenAt) > Double($0) } ?? false
             let isTooMuch = retention.maxBytes.map { bytes > $0 } ?? false
             guard isOld || isTooMuch else { break }
             bytes -= fact.bytes

@@ -193,11 +193,11 @@ struct RequestSender: Sendable {
     ) async throws -> UpstreamResponse {
         guard ToolEffect(of: request, annotations, on: endpoint.kind) == .changing else { return try await body() }
         let holder = principal.leaseHolder
-        let target: LeaseTarget
-        do { target = try leases.beginCall(of: endpoint, by: holder) } catch AccessError.leased(let conflict) {
+        let call: UInt64
+        do { call = try leases.beginCall(of: endpoint, by: holder) } catch AccessError.leased(let conflict) {
             throw AppError.leased(conflict)
         }
-        defer { leases.endCall(on: target, by: holder) }
+        defer { leases.endCall(call) }
         return try await body()
     }
 

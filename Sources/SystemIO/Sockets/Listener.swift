@@ -4,7 +4,8 @@ import Synchronization
 
 /// A listening socket, open from `init` until `close()` or deallocation.
 ///
-/// A unix socket has mode 0600 unless `UnixSocketAccess` says otherwise. Its file is removed at the close unless another file has replaced it.
+/// A unix socket has mode 0600 unless `UnixSocketAccess` says otherwise. Its file is removed at the close unless another
+/// file has replaced it.
 package final class Listener: Sendable {
     /// The address of the socket, with the port chosen by the kernel if port 0 was requested.
     package let address: SocketAddress
@@ -134,7 +135,8 @@ struct UnixSocketFile: Sendable {
             try removeStaleFile(address, path)
             try Listener.check(address.withRaw { Glibc.bind(number, $0, $1) }, call: "bind", on: address)
             // The folder is still locked here: a socket that is bound but not listening looks like a stale one.
-            guard access == .private || set(access, path), listen(number, backlog) == 0, let status = Self.status(path) else {
+            guard access == .private || set(access, path), listen(number, backlog) == 0, let status = Self.status(path)
+            else {
                 let code = errno
                 unlink(path)
                 throw SocketError.failed(call: "listen", on: path, code: code)

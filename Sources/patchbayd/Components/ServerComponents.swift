@@ -50,6 +50,7 @@ struct ServerComponents: Sendable {
             configuration,
             environment: environment,
             sources: sources,
+            policy: LeasePolicy(registry: state.registry, leases: state.leases),
             logger: logger
         )
         let activation = try SocketActivation(environment: environment)
@@ -227,6 +228,7 @@ struct ServerComponents: Sendable {
         _ configuration: Configuration,
         environment: [String: String],
         sources: SourceComponents,
+        policy: LeasePolicy,
         logger: Logger
     ) async throws -> UsbmuxServer? {
         guard let path = try configuration.usbmuxServerPath(environment) else { return nil }
@@ -248,6 +250,7 @@ struct ServerComponents: Sendable {
             dialer: sources.dialer,
             usbmuxd: NativeUsbmuxClient(address: try configuration.usbmuxdAddress(environment)),
             relay: sources.tunnels.relay,
+            policy: policy,
             logger: logger
         )
     }

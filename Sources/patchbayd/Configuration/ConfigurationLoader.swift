@@ -27,6 +27,7 @@ struct ConfigurationLoader {
     /// - Parameters:
     ///   - file: The file, which must exist. Nil selects the defaults.
     ///   - installedProfiles: The folder of the installed profiles; nil if there is none.
+    /// - Returns: The configuration with its profiles.
     /// - Throws: `ConfigurationError` with every error of every file.
     func load(_ file: String?, installedProfiles: String?) throws(ConfigurationError) -> LoadedConfiguration {
         var errors: [ConfigurationError] = []

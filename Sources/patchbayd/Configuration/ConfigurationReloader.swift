@@ -5,30 +5,14 @@ import UnixSignals
 /// Reads the configuration again at SIGHUP. An invalid file changes nothing.
 struct ConfigurationReloader: Service {
     let store: ConfigurationStore
+    /// Yields each SIGHUP.
+    let signals: UnixSignalsSequence
     let notifier: SystemdNotifier
     let logger: Logger
     /// Reads the file again, with the same rules as at the start. Throws `ConfigurationError`.
     let load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
     /// Applies the reloadable keys.
     let apply: @Sendable (Configuration) async -> Void
-    private let signals: UnixSignalsSequence
-
-    /// Installs the signal handler.
-    init(
-        store: ConfigurationStore,
-        signals: UnixSignalsSequence,
-        notifier: SystemdNotifier,
-        logger: Logger,
-        load: @escaping @Sendable () throws(ConfigurationError) -> LoadedConfiguration,
-        apply: @escaping @Sendable (Configuration) async -> Void
-    ) {
-        self.store = store
-        self.signals = signals
-        self.notifier = notifier
-        self.logger = logger
-        self.load = load
-        self.apply = apply
-    }
 
     func run() async throws {
         for await _ in signals.cancelOnGracefulShutdown() {

@@ -220,6 +220,8 @@ expect(415, "POST", "/mcp", b"{}", "text/plain")
 lease = expect(201, "POST", "/v1/leases", {"endpoint": shop, "seconds": 60, "waitSeconds": 1, "note": "by hand"})
 assert lease["own"] and lease["seconds"] == 60 and lease["note"] == "by hand", lease
 assert expect(201, "POST", "/v1/leases", {"endpoint": shop})["id"] == lease["id"]
+assert expect(201, "POST", "/v1/leases", {"endpoint": shop, "renew": lease["id"]})["id"] == lease["id"]
+expect(404, "POST", "/v1/leases", {"endpoint": shop, "renew": "l99"})
 assert expect(200, "GET", "/v1/leases")["leases"][0]["endpoint"] == shop
 assert expect(200, "GET", f"/v1/endpoints/{shop}")["lease"]["id"] == lease["id"]
 assert expect(200, "GET", "/v1/status")["leases"] == 1

@@ -30,6 +30,20 @@ import Testing
         #expect(Formatting.countdown(seconds) == text)
     }
 
+    @Test(arguments: [
+        ["--expires-in", "48h"], ["--grant-ttl", "31d"], ["--idle-timeout", "31d"], ["--uses", "0"], ["--uses", "101"],
+    ])
+    func `a value beyond a limit of an invite is a usage error with the range`(option: [String]) {
+        let error = #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["pair"] + option) }
+        let message = error.map { Patchbay.message(for: $0) } ?? ""
+        #expect(["from 1s to 24h", "from 1s to 30d", "1 to 100"].contains(where: message.contains), "\(message)")
+    }
+
+    @Test func `a grant has the name of the user, or the number of a user without a name`() {
+        #expect(InviteRedeemer.userName(of: 0) == "root")
+        #expect(InviteRedeemer.userName(of: 4_000_000_000) == "4000000000")
+    }
+
     @Test func `revoke accepts a complete token and sends only its ID`() {
         #expect(RevokeCommand.id(in: "pbg_0a1B2c3D_secret_012345") == "0a1B2c3D")
         #expect(RevokeCommand.id(in: "0a1B2c3D") == "0a1B2c3D")

@@ -34,7 +34,11 @@ struct EndpointPairTool: BrokerTool {
     let approvals: any EndpointApprovalStore
 
     func call(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult {
-        let endpoint = try await directory.endpoint(matching: request.required(Self.endpoint), for: principal)
+        let endpoint = try await directory.endpoint(
+            matching: request.required(Self.endpoint),
+            for: principal,
+            takesUnapproved: true
+        )
         guard let code = try request[Self.code] else { return await state(of: endpoint, for: principal) }
         guard principal.may(.secretUse) else {
             return Self.result(.denied, for: endpoint, next: "your grant does not allow secret.use")

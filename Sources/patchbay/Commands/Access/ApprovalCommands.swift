@@ -120,7 +120,7 @@ enum ApprovalTarget {
         among endpoints: [Endpoint]
     ) throws(CLIError) -> Endpoint {
         do throws(CLIError) {
-            return try EndpointSelector(text: word, command: command).choose(among: endpoints)
+            return try EndpointSelector(text: word, command: command, takesUnapproved: true).choose(among: endpoints)
         } catch {
             guard error.status == .notFound, let code = UserCodeArgument.code(word) else { throw error }
             throw .notFound(error.message, try: "for an access request: \(requestCommand) \(code)")

@@ -30,7 +30,11 @@ struct PermissionOptions: ParsableArguments {
     var isReadOnly = false
     @Option(
         name: .customLong("tool"),
-        help: ArgumentHelp("Limit the grant to this tool of each app; repeatable.", valueName: "tool")
+        help: ArgumentHelp(
+            "Limit the grant to this tool of each app; repeatable.",
+            discussion: "The name is not checked, because an app may have the tool later.",
+            valueName: "tool"
+        )
     )
     var tools: [String] = []
 

@@ -30,11 +30,11 @@ struct AdvertisementListCommand: AsyncParsableCommand {
     func run() async throws {
         let advertisements = try await options.client.advertisements()
         try format.show(
-            ListResponse(advertisements),
-            ids: advertisements.map(\.id),
+            advertisements,
+            id: \.id,
             table: Self.table(of: advertisements),
             ifEmpty: "No advertisements. Publish a service with `patchbay advertise`.",
-            on: options.output
+            on: options
         )
     }
 

@@ -64,7 +64,8 @@ struct RemoveCommand: AsyncParsableCommand {
 
     func run() async throws {
         let list = try await options.client.endpoints()
-        let endpoint = try EndpointSelector(text: selector, command: "patchbay rm").choose(among: list.endpoints)
+        let named = EndpointSelector(text: selector, command: "patchbay rm", takesUnapproved: true)
+        let endpoint = try named.choose(among: list.endpoints)
         try await options.client.removeEndpoint(endpoint.id)
         try options.output.line("Removed \(endpoint.id).")
         let left = try await options.client.tunnels().filter { $0.spec.target == .endpoint(endpoint.id) }

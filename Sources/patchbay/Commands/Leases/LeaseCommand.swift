@@ -65,7 +65,7 @@ struct LeaseCommand: AsyncParsableCommand {
         if format.json { return try options.output.document(lease) }
         try options.output.line(
             "Leased \(LeaseTableView.target(of: lease)) until \(Formatting.clock(lease.expiresAt)). "
-                + "End it with `patchbay unlease \(lease.endpoint)`."
+                + options.hint.completed("End it with `patchbay unlease \(lease.endpoint)`.")
         )
     }
 }
@@ -89,11 +89,11 @@ struct LeasesCommand: AsyncParsableCommand {
     func run() async throws {
         let leases = try await options.client.leases()
         try format.show(
-            ListResponse(leases),
-            ids: leases.map(\.id),
+            leases,
+            id: \.id,
             table: LeaseTableView.table(of: leases),
             ifEmpty: "No leases. Take one with `patchbay lease ENDPOINT`.",
-            on: options.output
+            on: options
         )
     }
 }

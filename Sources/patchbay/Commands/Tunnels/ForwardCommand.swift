@@ -138,7 +138,7 @@ struct ForwardCommand: AsyncParsableCommand {
             },
             failed: { failure in
                 if format.json { return try output.jsonLine(failure) }
-                try? errors.line("\(failure.tunnel): \(failure.detail)")
+                try? errors.line("\(failure.tunnel): \(options.hint.completed(failure.detail))")
             }
         )
     }

@@ -112,6 +112,7 @@ struct StdioCommand: AsyncParsableCommand {
             case .relayed(.reset):
                 isReset = true
                 group.addTask {
+                    // The broker closes the socket before it sends the reason. Without a reason, it has ended.
                     try await ContinuousClock().sleep(for: .seconds(1))
                     return .brokerDisconnected
                 }

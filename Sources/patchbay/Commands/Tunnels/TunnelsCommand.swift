@@ -36,11 +36,11 @@ struct TunnelListCommand: AsyncParsableCommand {
     func run() async throws {
         let tunnels = try await options.client.tunnels()
         try format.show(
-            ListResponse(tunnels),
-            ids: tunnels.map(\.id),
+            tunnels,
+            id: \.id,
             table: TunnelTableView.table(of: tunnels),
             ifEmpty: "No tunnels. Open one to the attached phone with `patchbay forward 9876`.",
-            on: options.output
+            on: options
         )
     }
 }
