@@ -173,7 +173,8 @@ import Testing
     func `a mistake is reported with its position, its key and the valid form`(mistake: Mistake) {
         let message = Self.message(mistake.text)
         let withoutColumn = message.replacing(#/^(sample.toml:[0-9]+):[0-9]+: /#) { "\($0.output.1): " }
-        #expect(withoutColumn.hasPrefix(mistake.message), "\(message)")
+        // Only the mistakes in the syntax have a column.
+        #expect([message, withoutColumn].contains { $0.hasPrefix(mistake.message) }, "\(message)")
     }
 
     @Test(arguments: [

@@ -30,7 +30,7 @@ import Testing
                 git init -q; git add .; git -c user.name=a -c user.email=a@example.com commit -q -m one
                 show() {
                     ./stamp; printf '#include "CVersion.h"\\n#include <stdio.h>\\nint main(void) { puts(CVersion_commit()); }' |
-                        cc -Iinclude -o program version.c -x c -; ./program
+                        cc -D_Nonnull= -Iinclude -o program version.c -x c -; ./program
                 }
                 git rev-parse --short HEAD; show; echo >>version.c; show
                 """

@@ -30,7 +30,10 @@ struct LogsCommand: ParsableCommand {
         transform: { try DurationArgument.parse($0, upTo: 30 * 86_400, as: "30d") }
     )
     var since: DurationArgument?
-    @Option(name: [.short, .long], help: ArgumentHelp("Show this number of lines. Default: 100.", valueName: "count"))
+    @Option(
+        name: [.customShort("n"), .long],
+        help: ArgumentHelp("Show this number of lines. Default: 100.", valueName: "count")
+    )
     var lines = 100
     @OptionGroup var options: GlobalOptions
 
