@@ -120,12 +120,7 @@ package final class APIServer: Service {
             responder: responder(),
             configuration: HTTP1Channel.Configuration(
                 additionalChannelHandlers: [QuiesceGraceHandler(), DisconnectHandler()],
-                idleTimeout: Self.idleTimeout,
-                httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
-                    maxHeaderFieldSize: Self.maxHeadSize,
-                    maxHeaderListSize: Self.maxHeadSize,
-                    maxHeaderFieldCount: 100
-                )
+                idleTimeout: Self.idleTimeout
             )
         )
         let quiescing = ServerQuiescingHelper(group: .singletonMultiThreadedEventLoopGroup)
@@ -177,8 +172,9 @@ package final class APIServer: Service {
                         position: .before(codec)
                     )
                     responseTrackers.set(tracker, for: channel)
-                    return value
-                }
+                    let decoder = RequestDecoder(maxHeadSize: Self.maxHeadSize, notifying: timeoutHandler)
+                    return try decoder.replaceOriginal(in: channel).map { value }
+                }.flatMap { $0 }
             }
         // NIO has called listen(2) again, with a backlog of 128.
         listen(listener, Self.backlog)

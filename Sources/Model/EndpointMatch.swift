@@ -20,7 +20,11 @@ package enum EndpointMatch: Hashable, Sendable {
             self = .one(named)
             return
         }
-        let all = endpoints.filter(matches)
+        self.init(endpoints.filter(matches))
+    }
+
+    /// - Parameter all: The endpoints that match by anything but a full ID.
+    package init(_ all: [Endpoint]) {
         let approved = all.filter { $0.approval != .pending }
         let found = approved.isEmpty ? all : approved
         self =

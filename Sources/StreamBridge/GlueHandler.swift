@@ -46,6 +46,9 @@ final class GlueHandler: ChannelDuplexHandler {
         context?.flush()
     }
 
+    /// Passes bytes of the peer to the partner that did not come through this handler.
+    func receive(_ bytes: ByteBuffer) { partner?.send(bytes) }
+
     // MARK: From the network
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }

@@ -91,6 +91,34 @@ import Testing
         #expect(head.headers.contains(name: "Upgrade") == arrives)
     }
 
+    @Test(arguments: ["Upgrade: patchbay-stream/1", "Upgrade: h2c, patchbay-stream/1"])
+    func `bytes behind an upgrade are kept, with and behind its head and behind another request`(field: String) throws {
+        let timeoutHandler = RequestTimeoutHandler(maxHeadSize: 1_024, awaitsHandshake: false)
+        let channel = EmbeddedChannel()
+        try channel.pipeline.syncOperations.addHandlers(
+            timeoutHandler,
+            ByteToMessageHandler(RequestDecoder(maxHeadSize: 1_024, notifying: timeoutHandler)),
+            RequestProgressHandler(notifying: timeoutHandler, tracker: ResponseTracker())
+        )
+        try channel.connect(to: SocketAddress(unixDomainSocketPath: "/peer")).wait()
+        let head = "GET /v1/streams HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n\(field)\r\n\r\n"
+
+        let first = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
+        try channel.writeInbound(ByteBuffer(string: first + head + "\n"))
+        #expect(timeoutHandler.unparsed == ByteBuffer(string: "\n"))
+        try channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"))
+        #expect(timeoutHandler.unparsed == ByteBuffer(string: "\nGET / HTTP/1.1\r\n\r\n"))
+
+        // More than a head may have, and for longer than a head may take.
+        try channel.writeInbound(ByteBuffer(repeating: 1, count: 100_000))
+        channel.embeddedEventLoop.advanceTime(by: RequestTimeoutHandler.bodyTimeout)
+        #expect(channel.isActive && timeoutHandler.unparsed?.readableBytes == 100_019)
+        try channel.writeInbound(ByteBuffer(repeating: 1, count: RequestTimeoutHandler.maxUnparsedSize))
+        #expect(!channel.isActive)
+        let problem = try #require(try channel.readOutbound(as: ByteBuffer.self))
+        #expect(String(buffer: problem).hasPrefix("HTTP/1.1 400 "))
+    }
+
     /// A server's connection behind its HTTP decoder.
     private struct Connection {
         let channel = EmbeddedChannel()

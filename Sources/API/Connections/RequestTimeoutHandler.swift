@@ -19,12 +19,17 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
     static let headTimeout = TimeAmount.seconds(5)
     /// The time limit for the body of a request: up to 64 KiB, and up to 4 MiB for MCP.
     static let bodyTimeout = TimeAmount.seconds(30)
+    /// The maximum number of bytes that are kept behind a request that changes the protocol. NIO reads fewer before the
+    /// response (`HTTPServerPipelineHandler`), unless the client has also ended its output.
+    static let maxUnparsedSize = 1 << 20
 
     private enum State {
         /// Between two requests.
         case idle
         case head
         case body
+        /// Behind a request that changes the protocol.
+        case ended
     }
 
     private let maxHeadSize: Int
@@ -59,6 +64,10 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
         if state == .head, received > maxHeadSize {
             reject(Problem(.headTooLarge, "the request head has more than \(maxHeadSize) bytes"), context)
         }
+        if state == .ended, received > Self.maxUnparsedSize {
+            let limit = "\(Self.maxUnparsedSize) bytes of the stream"
+            reject(Problem(.badRequest, "more than \(limit) arrived before the response"), context)
+        }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { deadline?.cancel() }
@@ -68,15 +77,15 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
         context.fireChannelInactive()
     }
 
-    /// True if no bytes have arrived after the newest request.
-    var isIdle: Bool { state == .idle }
+    /// The bytes that the decoder has not parsed: those behind a request that changes the protocol.
+    var unparsed: ByteBuffer?
 
     /// Handles the end of a request head.
     func headEnded(_ context: ChannelHandlerContext) { begin(.body, within: Self.bodyTimeout, context) }
 
-    /// Handles the end of a request.
-    func requestEnded() {
-        state = .idle
+    /// Handles the end of a request. Behind one that changes the protocol, no bytes are a request.
+    func requestEnded(changesProtocol: Bool) {
+        state = changesProtocol ? .ended : .idle
         deadline?.cancel()
         deadline = nil
     }
@@ -124,6 +133,8 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
     private var openRequests = 0
     /// True if the newest request is the last one of the connection.
     private var hasLastRequest = false
+    /// True if NIO's decoder parses nothing behind the newest request (`HTTPDecoder.stopParsing`).
+    private var changesProtocol = false
 
     init(notifying timeoutHandler: RequestTimeoutHandler, tracker: ResponseTracker) {
         self.timeoutHandler = timeoutHandler
@@ -157,8 +168,8 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
         case .head(var head):
             timeoutHandler.headEnded(context)
             openRequests += 1
-            // NIO's decoder parses nothing behind a request with Upgrade or CONNECT (`HTTPDecoder.stopParsing`).
-            hasLastRequest = !head.isKeepAlive || head.headers.contains(name: "Upgrade") || head.method == .CONNECT
+            changesProtocol = head.headers.contains(name: "Upgrade") || head.method == .CONNECT
+            hasLastRequest = !head.isKeepAlive || changesProtocol
             // RFC 9110, section 7.8: a server ignores the field in a request of HTTP/1.0.
             if head.version != .http1_1 { head.headers.remove(name: "Upgrade") }
             // A target in absolute form also names a host (RFC 9112, section 3.2.2). The next handler keeps only its
@@ -169,7 +180,7 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
             }
             context.fireChannelRead(wrapInboundOut(.head(head)))
         case .end:
-            timeoutHandler.requestEnded()
+            timeoutHandler.requestEnded(changesProtocol: changesProtocol)
             context.fireChannelRead(data)
         case .body:
             context.fireChannelRead(data)

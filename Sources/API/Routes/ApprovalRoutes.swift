@@ -48,8 +48,10 @@ enum ApprovalRoutes {
         case .owner: break
         case .grant where request.principal.isOwner: break
         case .grant(let grant):
-            // A missing endpoint gets the same answer, so that the grant learns nothing of other endpoints.
-            guard let endpoint = try? await request.endpoint(), grant.permissions.allow(.secretUse, on: endpoint) else {
+            // The scope comes first, so that a grant without it learns nothing of endpoints.
+            guard grant.permissions.allow(.secretUse),
+                grant.permissions.allow(.secretUse, on: try await request.endpoint())
+            else {
                 throw Problem(.forbidden, "grant \(grant.id) does not allow \(Scope.secretUse.rawValue)")
             }
         case .localUser, .anonymous: throw AccessError.refused

@@ -52,8 +52,8 @@ enum StreamRoutes {
         return request.noContent
     }
 
-    /// Sends the response, and connects the channel with a socket. An end of input before the response ends the stream,
-    /// and a later one is an end of one direction.
+    /// Sends the response, and connects the channel with a socket, which first receives the bytes that the client has sent
+    /// already. An end of input before the response ends the stream, and a later one is an end of one direction.
     ///
     /// - Returns: The other end of the socket.
     private static func connect(_ channel: any Channel, _ disconnects: DisconnectHandler) async throws -> Descriptor {
@@ -61,13 +61,10 @@ enum StreamRoutes {
         let client = Descriptor(owning: outer)
         let bridge = try await SocketBridge(channel, to: Descriptor(owning: inner)) { channel in
             let timeoutHandler = try channel.pipeline.syncOperations.handler(type: RequestTimeoutHandler.self)
-            guard timeoutHandler.isIdle else {
-                throw Problem(.badRequest, "bytes of the stream arrived before the response; send them after it")
-            }
             guard !disconnects.isDisconnected else { throw CancellationError() }
             disconnects.onDisconnect {}
             // The HTTP handlers and their timeouts receive no more bytes.
-            return .before(timeoutHandler)
+            return SocketBridge.Attachment(.before(timeoutHandler), received: timeoutHandler.unparsed)
         }
         bridge.start(sending: ByteBuffer(string: head))
         return client

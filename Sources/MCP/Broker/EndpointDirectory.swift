@@ -50,11 +50,21 @@ struct EndpointDirectory: Sendable {
             guard !takesUnapproved else { return all.first { $0.id == found.id } ?? found }
             throw ToolError("no approved endpoint matches \"\(shown)\", only \(found.id), which is not approved")
         case .none: throw ToolError("no endpoint matches \"\(shown)\": endpoint_list lists all")
-        case .several(let matching):
-            let ids = matching.prefix(Self.maxCandidates).map(\.id.text).joined(separator: ", ")
-            let more = matching.count > Self.maxCandidates ? " and \(matching.count - Self.maxCandidates) more" : ""
-            throw ToolError("\"\(shown)\" matches \(matching.count) endpoints, say which: \(ids)\(more)")
+        case .several(let matching): throw Self.ambiguous(text, matching)
         }
+    }
+
+    /// Returns the endpoint that the text means now.
+    func match(_ text: String, for principal: Principal) async -> EndpointMatch {
+        EndpointMatch(text, among: await listed(visibleTo: principal)) { $0.matches(text) }
+    }
+
+    /// The error for a text that matches several endpoints.
+    static func ambiguous(_ text: String, _ matching: [Endpoint]) -> ToolError {
+        let shown = SanitizedText(text, limit: 60)
+        let ids = matching.prefix(maxCandidates).map(\.id.text).joined(separator: ", ")
+        let more = matching.count > maxCandidates ? " and \(matching.count - maxCandidates) more" : ""
+        return ToolError("\"\(shown)\" matches \(matching.count) endpoints, say which: \(ids)\(more)")
     }
 
     /// Returns the summary of an endpoint with its current approval state.

@@ -34,6 +34,14 @@ import Testing
         }
     }
 
+    @Test func `bytes that a client sends before the answer reach the target in order`() async throws {
+        try await run("early") { _, lines in
+            let sizes = [1, 40_000, 400_000]
+            let expected = (0..<7).flatMap { _ in sizes.map { "101 \($0) bytes complete" } }
+            #expect(lines == expected, "\(lines)")
+        }
+    }
+
     @Test func `a refused request with Upgrade says that its connection ends, and ends it`() async throws {
         try await run("refused") { _, lines in
             #expect(lines == ["503 close", "400 close", "404 close", "200 close", "200 close", "426 200"], "\(lines)")

@@ -4,6 +4,7 @@ SOCKET is the broker's unix socket, and ENDPOINT an endpoint that echoes.
   malformed SOCKET ENDPOINT     sends requests that must not change the protocol, each with a second request behind it
   valid SOCKET ENDPOINT         sends every form of a valid request, and one byte through each stream
   refused SOCKET ENDPOINT       sends refused requests with Upgrade, and prints how their connections end
+  early SOCKET ENDPOINT         sends bytes of the stream before the answer, and prints how many of them come back
   hasty SOCKET ENDPOINT         leaves at every moment around the answer, in different ways
   leave SOCKET                  prints the port of an app; after a line of input the app stops to answer, and a client of
                                 the endpoint `silent` waits; after one more line the client leaves
@@ -11,6 +12,7 @@ SOCKET is the broker's unix socket, and ENDPOINT an endpoint that echoes.
 
 import socket
 import sys
+import threading
 import time
 
 UPGRADE = "Upgrade: patchbay-stream/1\r\n"
@@ -164,6 +166,30 @@ def refused(path, endpoint):
             # The answer to a request without Upgrade keeps its connection.
             caller.sendall(NEXT.encode())
             print(*statuses(rest(caller)))
+
+
+def early(path, endpoint):
+    for first in VALID:
+        for size in (1, 40_000, 400_000):
+            data = bytes(number * 7 % 251 for number in range(size))
+            # The first part arrives with the head, and the second one with it or during the dial.
+            parts = data[: size // 2 + 1], data[size // 2 + 1 :]
+            caller = unix(path)
+            sender = threading.Thread(target=send, args=(caller, request(endpoint, first).encode() + parts[0], parts[1]))
+            sender.start()
+            status = statuses(head(caller))
+            echo = b""
+            while status == [101] and len(echo) < size:
+                echo += caller.recv(65536)
+            sender.join()
+            caller.shutdown(socket.SHUT_WR)
+            echo += rest(caller)
+            print(*status, size, "bytes", "complete" if echo == data else f"{len(echo)} came back")
+
+
+def send(caller, *parts):
+    for part in parts:
+        caller.sendall(part)
 
 
 def hasty(path, endpoint):

@@ -52,7 +52,7 @@ import Testing
 
             #expect(fault.type == "urn:patchbay:problem:not-reachable")
             #expect(fault.code == "not-reachable")
-            #expect(fault.detail == "no broker listens at \(scratch.file("none.sock"))")
+            #expect(fault.detail.hasSuffix("no broker listens at \(scratch.file("none.sock"))"))
         }
     }
 

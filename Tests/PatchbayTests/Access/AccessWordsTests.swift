@@ -198,13 +198,14 @@ import Testing
         #expect(shown.contains("  maybe       the same app as shop-phone\n"), "\(shown)")
     }
 
-    @Test func `show prints the approval state and the command to approve`() {
+    @Test func `show prints the approval state and the command to approve, which names the address`() {
         var endpoint = SampleEndpoints.endpoint("com.example.shop", on: "Test iPhone")
         endpoint.approval = .pending
+        let network = NetworkRoute(address: "192.168.1.20", port: 49_213, host: SanitizedText("iphone.local"))
+        endpoint.routes = [EndpointRoute(.network(network))]
         let shown = ShowCommand.text(endpoint, now: SampleEndpoints.date, isColoured: false)
-        #expect(
-            shown.contains("approval    pending: not connected until `patchbay approve shop-test-iphone`")
-        )
+        let command = "patchbay approve shop-test-iphone --address 192.168.1.20"
+        #expect(shown.contains("approval    pending: not connected until `\(command)`"), "\(shown)")
         #expect(
             EndpointTableView.table(of: [endpoint], now: SampleEndpoints.date).text(width: nil, isColoured: false)
                 .contains("  online  pending  ")

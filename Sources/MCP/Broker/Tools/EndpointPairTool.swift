@@ -89,9 +89,10 @@ struct EndpointPairTool: BrokerTool {
 
     /// Reports whether the endpoint can be called, and the next step if it cannot.
     private func state(of endpoint: Endpoint, for principal: Principal) async -> ToolResult {
-        let id = endpoint.id
         guard endpoint.approval == .approved else {
-            return Self.result(.needsApproval, for: endpoint, next: "a person has to type: patchbay approve \(id)")
+            let place = endpoint.location.device.map { "if \($0) is the right device, " } ?? ""
+            let command = ApprovalPolicy.command(toApprove: endpoint)
+            return Self.result(.needsApproval, for: endpoint, next: "\(place)a person has to type: \(command)")
         }
         let isOpen: Bool
         switch await apps.isOpen(endpoint, for: principal) {

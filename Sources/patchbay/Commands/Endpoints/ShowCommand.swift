@@ -104,13 +104,13 @@ struct ShowCommand: AsyncParsableCommand {
         let details = approval.map {
             "by \(Formatting.caller($0.approvedBy)) \(Formatting.ago($0.approvedAt, now: now)), \(Formatting.place($0))"
         }
+        let command = ApprovalPolicy.command(toApprove: endpoint)
         return switch endpoint.approval {
         case .approved: details.map { "approved \($0)" } ?? "approved"
         case .pending:
-            endpoint.state == .blocked
-                ? "blocked: cannot be approved" : "pending: not connected until `patchbay approve \(endpoint.id)`"
+            endpoint.state == .blocked ? "blocked: cannot be approved" : "pending: not connected until `\(command)`"
         case .changed:
-            "changed: approved \(details ?? "for another host or app"); to approve again: `patchbay approve \(endpoint.id)`"
+            "changed: approved \(details ?? "for another host or app"); to approve again: `\(command)`"
         }
     }
 

@@ -5,7 +5,7 @@ import Testing
 
 /// Leases of one phone whose app is reached on Wi-Fi and on the cable.
 @Suite(.serialized, .needs(.root, .namespaces, .avahi, .usbmuxd, .python), .timeLimit(.minutes(3)))
-struct LinkedLeaseTests {
+struct PhoneLeaseTests {
     private static let phone = "00008030-001A2B3C4D5E6F70"
 
     /// The agent of a user, which is another holder than the user's own commands.
